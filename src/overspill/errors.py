@@ -1,0 +1,77 @@
+"""Everything Overspill raises, one tree.
+
+    OverspillError
+    ├── SettingsError          a key, a value or a file of the settings is not usable
+    ├── HandleError            what was asked for is not there to be had
+    │   ├── MalformedHandle    (400) not a handle and not an artifact id
+    │   └── UnknownHandle      (404) nothing stored under it that this session may read
+    ├── BadRequest             (400) a range, mode, pattern or query that cannot be served
+    ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
+    ├── StoreError             the place where outputs are kept does not work
+    │   ├── StoreFull          a quota or the disk is exhausted
+    │   └── NameInUse          another live session has that name
+    ├── ToolFailed             a tool raised (only with errors="raise"); the cause is chained
+    └── SessionClosed          the session has ended or takes no new work
+"""
+
+from __future__ import annotations
+
+
+class OverspillError(Exception):
+    """The root. Its text says what happened and what can be done."""
+
+    code = 500
+
+
+class SettingsError(OverspillError):
+    code = 400
+
+
+class HandleError(OverspillError):
+    code = 404
+
+
+class MalformedHandle(HandleError):
+    code = 400
+
+    def __init__(self, spelling: str) -> None:
+        shown = spelling if len(spelling) <= 100 else spelling[:97] + "..."
+        super().__init__(
+            f"{shown!r} is not a handle. A handle looks like session-<uuid>/<uuid>, an artifact id like art_<milliseconds>_<hex>."
+        )
+
+
+class UnknownHandle(HandleError):
+    def __init__(self, spelling: str) -> None:
+        super().__init__(
+            f"No stored output has the handle {spelling!r} in this session. It may have expired, or there is a typing mistake; "
+            "`overspill artifacts list` shows what is stored."
+        )
+
+
+class BadRequest(OverspillError):
+    code = 400
+
+
+class RefError(OverspillError):
+    code = 400
+
+
+class StoreError(OverspillError):
+    pass
+
+
+class StoreFull(StoreError):
+    pass
+
+
+class NameInUse(StoreError):
+    pass
+
+
+class ToolFailed(OverspillError):
+    pass
+
+
+class SessionClosed(OverspillError):
+    pass

@@ -1,0 +1,62 @@
+"""One identity, two spellings: the handle `session-<uuid>/<uuid>` and the artifact id `art_<unix-ms>_<hex>`.
+
+A version 7 UUID holds 48 bits of time and 74 random bits; the artifact id is the same bits written another way.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from uuid import UUID
+
+from overspill.errors import MalformedHandle
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_HANDLE = re.compile(rf"session-({_UUID})/({_UUID})")
+_ARTIFACT = re.compile(r"art_([0-9]{13,15})_([0-9a-f]{19})")
+_BARE = re.compile(_UUID)
+_LOW = 62  # random bits after the variant
+_HIGH = 12  # random bits between version and variant
+
+
+def new() -> str:
+    """A version 7 UUID whose random bits all come from the system's generator."""
+    return _compose(time.time_ns() // 1_000_000, secrets.randbits(_HIGH + _LOW))
+
+
+def handle(session: str, file: str) -> str:
+    return f"session-{session}/{file}"
+
+
+def artifact_id(file: str) -> str:
+    value = UUID(file).int
+    high = (value >> 64) & ((1 << _HIGH) - 1)
+    low = value & ((1 << _LOW) - 1)
+    return f"art_{value >> 80}_{(high << _LOW) | low:019x}"
+
+
+def parse(spelling: str) -> tuple[str | None, str]:
+    """(session, file) of a handle; (None, file) of an artifact id or a bare UUID. Anything else is malformed."""
+    if found := _HANDLE.fullmatch(spelling):
+        return found[1], found[2]
+    if found := _ARTIFACT.fullmatch(spelling):
+        milliseconds, random = int(found[1]), int(found[2], 16)
+        if milliseconds < 1 << 48 and random < 1 << (_HIGH + _LOW):
+            return None, _compose(milliseconds, random)
+    if _BARE.fullmatch(spelling):
+        return None, spelling
+    raise MalformedHandle(spelling)
+
+
+def is_uuid(text: str) -> bool:
+    return _BARE.fullmatch(text) is not None
+
+
+def created_ms(file: str) -> int:
+    return UUID(file).int >> 80
+
+
+def _compose(milliseconds: int, random: int) -> str:
+    high, low = random >> _LOW, random & ((1 << _LOW) - 1)
+    return str(UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low))

@@ -1,0 +1,1 @@
+"""Where outputs are kept: the protocol in `base`, one backend a file."""

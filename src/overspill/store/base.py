@@ -1,0 +1,92 @@
+"""What every place for outputs can do: append, commit, ranged read, list. No path semantics, so that object storage fits too.
+
+A `Store` is a root that many processes may share. A `Shelf` is one session's part of it: the session that opened it holds it
+live until it closes it, and is its only writer. All methods block; callers on an event loop run them in a worker thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+Retention: TypeAlias = Literal["session", "process", "keep"]
+
+
+class ShelfLabel(Struct, frozen=True):
+    """What can be known of a shelf without opening it."""
+
+    session: str
+    live: bool
+    name: str = ""
+    retention: Retention = "session"
+
+
+class Reader(Protocol):
+    """Random access to the bytes of one output; of a running one, to what has been committed to it so far."""
+
+    @property
+    def size(self) -> int: ...
+    def read(self, start: int, end: int) -> bytes:
+        """Bytes start..end, clipped to what there is."""
+        ...
+
+    def buffer(self) -> memoryview:
+        """All bytes without copying them to the heap where the backend can; valid until `close`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Writer(Protocol):
+    """One output on its way in. Nobody can open it as complete before `commit`."""
+
+    @property
+    def size(self) -> int: ...
+    def append(self, data: bytes | memoryview) -> None:
+        """All of data, or StoreFull/StoreError with what fitted before it still there."""
+        ...
+
+    def commit(self) -> None: ...
+    def discard(self) -> None:
+        """Leave no trace. Harmless after commit."""
+        ...
+
+
+class Shelf(Protocol):
+    @property
+    def session(self) -> str: ...
+    def create(self, id: str) -> Writer: ...
+    def open(self, id: str) -> Reader:
+        """Of a committed output, or of one still being written. UnknownHandle where there is neither."""
+        ...
+
+    def delete(self, id: str) -> None: ...
+    def append_journal(self, line: bytes) -> None:
+        """One whole line, ending with LF."""
+        ...
+
+    def journal(self) -> Iterator[bytes]:
+        """The journal's whole lines, oldest first; a torn last line is left out."""
+        ...
+
+    def close(self) -> None:
+        """End the session's hold. What retention does not keep is removed."""
+        ...
+
+
+class Store(Protocol):
+    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> Shelf:
+        """A new shelf, held live; with a name that a kept shelf has, that one again. NameInUse while another holds it."""
+        ...
+
+    def read_shelf(self, session: str) -> Shelf:
+        """Somebody's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing."""
+        ...
+
+    def shelves(self) -> list[ShelfLabel]: ...
+    def remove_shelf(self, session: str) -> None: ...
+    def free(self) -> int | None:
+        """Bytes that may still be written, or None where nobody can say."""
+        ...

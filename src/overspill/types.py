@@ -1,0 +1,100 @@
+"""The nouns: frozen values that flow between rooms. Nothing here acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill import ids
+
+Reason: TypeAlias = Literal[
+    "size_cap",  # more bytes than toolResponseMaxBytes
+    "token_budget",  # more tokens than the context window has room for
+    "reserve_failed",  # would have fitted, but results of the same turn took the room
+    "token_threshold",  # more tokens than asyncTokenThreshold
+    "char_limit",  # more characters than truncation.inline_limit
+    "binary",  # not text: a model could not read it
+    "background",  # finished after its call had been answered
+    "requested",  # stored by the host with Session.keep
+]
+
+Media: TypeAlias = Literal["text", "binary"]
+
+Block: TypeAlias = Any
+"""A content block as MCP shapes it: a mapping with a "type", or an object with the same attributes.
+Blocks that pass are handed on as the very object the tool returned, so no field can get lost."""
+
+
+class Size(Struct, frozen=True):
+    """How large an output is, in every unit somebody limits it by."""
+
+    bytes: int
+    chars: int
+    lines: int
+    tokens: int
+    estimated: bool = False
+    """True when `tokens` was sampled, or counted without the model's vocabulary."""
+
+    @property
+    def average_line_bytes(self) -> int:
+        return -(-self.bytes // self.lines) if self.lines else 0
+
+
+class ToolCall(Struct, frozen=True):
+    """One call a model asked for. `server` names the MCP server or host program the tool belongs to."""
+
+    id: str
+    name: str
+    args: Mapping[str, Any] = {}
+    server: str = ""
+
+
+class Output(Struct, frozen=True):
+    """What a tool may return when a plain value does not say enough: content blocks and whether they report an error."""
+
+    content: list[Block]
+    is_error: bool = False
+
+
+class Kept(Struct, frozen=True):
+    """A stored output: who it is, how large, and why it was kept."""
+
+    session: str
+    id: str
+    tool: str
+    reason: Reason
+    size: Size
+    sha256: str
+    created_ms: int
+    server: str = ""
+    media: Media = "text"
+    source: str = ""
+    """Where it came from, for people: `read_file: large.txt`; at most 100 characters."""
+    blocks: tuple[int, ...] = ()
+    """Byte offsets at which the second and later text blocks begin; empty for a single text."""
+    missing: str = ""
+    """Empty when every byte is stored; otherwise what is not, and why."""
+
+    @property
+    def handle(self) -> str:
+        return ids.handle(self.session, self.id)
+
+    @property
+    def artifact_id(self) -> str:
+        return ids.artifact_id(self.id)
+
+
+class Truncation(Struct, frozen=True):
+    """What was done to a text that had to become shorter."""
+
+    original_size: int
+    truncated_size: int
+    strategy_used: str
+    was_truncated: bool
+    artifact_id: str | None = None
+    original_tokens: int = 0
+    truncated_tokens: int = 0
+    omitted_lines: int = 0
+    omitted_chars: int = 0
