@@ -1,0 +1,62 @@
+"""Pass an output on, keep it, or cut it: decided from figures alone."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.settings import Settings
+from overspill.types import Reason, Size
+
+
+class Room(Struct, frozen=True):
+    """What the context has left, in tokens: now, and if no other result of this turn had taken any."""
+
+    now: int
+    alone: int
+
+
+class Pass(Struct, frozen=True, tag=True):
+    pass
+
+
+class Keep(Struct, frozen=True, tag=True):
+    reason: Reason
+
+
+class Cut(Struct, frozen=True, tag=True):
+    """Plain size-capped truncation: what `toolOutput.enabled: false` asks for."""
+
+    limit_bytes: int
+
+
+Verdict: TypeAlias = Pass | Keep | Cut
+Trigger: TypeAlias = Literal["reserve_failed", "size_cap", "token_threshold", "char_limit", "token_budget"]
+
+
+def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
+    """`settings` are those of the tool. Every "exceeds" is strict; the first trigger that fires names the reason."""
+    if settings.off:
+        return Pass()
+    cap = settings.tool_response_max_bytes
+    if not settings.tool_output.enabled:
+        return Cut(cap) if cap and size.bytes > cap else Pass()
+    threshold, chars = settings.effective_token_threshold, settings.truncation.inline_limit
+    triggers: tuple[tuple[Trigger, bool], ...] = (
+        ("reserve_failed", room is not None and room.now < size.tokens <= room.alone),
+        ("size_cap", 0 < cap < size.bytes),
+        ("token_threshold", threshold is not None and size.tokens > threshold),
+        ("char_limit", chars is not None and size.chars > chars),
+        ("token_budget", room is not None and size.tokens > room.now),
+    )
+    return next((Keep(reason) for reason, fired in triggers if fired), Pass())
+
+
+def surely_passes(text: str, settings: Settings) -> bool:
+    """True when text cannot exceed any limit, so that nothing needs to be counted: no token is shorter than a byte."""
+    length = len(text)
+    most = length if text.isascii() else length * 4
+    cap, threshold = settings.tool_response_max_bytes, settings.effective_token_threshold
+    chars = settings.truncation.inline_limit
+    return (not cap or most <= cap) and (threshold is None or most <= threshold) and (chars is None or length <= chars)

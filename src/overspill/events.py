@@ -1,0 +1,97 @@
+"""What can happen, as frozen nouns. They are written to a session's journal, one a line, and everything reported is a view of them.
+
+No event holds content, arguments or queries: figures, names and handles only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from overspill.store.base import Retention
+from overspill.types import Kept, Reason
+
+Kind: TypeAlias = Literal["function", "mcp", "agent", "rest"]
+Status: TypeAlias = Literal["ok", "failed"]
+
+
+class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
+    t: int
+    """Unix milliseconds."""
+
+
+class Opened(Event, frozen=True, tag="session"):
+    """The first line of every journal, and one more for each time it was opened again."""
+
+    session: str
+    name: str = ""
+    retention: Retention = "session"
+
+
+class Called(Event, frozen=True, tag="call"):
+    tool: str
+    server: str = ""
+    kind: Kind = "function"
+    status: Status = "ok"
+    latency: int = 0
+    chars_in: int = 0
+    chars_out: int = 0
+    id: str = ""
+    """The stored output, where the answer stands for one."""
+    reason: Reason | None = None
+    truncated: bool = False
+
+
+class Stored(Event, frozen=True, tag="kept"):
+    kept: Kept
+    kind: Kind = "function"
+
+
+class Retrieved(Event, frozen=True, tag="retrieval"):
+    tool: str
+    mode: str
+    status: Status = "ok"
+    id: str = ""
+    start: int = 0
+    end: int = 0
+    """The stored bytes that were shown, where the answer shows a range of them."""
+    chars_out: int = 0
+    latency: int = 0
+
+
+class RefUsed(Event, frozen=True, tag="ref"):
+    tool: str
+    id: str
+    bytes: int
+
+
+class Settled(Event, frozen=True, tag="tokens"):
+    """Our estimate beside the provider's own count."""
+
+    estimated: int
+    reported: int
+
+
+Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled
+
+encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Entry).decode
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Entry]:
+    """The events of a journal. Lines of a kind this version does not know are passed over."""
+    for line in lines:
+        try:
+            yield _decode(line)
+        except msgspec.ValidationError:
+            continue
+
+

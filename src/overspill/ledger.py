@@ -1,0 +1,81 @@
+"""Writes events to a session's journal; log lines and accounting entries are views of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from overspill import events, ids
+from overspill.counters import Counters
+from overspill.errors import StoreError
+from overspill.events import Called, Entry, Kind, Stored
+
+logger = logging.getLogger("overspill")
+
+
+class Ledger:
+    """Writes events to a session's journal and keeps the counters current. A journal that fails stops no tool."""
+
+    def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
+        self.session = session
+        self.counters = Counters()
+        self.failure = ""
+        self._write = write
+
+    def record(self, event: Entry) -> None:
+        self.counters.add(event)
+        if isinstance(event, Stored):
+            log_stored(event)
+        try:
+            self._write(events.encode(event) + b"\n")
+        except StoreError as error:
+            if not self.failure:
+                logger.warning("The journal of session %s cannot be written: %s", self.session, error)
+            self.failure = str(error)
+
+
+def composed_name(tool: str, server: str, kind: Kind) -> str:
+    return f"{provider(server, kind)}/{tool}"
+
+
+def provider(server: str, kind: Kind) -> str:
+    return f"{kind}:{server}" if server else kind
+
+
+def log_stored(event: Stored) -> None:
+    kept = event.kept
+    details: dict[str, Any] = {
+        "tool": composed_name(kept.tool, kept.server, event.kind),
+        "tool_namespace": kept.server,
+        "provider": provider(kept.server, event.kind),
+        "tool_kind": event.kind,
+        "handle": kept.handle,
+        "reason": kept.reason,
+        "bytes": kept.size.bytes,
+        "lines": kept.size.lines,
+        "tokens": kept.size.tokens,
+        "tool_output": True,
+    }
+    logger.warning("Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
+
+
+def accounting(event: Called, session: str) -> dict[str, Any]:
+    """One entry of the accounting file."""
+    entry: dict[str, Any] = {
+        "type": "tool",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "mcpServer": event.server,
+        "command": event.tool,
+        "charactersIn": event.chars_in,
+        "charactersOut": event.chars_out,
+    }
+    if event.id:
+        entry["details"] = {
+            "tool_output_handle": ids.handle(session, event.id),
+            "tool_output_reason": event.reason,
+            "truncated": event.truncated,
+        }
+    return entry

@@ -1,0 +1,136 @@
+"""Where a tool's text flows to: memory as long as it is small, then a file of the store. Measured and hashed as it flows."""
+
+from __future__ import annotations
+
+import hashlib
+from threading import Lock
+
+from msgspec import Struct
+
+from overspill import text
+from overspill.errors import StoreError
+from overspill.measure import Meter
+from overspill.store.base import Reader, Shelf, Writer
+from overspill.types import Size
+
+MEMORY = 1 << 20
+"""Bytes held back from the store until it is known whether the output is kept at all."""
+
+
+class Sealed(Struct, frozen=True):
+    """What of an output is in the store, and why it is not everything where it is not."""
+
+    size: Size
+    sha256: str
+    missing: str
+
+
+class Spool:
+    """Blocking. `limit` is the most that may be stored of one output; what comes after it is counted and dropped."""
+
+    def __init__(self, shelf: Shelf, id: str, limit: int | None = None, model: str | None = None) -> None:
+        self.id = id
+        self.total = 0
+        self.failure = ""
+        self._shelf = shelf
+        self._limit = limit
+        self._model = model
+        self._meter = Meter(model)
+        self._memory = bytearray()
+        self._writer: Writer | None = None
+        self._hash = hashlib.sha256()
+        self._lock = Lock()  # a job's output is flushed by whoever reads it while the job goes on writing
+
+    @property
+    def size(self) -> Size:
+        return self._meter.size()
+
+    @property
+    def in_memory(self) -> bool:
+        return self._writer is None
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to flush: so much waits in memory."""
+        return len(self._memory) >= MEMORY and not self.failure
+
+    def add(self, data: bytes) -> None:
+        """Quick: measures and remembers. Whoever adds a lot looks at `due` and flushes off the event loop."""
+        with self._lock:
+            self.total += len(data)
+            if self.failure:
+                return
+            accepted = self._within_limit(data)
+            self._meter.add(accepted)
+            self._memory += accepted
+            if len(accepted) < len(data):
+                self.failure = f"one output may have at most {self._limit:,} bytes (max_artifact_size)."
+
+    def add_text(self, content: str) -> None:
+        """In slices, so that the UTF-8 of a large text never stands beside it whole."""
+        for start in range(0, len(content), MEMORY):
+            self.add(text.encode(content[start : start + MEMORY]))
+            if self.due:
+                self.flush()
+
+    def flush(self) -> None:
+        """Make everything so far readable in the store."""
+        with self._lock:
+            self._to_store()
+
+    def read(self, start: int, end: int) -> bytes:
+        """Of what is still there, wherever it is."""
+        if self._writer is None:
+            return bytes(self._memory[start:end])
+        self.flush()
+        reader = self._shelf.open(self.id)
+        try:
+            return reader.read(start, end)
+        finally:
+            reader.close()
+
+    def seal(self) -> Sealed:
+        """Commit what there is. StoreError when nothing could be stored."""
+        with self._lock:
+            self._to_store()
+            if self._writer is None:
+                raise StoreError(self.failure)
+            self._writer.commit()
+            if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
+                self._meter = self._measured_anew(self._shelf.open(self.id))
+            return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure)
+
+    def discard(self) -> None:
+        with self._lock:
+            if self._writer is not None:
+                self._writer.discard()
+
+    def _within_limit(self, data: bytes) -> bytes:
+        if self._limit is None or self._meter.bytes + len(data) <= self._limit:
+            return data
+        cut = data[: self._limit - self._meter.bytes]
+        return cut[: text.whole(cut)]
+
+    def _to_store(self) -> None:
+        """Memory is given up only as far as it is stored: with no store at all, its beginning can still be shown."""
+        try:
+            if self._writer is None:
+                self._writer = self._shelf.create(self.id)
+            before = self._writer.size
+            try:
+                self._writer.append(bytes(self._memory))
+            finally:
+                written = self._writer.size - before
+                self._hash.update(self._memory[:written])
+                del self._memory[:written]
+        except StoreError as error:
+            self.failure = self.failure or str(error)
+
+    def _measured_anew(self, reader: Reader) -> Meter:
+        meter = Meter(self._model)
+        try:
+            for start in range(0, reader.size, MEMORY):
+                meter.add(reader.read(start, start + MEMORY))
+        finally:
+            reader.close()
+        return meter
