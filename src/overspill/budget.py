@@ -1,4 +1,4 @@
-"""What is left of a context window. Looking has no side effect; taking is atomic: parallel results cannot overflow it together."""
+"""What is left of a context window. Looking has no side effect; taking is atomic: parallel results cannot overflow it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class ContextBudget:
         self._reservations: list[int] = []
         self._settled = 0  # how many reservations were ever cleared: marks count from the first one
         self._lock = Lock()
+        self.settlements: list[tuple[int, int]] = []
+        """(our estimate, the host's count) of each request since somebody last took note of them."""
 
     @property
     def used(self) -> int:
@@ -69,8 +71,9 @@ class ContextBudget:
         if used < 0:
             raise SettingsError(f"used is {used}; allowed: a whole number from 0 up.")
         with self._lock:
-            self._used = used
             included = self.mark() if mark is None else mark
-            cleared = max(0, included - self._settled)
-            self._settled += min(cleared, len(self._reservations))
-            del self._reservations[:cleared]
+            cleared = self._reservations[: max(0, included - self._settled)]
+            self.settlements.append((self._used + sum(cleared), used))
+            self._used = used
+            self._settled += len(cleared)
+            del self._reservations[: len(cleared)]

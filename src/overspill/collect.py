@@ -32,8 +32,9 @@ class Collected:
         """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
         self.media: Media = "text"
         self.boundaries: tuple[int, ...] = ()
+        self.error: Exception | None = None
         self.broke_off = ""
-        """Why a stream ended before its time."""
+        """Why the tool ended before its time, when something of its output was there already."""
 
     async def take(self, result: Any) -> None:
         """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop."""
@@ -55,9 +56,18 @@ class Collected:
         else:
             await self._take_json(result)
 
-    def fail(self, error: BaseException) -> None:
-        self.is_error = True
-        self.broke_off = describe(error)
+    @property
+    def failure(self) -> str:
+        return "" if self.error is None else describe(self.error)
+
+    def fail(self, error: Exception) -> None:
+        """The tool raised: its words are the answer, after whatever it had produced until then."""
+        self.is_error, self.error = True, error
+        if self.spool.total:
+            self.broke_off = describe(error)
+        else:
+            self.plain = wording.tool_failed(describe(error))
+            self.spool.add_text(self.plain)
 
     async def _add_text(self, content: str) -> None:
         if len(content) <= MEMORY // 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overspill.events import Called, Entry, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.events import Called, Entry, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
 
 
 class Counters(Struct):
@@ -58,7 +58,7 @@ class Counters(Struct):
                 self.reported_tokens += event.reported
             case RefUsed():
                 self.refs += 1
-            case Opened():
+            case Opened() | JobChanged():
                 pass
 
     def _add_retrieval(self, event: Retrieved) -> None:

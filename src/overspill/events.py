@@ -1,4 +1,4 @@
-"""What can happen, as frozen nouns. They are written to a session's journal, one a line, and everything reported is a view of them.
+"""What can happen, as frozen nouns. A journal holds them, one a line; everything reported is a view of them.
 
 No event holds content, arguments or queries: figures, names and handles only.
 """
@@ -13,9 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store.base import Retention
-from overspill.types import Kept, Reason
+from overspill.types import JobState, Kept, Kind, Reason
 
-Kind: TypeAlias = Literal["function", "mcp", "agent", "rest"]
 Status: TypeAlias = Literal["ok", "failed"]
 
 
@@ -76,7 +75,17 @@ class Settled(Event, frozen=True, tag="tokens"):
     reported: int
 
 
-Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled
+class JobChanged(Event, frozen=True, tag="job"):
+    """A job in the background changed its state; the first one says when it was asked for."""
+
+    id: str
+    tool: str
+    state: JobState
+    seconds: float = 0.0
+    error: str = ""
+
+
+Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Entry).decode
@@ -93,5 +102,3 @@ def read(lines: Iterable[bytes]) -> Iterator[Entry]:
             yield _decode(line)
         except msgspec.ValidationError:
             continue
-
-

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from overspill import events, ids
+from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
-from overspill.events import Called, Entry, Kind, Stored
+from overspill.events import Called, Entry, Settled, Stored, now_ms
+from overspill.types import Kind
 
 logger = logging.getLogger("overspill")
 
@@ -33,6 +35,12 @@ class Ledger:
             if not self.failure:
                 logger.warning("The journal of session %s cannot be written: %s", self.session, error)
             self.failure = str(error)
+
+    def note_settlements(self, budget: ContextBudget) -> None:
+        """The host settles with the budget, not with us: what it said since the last look goes on record here."""
+        while budget.settlements:
+            estimated, reported = budget.settlements.pop(0)
+            self.record(Settled(now_ms(), estimated, reported))
 
 
 def composed_name(tool: str, server: str, kind: Kind) -> str:

@@ -18,8 +18,8 @@ class Meter:
         self._model = model
         self._chars = 0
         self._ends = 0
-        self._last = b""
-        self._tail = b""  # the beginning of a character whose rest has not arrived
+        self._last: bytes = b""
+        self._tail: bytes = b""  # the beginning of a character whose rest has not arrived
         self._start = bytearray()  # counted exactly as long as there is no more than this
         self._sampled_bytes = 0
         self._sampled_tokens = 0
@@ -40,7 +40,7 @@ class Meter:
         chars = self._chars + len(text.decode(self._tail))
         lines = self._ends + (self._last not in (b"", b"\n", b"\r"))
         if self.bytes <= tokens.EXACT_UP_TO:
-            counted = tokens.count(text.decode(self._start), self._model)
+            counted = tokens.count(text.decode(bytes(self._start)), self._model)
             return Size(self.bytes, chars, lines, counted.tokens, counted.estimated)
         return Size(self.bytes, chars, lines, round(self._sampled_tokens * self.bytes / self._sampled_bytes), estimated=True)
 
@@ -59,7 +59,7 @@ class Meter:
         if self.bytes + len(data) <= tokens.EXACT_UP_TO:
             return
         if not self._sampled_bytes:
-            self._take(bytes(self._start[:_STRIDE:]))
+            self._take(bytes(self._start[:_STRIDE]))
             self._next_sample = _STRIDE
         end = self.bytes + len(data)
         while self._next_sample < end:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill import ids
+from overspill import ids, tokens
 
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
@@ -42,6 +42,9 @@ class Size(Struct, frozen=True):
         return -(-self.bytes // self.lines) if self.lines else 0
 
 
+Kind: TypeAlias = Literal["function", "mcp", "agent", "rest"]
+
+
 class ToolCall(Struct, frozen=True):
     """One call a model asked for. `server` names the MCP server or host program the tool belongs to."""
 
@@ -49,6 +52,7 @@ class ToolCall(Struct, frozen=True):
     name: str
     args: Mapping[str, Any] = {}
     server: str = ""
+    kind: Kind = "function"
 
 
 class Output(Struct, frozen=True):
@@ -98,3 +102,66 @@ class Truncation(Struct, frozen=True):
     truncated_tokens: int = 0
     omitted_lines: int = 0
     omitted_chars: int = 0
+
+
+JobState: TypeAlias = Literal["queued", "running", "ready", "failed"]
+
+
+class JobInfo(Struct, frozen=True):
+    """A job as it stood when the reply was given."""
+
+    id: str
+    tool: str
+    state: JobState
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """What the model should see of a call, and what the host may want to know about it."""
+
+    text: str
+    content: list[Block]
+    is_error: bool = False
+    fits: bool = True
+    """False when not even this much had room in the context; it is given all the same."""
+    kept: Kept | None = None
+    job: JobInfo | None = None
+    truncation: Truncation | None = None
+    new: bool = True
+    """False only for "it goes on in the background": nothing a model could work with yet."""
+    model: str | None = None
+
+    @property
+    def tokens(self) -> int:
+        return tokens.count(self.text, self.model).tokens
+
+
+class Excerpt(Struct, frozen=True):
+    """A verbatim piece of a stored output, checked against its bytes."""
+
+    text: str
+    start_byte: int
+    end_byte: int
+    start_char: int
+    end_char: int
+    start_line: int
+    end_line: int
+    chunk_index: int = 0
+    verified: bool = True
+
+
+class Extraction(Struct, frozen=True):
+    """What was found in a stored output for a question, and how much of it was looked at."""
+
+    text: str
+    excerpts: tuple[Excerpt, ...]
+    confidence: float
+    strategy: str
+    """The mode really used: full-chunked, read-grep or truncate."""
+    source_hash: str
+    source_size_bytes: int
+    chunks_searched: int
+    chunks_total: int
+    model: str = ""
+    found: bool = True
+    warnings: tuple[str, ...] = ()
+    """What the reader has to know: a fallback was used, a part was not searched."""

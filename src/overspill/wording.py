@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from overspill.types import Kept, Size
+from msgspec import Struct
+
+from overspill.types import JobState, Kept, Size, ToolCall
 
 SUMMARY_CHARS = 100
 
@@ -84,9 +87,17 @@ def not_kept(kept: Kept | None, total_bytes: int, why: str) -> str:
     )
 
 
-def capped(total_bytes: int, limit: int) -> str:
-    """Follows a text cut because `toolOutput.enabled` is false."""
-    return f"[Truncated: {total_bytes:,} bytes, limit {limit:,} bytes. The rest was not stored.]"
+_PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
+
+
+def source(call: ToolCall) -> str:
+    """`read_file: large.txt`. Only the last part of a path or address is named: the rest of a call may be private."""
+    for name in _PLACES:
+        value = call.args.get(name)
+        if isinstance(value, str) and (place := re.split(r"[?#]", value)[0].rstrip("/\\")):
+            last = re.split(r"[/\\]", place)[-1]
+            return shorten(f"{call.name}: {last}")
+    return shorten(call.name)
 
 
 # Failures are answers
@@ -98,6 +109,10 @@ def tool_failed(error: str) -> str:
 
 def stream_failed(error: str) -> str:
     return f"[The tool failed before it was finished: {error}. What it had produced until then is above or stored.]"
+
+
+def timed_out(seconds: float) -> str:
+    return f"not finished after {seconds:g} s (toolTimeout)"
 
 
 NO_OUTPUT = "The tool returned no output."
@@ -112,6 +127,83 @@ def not_serialisable(kind: str, error: str) -> str:
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:
     return f"Unknown tool '{name}'. Known tools: {', '.join(known) or 'none'}."
+
+
+# Slow tools
+
+
+class JobStatus(Struct, frozen=True):
+    """A job in the background, as a model is told of it."""
+
+    id: str
+    tool: str
+    state: JobState
+    seconds: float
+    size: Size | None = None
+    retrievals: int = 0
+    exceeds: bool = False
+    error: str = ""
+
+
+NONE_RUNNING = "No async tools running."
+
+
+def completed(jobs: Sequence[JobStatus]) -> str:
+    return "\n".join(["Completed tools:", *(f"- {job.tool} (id: {job.id}, {_outcome(job)})" for job in jobs)])
+
+
+def still_running(jobs: Sequence[JobStatus]) -> str:
+    return "\n".join(["Still running:", *(_pending_line(job) for job in jobs)])
+
+
+def notice(jobs: Sequence[JobStatus]) -> str:
+    if not jobs:
+        return ""
+    sections = [
+        _section("Running", [_pending_line(job) for job in jobs if job.state == "running"]),
+        _section("Queued", [_pending_line(job) for job in jobs if job.state == "queued"]),
+        _section("Ready", [_ready_line(job) for job in jobs if job.state == "ready"]),
+        _section("Failed", [f"- {job.tool} (id: {job.id}, failed: {job.error})" for job in jobs if job.state == "failed"]),
+        'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
+        "Use wait_for_tool_output() to block until a running tool completes.",
+    ]
+    return "\n\n".join(["## Async Tool Status", *filter(None, sections)])
+
+
+def options(jobs: Sequence[JobStatus]) -> str:
+    """The moves a model has, to go with the notice."""
+    moves = ["Call tools to advance your task"]
+    if any(job.state in ("ready", "failed") for job in jobs):
+        moves.append("Retrieve/examine async tool outputs using get_tool_output(id, mode) or wait_for_tool_output()")
+    elif jobs:
+        moves.append("Wait for running tools using wait_for_tool_output()")
+    moves.append("Provide your final report/answer")
+    return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"### {title} ({len(lines)})", *lines]) if lines else ""
+
+
+def _pending_line(job: JobStatus) -> str:
+    return f"- {job.tool} (id: {job.id}, {job.state} {job.seconds:.1f}s)"
+
+
+def _ready_line(job: JobStatus) -> str:
+    facts = [f"id: {job.id}"]
+    if job.size is not None:
+        facts.append(short_tokens(job.size.tokens))
+    if job.exceeds:
+        facts.append("exceeds threshold")
+    if job.retrievals:
+        facts.append(f"{job.retrievals} retrieval{'s' if job.retrievals > 1 else ''} performed")
+    return f"- {job.tool} ({', '.join(facts)})"
+
+
+def _outcome(job: JobStatus) -> str:
+    if job.error:
+        return f"failed: {job.error}"
+    return f"size: {short_size(job.size.bytes if job.size else 0)}"
 
 
 # Small change

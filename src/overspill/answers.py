@@ -1,0 +1,142 @@
+"""What a model may be shown in place of a kept output: several versions, richest first; the first that fits is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill import query, text, wording
+from overspill.settings import Settings
+from overspill.spool import MEMORY, Spool
+from overspill.truncate import Cut, Shape, truncate, truncate_ends
+from overspill.types import Kept, Size, Truncation
+
+_FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
+
+
+class Answer(Struct, frozen=True):
+    """Text blocks that stand for the output, and what was cut from it to make them."""
+
+    blocks: tuple[str, ...]
+    cut: Cut | None = None
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.blocks)
+
+
+class Source:
+    """A finished output that can be shortened without having to be loaded whole."""
+
+    def __init__(self, spool: Spool, size: Size, plain: str | None = None) -> None:
+        self.size = size
+        self._spool = spool
+        self._plain = plain
+
+    def cut(self, limit: int, settings: Settings) -> Cut:
+        """At most `limit` characters of it, by the tool's strategy."""
+        strategy, shape = settings.truncation.default_strategy, shape_of(settings)
+        if (whole := self._whole(MEMORY)) is not None:
+            return truncate(whole, limit, strategy, shape)
+        need = limit * 4
+        head = text.decode(self._spool.read(0, need))[:limit]
+        tail = text.decode(self._tail(need))[-limit:]
+        return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
+
+    def cut_to_bytes(self, limit: int, settings: Settings) -> Cut:
+        """The same, bounded in UTF-8 bytes."""
+        chars = limit
+        while (over := len(text.encode((cut := self.cut(max(chars, 1), settings)).text))) > limit and chars > 1:
+            chars = min(chars - 1, chars * limit // over)
+        return cut
+
+    def outline(self, limit: int) -> str | None:
+        whole = self._whole(query.OUTLINE_UP_TO)
+        return None if whole is None else query.outline(whole, limit)
+
+    def _whole(self, most: int) -> str | None:
+        if self.size.bytes > most:
+            return None
+        return self._plain if self._plain is not None else text.decode(self._spool.read(0, self.size.bytes))
+
+    def _tail(self, length: int) -> bytes:
+        data = self._spool.read(max(0, self.size.bytes - length), self.size.bytes)
+        return data[_first_whole(data) :]
+
+
+Form: TypeAlias = Callable[[Kept, Source, Settings], list[Answer]]
+
+
+def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    message = wording.handle_message(kept)
+    if not settings.preview_chars:
+        return [Answer((message,))]
+    frame = f"{message}\n\n{wording.preview(kept, '')}"
+    cap = settings.tool_response_max_bytes
+    if cap and kept.size.bytes < 2 * cap and cap - len(frame) > settings.preview_chars:
+        cut = source.cut_to_bytes(cap - len(frame), settings)
+    else:
+        cut = source.cut(settings.preview_chars, settings)
+    shown = source.outline(settings.preview_chars) or cut.text
+    return [Answer((f"{message}\n\n{wording.preview(kept, text.clean(shown))}",), cut), Answer((message,))]
+
+
+def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    limit = settings.truncation.inline_limit
+    if limit is None or kept.size.chars > settings.truncation.artifact_threshold:
+        return [Answer((wording.reference_hints(kept),))]
+    cut = source.cut(limit, settings)
+    return [Answer((text.clean(cut.text), wording.reference(kept)), cut), Answer((wording.reference_hints(kept),))]
+
+
+def ready(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    return [Answer((wording.ready(kept),))]
+
+
+FORMS: dict[str, Form] = {"handle": handle, "artifact": artifact, "ready": ready}
+
+
+def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings: Settings) -> list[Answer]:
+    """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
+    note = wording.not_kept(kept, total, why)
+    limit = settings.truncation.inline_limit or settings.tool_response_max_bytes or _FALLBACK_CHARS
+    cut = source.cut_to_bytes(limit, settings)
+    return [Answer((text.clean(cut.text), note), cut), Answer((note,))]
+
+
+def truncation(cut: Cut, size: Size, shown: str, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+    return Truncation(
+        original_size=size.chars,
+        truncated_size=len(shown),
+        strategy_used=cut.strategy,
+        was_truncated=cut.omitted_chars > 0,
+        artifact_id=artifact_id,
+        original_tokens=size.tokens,
+        truncated_tokens=count(shown),
+        omitted_lines=cut.omitted_lines,
+        omitted_chars=cut.omitted_chars,
+    )
+
+
+def shape_of(settings: Settings) -> Shape:
+    section = settings.truncation
+    return Shape(
+        head_ratio=section.head_ratio,
+        head_lines=section.head_lines,
+        tail_lines=section.tail_lines,
+        line_from=section.line_from,
+        depth=section.depth,
+        first_elements=section.first_elements,
+        last_elements=section.last_elements,
+        max_keys=section.max_keys,
+    )
+
+
+def _first_whole(data: bytes) -> int:
+    """Where the first whole character begins."""
+    for at in range(min(4, len(data))):
+        if data[at] & 0xC0 != 0x80:
+            return at
+    return 0

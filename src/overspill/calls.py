@@ -1,0 +1,160 @@
+"""The way of a tool call: references in its arguments, the race, what came out, the answer, the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import anyio
+import msgspec
+
+from overspill import jobs, wording
+from overspill.answers import Answer
+from overspill.budget import ContextBudget
+from overspill.collect import Collected, to_json
+from overspill.errors import RefError, StoreError
+from overspill.events import Called, JobChanged, RefUsed, now_ms
+from overspill.gate import Gate
+from overspill.jobs import Job, Jobs
+from overspill.ledger import Ledger
+from overspill.perform import Tool, perform
+from overspill.refs import Use
+from overspill.settings import Settings
+from overspill.types import Reply, ToolCall
+
+Errors: TypeAlias = Literal["answer", "raise"]
+Resolve: TypeAlias = Callable[[ToolCall], tuple[Mapping[str, Any], Sequence[Use]]]
+
+
+class Calls:
+    """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
+
+    def __init__(
+        self, gate: Gate, ledger: Ledger, resolve: Resolve, *, budget: ContextBudget | None = None, notice: bool = True
+    ) -> None:
+        self.jobs = Jobs(gate.settings.max_running, self._changed)
+        self._gate = gate
+        self._ledger = ledger
+        self._resolve = resolve
+        self._budget = budget
+        self._notice = notice
+        self._threads = anyio.CapacityLimiter(gate.settings.max_running)
+
+    async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: bool | None = None) -> Reply:
+        started = time.perf_counter()
+        settings = self._gate.settings.for_tool(call.name, call.server)
+        try:
+            resolved = await self._resolved(call)
+        except RefError as error:
+            if errors == "raise":
+                raise
+            return self._record(call, self._refused(str(error)), started)
+        if settings.background if background is None else background:
+            job = await self.jobs.run(call.name, partial(self._body, resolved, tool), settings.async_timeout_secs)
+            if job.background:
+                return self._record(call, self._running(job), started)
+            got: Collected = job.result
+        else:
+            got = self._gate.collector(call)
+            await self._collect(resolved, tool, got, settings)
+        if errors == "raise" and got.error is not None:
+            got.spool.discard()
+            self._record(call, self._refused(str(got.error)), started)
+            raise got.error
+        return self._record(call, await self._gate.deliver(call, got), started)
+
+    async def start(self, call: ToolCall, tool: Tool) -> Job:
+        resolved = await self._resolved(call)
+        return await self.jobs.start(call.name, partial(self._body, resolved, tool))
+
+    async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
+        """Every call answered; when no answer is news to the model, the first job that completes is waited for."""
+        replies: dict[int, Reply] = {}
+
+        async def one(index: int, call: ToolCall) -> None:
+            replies[index] = await answer(call)
+
+        async with anyio.create_task_group() as group:
+            for index, call in enumerate(calls):
+                group.start_soon(one, index, call)
+        if replies and not any(reply.new for reply in replies.values()):
+            await self.jobs.wait_any()
+        return [replies[index] for index in range(len(calls))]
+
+    async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
+        """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
+        return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, self._threads, jobs.current.get())
+
+    async def _resolved(self, call: ToolCall) -> ToolCall:
+        args, uses = self._resolve(call)
+        for use in uses:
+            self._ledger.record(RefUsed(now_ms(), call.name, use.id, use.bytes))
+        return call if args is call.args else msgspec.structs.replace(call, args=args)
+
+    async def _body(self, call: ToolCall, tool: Tool, job: Job) -> None:
+        settings = self._gate.settings.for_tool(call.name, call.server)
+        got = job.result = self._gate.collector(call, job.id)
+        await self._collect(call, tool, got, settings, job)
+        if not job.background:
+            return
+        if got.error is not None:
+            job.error = got.failure
+        if got.error is None or got.broke_off:
+            try:
+                await self._gate.keep(call, got, "background")
+            except StoreError as error:
+                job.error = job.error or str(error)
+
+    async def _collect(self, call: ToolCall, tool: Tool, got: Collected, settings: Settings, job: Job | None = None) -> None:
+        try:
+            with anyio.move_on_after(settings.tool_timeout) as scope:
+                await got.take(await perform(tool, call.args, self._threads, job))
+        except Exception as error:  # the tool's own code: a failure of it is an answer
+            got.fail(error)
+        else:
+            if scope.cancelled_caught:
+                got.fail(TimeoutError(wording.timed_out(settings.tool_timeout)))
+
+    def _record(self, call: ToolCall, reply: Reply, started: float) -> Reply:
+        if self._budget is not None:
+            self._ledger.note_settlements(self._budget)
+        kept = reply.kept
+        self._ledger.record(
+            Called(
+                now_ms(),
+                tool=call.name,
+                server=call.server,
+                kind=call.kind,
+                status="failed" if reply.is_error else "ok",
+                latency=round((time.perf_counter() - started) * 1000),
+                chars_in=_length(call.args),
+                chars_out=len(reply.text),
+                id=kept.id if kept else "",
+                reason=kept.reason if kept else None,
+                truncated=kept is not None or reply.truncation is not None,
+            )
+        )
+        return reply
+
+    def _refused(self, text: str) -> Reply:
+        return Reply(text=text, content=[{"type": "text", "text": text}], is_error=True, model=self._gate.settings.model)
+
+    def _running(self, job: Job) -> Reply:
+        answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])
+        content = [{"type": "text", "text": answer.text}]
+        return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
+
+    def _changed(self, job: Job) -> None:
+        self._ledger.record(JobChanged(now_ms(), job.id, job.tool, job.state, round(job.seconds, 3), job.error))
+
+
+def _length(args: Mapping[str, Any]) -> int:
+    """Characters the request had, where that can be said."""
+    if not args:
+        return 0
+    try:
+        return len(to_json(args))
+    except (TypeError, ValueError, RecursionError):
+        return 0

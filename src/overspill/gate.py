@@ -1,0 +1,228 @@
+"""The product in one file: a collected result is passed on untouched, or kept whole and answered with something small."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import anyio.to_thread
+import msgspec
+
+from overspill import answers, ids, text, tokens, wording
+from overspill.answers import Answer, Source
+from overspill.budget import ContextBudget
+from overspill.collect import Collected, block_text, field
+from overspill.decide import Cut, Keep, Pass, Room, Verdict, decide
+from overspill.errors import StoreError
+from overspill.events import Stored, now_ms
+from overspill.ledger import Ledger
+from overspill.settings import Settings
+from overspill.spool import Sealed, Spool
+from overspill.store.base import Shelf
+from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
+
+
+class Gate:
+    """Stands between a session's tools and its model."""
+
+    def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
+        self.settings = settings
+        self.kept: dict[str, Kept] = {}
+        self._shelf = shelf
+        self._ledger = ledger
+        self._budget = budget
+
+    def collector(self, call: ToolCall, id: str | None = None) -> Collected:
+        return Collected(self._spool(self.settings.for_tool(call.name, call.server), id))
+
+    async def deliver(self, call: ToolCall, got: Collected) -> Reply:
+        """Decide, reserve, keep, word: in the caller, when the answer is really given."""
+        settings = self.settings.for_tool(call.name, call.server)
+        size = got.spool.size
+        match self._verdict(got, size, settings):
+            case Pass():
+                reply = await self._pass(call, got, size)
+            case Cut(limit):
+                reply = self._cut(got, size, limit, settings)
+            case Keep(reason):
+                reply = await self._keep_and_word(call, got, size, reason, settings)
+        return await self._with_blobs_kept(call, reply, settings)
+
+    async def keep(self, call: ToolCall, got: Collected, reason: Reason) -> Kept:
+        """Store a finished output. StoreError when nothing of it could be stored."""
+        sealed = await anyio.to_thread.run_sync(got.spool.seal)
+        kept = self._describe(call, got, sealed, reason)
+        self.kept[kept.id] = kept
+        self._ledger.record(Stored(now_ms(), kept, call.kind))
+        return kept
+
+    def reserve(self, candidates: Sequence[Answer]) -> tuple[Answer, bool]:
+        """The first answer the context has room for; the last one anyway."""
+        if self._budget is None:
+            return candidates[0], True
+        for answer in candidates:
+            if self._budget.reserve(self._tokens(answer.text)):
+                return answer, True
+        self._budget.charge(self._tokens(candidates[-1].text))
+        return candidates[-1], False
+
+    @property
+    def room(self) -> int | None:
+        """Tokens the next answer may have."""
+        return None if self._budget is None else self._budget.room
+
+    def _verdict(self, got: Collected, size: Size, settings: Settings) -> Verdict:
+        if got.media == "binary":
+            return Keep("binary")
+        if got.spool.failure:  # over the limit of one output, or a store that does not work: it cannot pass as if it were whole
+            return Keep("size_cap")
+        room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
+        verdict = decide(size, settings, room)
+        if isinstance(verdict, Pass) and self._budget is not None and not self._budget.reserve(size.tokens):
+            return Keep("reserve_failed")
+        return verdict
+
+    async def _pass(self, call: ToolCall, got: Collected, size: Size) -> Reply:
+        plain = got.plain
+        if plain is None and got.content is None:
+            plain = text.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
+        if not got.spool.in_memory:
+            await anyio.to_thread.run_sync(got.spool.discard)
+        if plain is not None:
+            shown = text.clean(plain)
+            if got.broke_off:
+                shown = f"{shown}\n\n{wording.stream_failed(got.broke_off)}".lstrip()
+            return self._reply([_text_block(shown)], shown, got)
+        assert got.content is not None
+        return self._reply(got.content, "\n".join(part for block in got.content if (part := block_text(block)) is not None), got)
+
+    def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
+        cut = Source(got.spool, size, got.plain).cut_to_bytes(limit, settings)
+        shown = text.clean(cut.text)
+        facts = answers.truncation(cut, size, shown, self._tokens, None)
+        answer, fits = self.reserve([Answer((shown,))])
+        got.spool.discard()
+        return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
+
+    async def _keep_and_word(self, call: ToolCall, got: Collected, size: Size, reason: Reason, settings: Settings) -> Reply:
+        kept: Kept | None = None
+        try:
+            kept = await self.keep(call, got, reason)
+            unstored = got.spool.failure
+        except StoreError as error:
+            unstored = str(error)
+        source = Source(got.spool, size if kept is None else kept.size, got.plain)
+
+        def word() -> list[Answer]:
+            if unstored:
+                return answers.incomplete(kept, got.spool.total, unstored, source, settings)
+            assert kept is not None
+            if got.media == "binary":
+                return [Answer((wording.binary(kept, "Binary output"),))]
+            return answers.FORMS[settings.answer_form](kept, source, settings)
+
+        candidates = await _off_loop(word, got.spool.total)
+        if got.broke_off:
+            note = wording.stream_failed(got.broke_off)
+            candidates = [Answer((*candidate.blocks, note), candidate.cut) for candidate in candidates]
+        answer, fits = self.reserve(candidates)
+        facts = None
+        if answer.cut is not None:
+            shown = answer.blocks[0]
+            facts = answers.truncation(answer.cut, source.size, shown, self._tokens, kept and kept.artifact_id)
+        return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
+
+    async def _with_blobs_kept(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
+        """Images, audio and binary resources pass in place unless they are too large to hand on."""
+        if settings.off or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
+            return reply
+        content: list[Block] = []
+        for block in reply.content:
+            oversized = _blob_size(block) > settings.max_inline_blob
+            content.append(_text_block(await self._keep_blob(call, block, settings)) if oversized else block)
+        shown = "\n".join(part for block in content if (part := block_text(block)) is not None)
+        return msgspec.structs.replace(reply, text=shown, content=content)
+
+    async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> str:
+        got = Collected(self._spool(settings))
+        got.media = "binary"
+        got.spool.add(_blob(block))
+        what = f"{str(field(block, 'type')).capitalize()} {field(block, 'mimeType') or field(block, 'mime_type') or ''}".strip()
+        try:
+            kept = await self.keep(call, got, "binary")
+        except StoreError as error:
+            return wording.not_kept(None, got.spool.total, str(error))
+        answer, _ = self.reserve([Answer((wording.binary(kept, what),))])
+        return answer.text
+
+    def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
+        missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
+        return Kept(
+            session=self._shelf.session,
+            id=got.spool.id,
+            tool=call.name,
+            server=call.server,
+            reason=reason,
+            size=sealed.size,
+            sha256=sealed.sha256,
+            created_ms=ids.created_ms(got.spool.id),
+            media=got.media,
+            source=wording.source(call),
+            blocks=got.boundaries,
+            missing=missing,
+        )
+
+    def _reply(self, content: list[Block], shown: str, got: Collected, **facts: Any) -> Reply:
+        return Reply(text=shown, content=content, is_error=got.is_error, model=self.settings.model, **facts)
+
+    def _spool(self, settings: Settings, id: str | None = None) -> Spool:
+        return Spool(self._shelf, id or ids.new(), settings.truncation.max_artifact_size, settings.model)
+
+    def _tokens(self, shown: str) -> int:
+        return tokens.count(shown, self.settings.model).tokens
+
+
+_T = TypeVar("_T")
+_AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
+
+
+async def _off_loop(work: Callable[[], _T], size: int) -> _T:
+    return work() if size <= _AT_ONCE else await anyio.to_thread.run_sync(work)
+
+
+def _text_block(content: str) -> Block:
+    return {"type": "text", "text": content}
+
+
+def _replaced(got: Collected, texts: Sequence[str]) -> list[Block]:
+    """The answer where the first text stood; what is not text in its place."""
+    blocks: list[Block] = [_text_block(content) for content in texts]
+    if got.content is None:
+        return blocks
+    content: list[Block] = []
+    for block in got.content:
+        if block_text(block) is None:
+            content.append(block)
+        else:
+            content.extend(blocks)
+            blocks = []
+    return content
+
+
+def _blob_data(block: Block) -> str:
+    data = field(block, "data") if field(block, "type") in ("image", "audio") else field(field(block, "resource"), "blob")
+    return data if isinstance(data, str) else ""
+
+
+def _blob_size(block: Block) -> int:
+    return len(_blob_data(block)) * 3 // 4
+
+
+def _blob(block: Block) -> bytes:
+    data = _blob_data(block)
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:  # not the base64 it claims to be: then its characters are all there is
+        return text.encode(data)

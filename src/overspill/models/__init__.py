@@ -1,0 +1,1 @@
+"""One way to ask a language model, whoever serves it."""

@@ -1,0 +1,74 @@
+"""The protocol: text and tool calls in, text, tool calls and usage out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from overspill.errors import OverspillError
+from overspill.types import ToolCall
+
+Role: TypeAlias = Literal["user", "assistant", "tool"]
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+
+
+class Message(Struct, frozen=True):
+    """One step of a conversation. A tool's answer names the call it answers."""
+
+    role: Role
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+    is_error: bool = False
+
+
+class Request(Struct, frozen=True):
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    """Definitions in the "jsonschema" format: name, description, parameters."""
+    tool_choice: ToolChoice = "auto"
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+
+
+class Usage(Struct, frozen=True):
+    """What the provider counted; 0 where it did not say."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+
+class Response(Struct, frozen=True):
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+    """The target that answered, `provider/model`."""
+
+
+class Model(Protocol):
+    @property
+    def name(self) -> str:
+        """`provider/model`."""
+        ...
+
+    @property
+    def context_window(self) -> int: ...
+    @property
+    def max_output_tokens(self) -> int: ...
+    async def ask(self, request: Request) -> Response:
+        """One request, no retries. Raises ModelError."""
+        ...
+
+
+class ModelError(OverspillError):
+    """A model did not answer. `passing`: whether the same request may work later; then `retry_after` may say when."""
+
+    def __init__(self, text: str, *, passing: bool, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.passing = passing
+        self.retry_after = retry_after

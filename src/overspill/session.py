@@ -1,0 +1,225 @@
+"""One conversation's tools, outputs and jobs: wires the rooms together and owns their lifetime."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial, wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ParamSpec, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from overspill import events, ids, wording
+from overspill.budget import ContextBudget
+from overspill.calls import Calls, Errors
+from overspill.counters import Counters
+from overspill.errors import BadRequest, SessionClosed
+from overspill.events import Stored
+from overspill.gate import Gate
+from overspill.ledger import Ledger
+from overspill.perform import Tool
+from overspill.settings import Settings
+from overspill.store.base import Shelf, Store
+from overspill.store.files import FileStore
+from overspill.stored import StoredOutput
+from overspill.tools import Format, Retrieval
+from overspill.types import JobInfo, Kept, Kind, Reply, ToolCall
+
+Execute: TypeAlias = Callable[[ToolCall], Any]
+P = ParamSpec("P")
+
+
+class Session:
+    """`async with Session() as session`, or `begin` and `close` where there is no such block.
+
+    `name` opens a kept session again. `notice` says whether the host shows the model a notice each turn; where it does not,
+    texts tell the model to wait instead.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str = "",
+        budget: ContextBudget | None = None,
+        store: Store | None = None,
+        notice: bool = True,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.name = name
+        self.budget = budget
+        self._store = store
+        self._shows_notice = notice
+        self._registered: dict[str, Tool] = {}
+        self._open: _Open | None = None
+
+    async def begin(self) -> None:
+        if self._open is None:
+            shelf = await anyio.to_thread.run_sync(self._open_shelf)
+            self._open = _Open(self.settings, shelf, self.budget, notice=self._shows_notice)
+
+    async def close(self) -> list[JobInfo]:
+        """Cancel what still runs, close the files, apply retention. Returns the jobs whose threads could not be interrupted."""
+        if self._open is None:
+            return []
+        opened, self._open = self._open, None
+        with anyio.CancelScope(shield=True):
+            left = await opened.calls.jobs.abort()
+            await anyio.to_thread.run_sync(opened.shelf.close)
+        return [job.info for job in left]
+
+    async def __aenter__(self) -> Session:
+        await self.begin()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def stop(self) -> None:
+        """Take no new calls; return when what runs in the background has finished. Outputs can still be retrieved."""
+        await self._opened.calls.jobs.stop()
+
+    async def abort(self) -> list[JobInfo]:
+        """Cancel everything that runs at once. What is stored can still be retrieved."""
+        return [job.info for job in await self._opened.calls.jobs.abort()]
+
+    @property
+    def id(self) -> str:
+        return self._opened.shelf.session
+
+    @property
+    def counters(self) -> Counters:
+        return self._opened.ledger.counters
+
+    async def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        id: str = "",
+        server: str = "",
+        kind: Kind = "function",
+        errors: Errors = "answer",
+        background: bool | None = None,
+    ) -> Reply:
+        """Run a tool as `tool(**args)` and answer as the model should see it. Without `tool`: the one registered by that name."""
+        if tool is None and self.owns(name):
+            return await self.invoke(name, args or {})
+        call = ToolCall(id, name, args or {}, server, kind)
+        return await self._opened.calls.call(call, tool or self._tool(name), errors=errors, background=background)
+
+    async def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
+        """All calls of a turn, in parallel, ours and the host's, in their order. `execute` runs one of the host's.
+
+        `model` names the model of this turn; it extracts where no other is configured.
+        """
+        opened = self._opened
+        opened.retrieval.turn_model = model
+
+        async def answer(call: ToolCall) -> Reply:
+            if self.owns(call.name):
+                return await self.invoke(call.name, call.args)
+            if execute is not None:
+                return await opened.calls.call(call, partial(opened.calls.execute, execute, call))
+            try:
+                return await opened.calls.call(call, self._tool(call.name))
+            except BadRequest as error:
+                return opened.calls.refuse(call, str(error))
+
+        return await opened.calls.turn(calls, answer)
+
+    async def start(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        server: str = "",
+        kind: Kind = "function",
+    ) -> str:
+        """Run in the background from the beginning. Returns the id to ask for the output with."""
+        call = ToolCall("", name, args or {}, server, kind)
+        return (await self._opened.calls.start(call, tool or self._tool(name))).artifact_id
+
+    async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
+        """Answer a call of one of our own tools. Mistakes of the model are answers too."""
+        return await self._opened.retrieval.invoke(name, args)
+
+    def owns(self, name: str) -> bool:
+        return name in TOOLS
+
+    def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
+        """Definitions of the retrieval tools to offer now."""
+        return [definition(name, format) for name in self._opened.retrieval.offered()]
+
+    def notice(self) -> str:
+        """The "Async Tool Status" section for this turn, or an empty text. Made afresh each time; never part of a conversation."""
+        return wording.notice(self._opened.calls.jobs.statuses())
+
+    async def keep(self, data: Any, name: str = "output") -> Kept:
+        """Store something of the host's own, whatever its size."""
+        gate, call = self._opened.gate, ToolCall("", name)
+        got = gate.collector(call)
+        await got.take(data)
+        return await gate.keep(call, got, "requested")
+
+    def open(self, handle: str) -> StoredOutput:
+        """A stored output of this session, to read without a model. `with` closes it."""
+        return self._opened.outputs.open(handle)
+
+    def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
+        """Register a function under its name. Called directly, it goes through the gate and returns the text for the model."""
+        name = getattr(function, "__name__", type(function).__name__)
+        parameters = inspect.signature(function)
+        self._registered[name] = function
+
+        @wraps(function)
+        async def gated(*args: P.args, **kwargs: P.kwargs) -> str:
+            bound = parameters.bind(*args, **kwargs)
+            return (await self.call(name, bound.arguments, partial(_unbound, function, parameters), errors="raise")).text
+
+        return gated
+
+    def _tool(self, name: str) -> Tool:
+        if name in self._registered:
+            return self._registered[name]
+        raise BadRequest(wording.unknown_tool(name, [*self._registered, *self.settings.surface]))
+
+    @property
+    def _opened(self) -> _Open:
+        if self._open is None:
+            raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
+        return self._open
+
+    def _open_shelf(self) -> Shelf:
+        settings = self.settings
+        store = self._store or file_store(settings.store_dir, settings.max_run_bytes)
+        retention = "keep" if self.name else settings.retention
+        if retention == "keep" and isinstance(store, FileStore):
+            store.expire(settings.keep_days, settings.keep_bytes)
+        return store.open_shelf(ids.new(), name=self.name, retention=retention)
+
+
+class _Open:
+    """What a session has while it is open."""
+
+    def __init__(self, settings: Settings, shelf: Shelf, budget: ContextBudget | None, *, notice: bool) -> None:
+        self.shelf = shelf
+        self.ledger = Ledger(shelf.session, shelf.append_journal)
+        self.gate = Gate(settings, shelf, self.ledger, budget)
+        self.outputs = Outputs(shelf, self.gate.kept)
+        self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger)
+        for event in events.read(shelf.journal()):
+            self.ledger.counters.add(event)
+            if isinstance(event, Stored):
+                self.gate.kept[event.kept.id] = event.kept
+
+
+@cache
+def file_store(directory: str | None, run_bytes: int) -> FileStore:
+    """One for each root in a process: its sessions share a run."""
+    return FileStore(None if directory is None else Path(directory).absolute(), run_bytes=run_bytes)
