@@ -1,0 +1,104 @@
+"""A session's stored outputs: found by either spelling of their id, only by the session that owns them, and read exactly."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+from overspill import ids, read, refs, text
+from overspill.errors import UnknownHandle
+from overspill.query import Answer as QueryAnswer
+from overspill.query import query
+from overspill.settings import Settings
+from overspill.store.base import Reader, Shelf
+from overspill.types import Kept, ToolCall
+from overspill.view import View
+
+_OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
+_EVERYTHING = read.Bound(1 << 62)
+
+
+class StoredOutput:
+    """One output, to read without a model. Positions: bytes and characters from 0, lines from 1."""
+
+    def __init__(self, kept: Kept, reader: Reader) -> None:
+        self.kept = kept
+        self.reader = reader
+        self.view = View(reader)
+
+    def bytes(self, start: int = 0, end: int | None = None) -> bytes:
+        return self.reader.read(start, self.reader.size if end is None else end)
+
+    def text(self) -> str:
+        return text.decode(self.bytes())
+
+    def lines(self, first: int = 1, last: int | None = None) -> str:
+        """Lines first..last, the last one included."""
+        return read.lines(self.reader, self.view, first, last, _EVERYTHING).text
+
+    def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> read.Grep:
+        return read.grep(
+            self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
+        )
+
+    def query(self, expression: str) -> QueryAnswer:
+        """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
+        return query(self.reader, expression, _EVERYTHING)
+
+    def close(self) -> None:
+        self.reader.close()
+
+    def __enter__(self) -> StoredOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Outputs:
+    """Look-ups for one session. Ids of other sessions are as unknown as ids that never were."""
+
+    def __init__(self, shelf: Shelf, kept: Mapping[str, Kept]) -> None:
+        self._shelf = shelf
+        self._kept = kept
+        self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._lock = Lock()
+
+    def file_id(self, spelling: str) -> str:
+        session, file = ids.parse(spelling)
+        if session not in (None, self._shelf.session):
+            raise UnknownHandle(spelling)
+        return file
+
+    def find(self, spelling: str) -> Kept:
+        kept = self._kept.get(self.file_id(spelling))
+        if kept is None:
+            raise UnknownHandle(spelling)
+        return kept
+
+    def open(self, spelling: str) -> StoredOutput:
+        kept = self.find(spelling)
+        return StoredOutput(kept, self._shelf.open(kept.id))
+
+    def recent(self, spelling: str) -> StoredOutput:
+        """The same, shared between retrievals; not to be closed."""
+        kept = self.find(spelling)
+        with self._lock:
+            stored = self._recent.get(kept.id)
+            if stored is None:
+                stored = self._recent[kept.id] = StoredOutput(kept, self._shelf.open(kept.id))
+                if len(self._recent) > _OPEN:
+                    self._recent.popitem(last=False)[1].close()
+            self._recent.move_to_end(kept.id)
+            return stored
+
+    def close(self) -> None:
+        while self._recent:
+            self._recent.popitem()[1].close()
+
+    def resolve(self, call: ToolCall, settings: Settings) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
+        """The call's arguments with references to stored outputs replaced by their content."""
+        raise NotImplementedError
