@@ -1,0 +1,164 @@
+"""Config files: where they are looked for and how they are read. Whoever wrote one may be hostile, so reading is strict."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from yaml import MappingNode, Node, SafeLoader
+from yaml.constructor import ConstructorError
+from yaml.error import MarkedYAMLError
+from yaml.events import AliasEvent
+from yaml.reader import ReaderError
+
+from overspill.errors import SettingsError
+from overspill.settings.layers import Layer
+
+WORKING_DIRECTORY_NAMES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
+USER_NAMES = ("config.yaml", "config.yml", "config.json")
+_MAX_BYTES = 1_048_576
+_MAX_DEPTH = 20
+_MAX_NODES = 10_000
+
+
+def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | None) -> list[Layer]:
+    """The file that was named, else the working directory's over the user's own; strongest first."""
+    if config is not None:
+        return [_layer(config, str(config), trusted=True)]
+    layers: list[Layer] = []
+    if cwd is not None and (found := _only(cwd, WORKING_DIRECTORY_NAMES)):
+        layers.append(_layer(found, found.name, trusted=False))
+    if user_config_dir is not None and (found := _only(user_config_dir, USER_NAMES)):
+        layers.append(_layer(found, str(found), trusted=True))
+    return layers
+
+
+def parse_yaml(text: str, name: str) -> Any:
+    """YAML without its dangers and surprises: no aliases, tags or duplicate keys, and only true and false are booleans."""
+    try:
+        return _StrictLoader(text).get_single_data()
+    except MarkedYAMLError as problem:
+        line = problem.problem_mark.line + 1 if problem.problem_mark else 1
+        raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.problem}.") from None
+    except ReaderError as problem:
+        line = text.count("\n", 0, problem.position) + 1
+        raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.reason}.") from None
+    except ValueError:
+        # int() refuses thousands of digits.
+        raise SettingsError(f"{name} has a number that is too long.") from None
+
+
+def _only(directory: Path, names: Sequence[str]) -> Path | None:
+    found = [directory / name for name in names if (directory / name).is_symlink() or (directory / name).exists()]
+    if len(found) > 1:
+        raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory}. Keep one.")
+    return found[0] if found else None
+
+
+def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
+    text = _text(path, name, follow_link=trusted)
+    parsed = _parse_json(text, name) if path.suffix == ".json" else parse_yaml(text, name)
+    if parsed is None:
+        return Layer(name, {}, trusted)
+    if not isinstance(parsed, dict):
+        raise SettingsError(f"{name} has no keys. A config file is a mapping from keys to values.")
+    return Layer(name, _with_truncation_on_top(cast("dict[str, Any]", parsed), name), trusted)
+
+
+def _text(path: Path, name: str, *, follow_link: bool) -> str:
+    try:
+        # Asked before opening, because opening a pipe would wait for its writer.
+        regular = stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode)
+        if not regular:
+            raise SettingsError(f"{name} is not a regular file. Put the settings into a plain file.")
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as problem:
+        raise SettingsError(f"{name} cannot be read: {problem.strerror}.") from None
+    if len(data) > _MAX_BYTES:
+        raise SettingsError(f"{name} is larger than {_MAX_BYTES} bytes, so it is not read as settings.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise SettingsError(f"{name} is not UTF-8, line {line}. Save it as UTF-8.") from None
+
+
+def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The manual of truncation writes its section inside `tools`."""
+    tools = values.get("tools")
+    if not isinstance(tools, dict) or set(cast("dict[object, object]", tools)) != {"truncation"}:
+        return values
+    if "truncation" in values:
+        raise SettingsError(f"truncation and tools.truncation are the same key, both in {name}. Keep one.")
+    return {**{key: value for key, value in values.items() if key != "tools"}, **tools}
+
+
+def _parse_json(text: str, name: str) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in entries:
+                raise SettingsError(f"{name} has the key {key!r} twice. Keep one.")
+            entries[key] = value
+        return entries
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as problem:
+        raise SettingsError(f"{name} is not usable JSON, line {problem.lineno}: {problem.msg}.") from None
+    except RecursionError:
+        raise SettingsError(f"{name} is nested too deeply.") from None
+    except ValueError:
+        raise SettingsError(f"{name} has a number that is too long.") from None
+
+
+class _StrictLoader(SafeLoader):
+    # Own resolvers instead of YAML 1.1's, in which the key `off` is a boolean, 1:30 a number and 2026-01-01 a date.
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
+    depth = 0
+    nodes = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event = cast(Any, self).peek_event()
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            raise _refused("anchors and aliases are not allowed", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refused("tags are not allowed", event)
+        if self.depth == _MAX_DEPTH:
+            raise _refused("nested too deeply", event)
+        if self.nodes == _MAX_NODES:
+            raise _refused(f"more than {_MAX_NODES} values", event)
+        self.nodes += 1
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[object] = set()
+        for key, _ in node.value:
+            if not isinstance(key.value, str):
+                raise _refused("a key must be a plain text", key)
+            if key.value in seen:
+                raise _refused(f"the key {key.value!r} stands here twice", key)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _refused(problem: str, at: Any) -> ConstructorError:
+    return ConstructorError(None, None, problem, at.start_mark)
+
+
+_RESOLVERS = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
+    ("int", r"[-+]?(0|[1-9][0-9_]*)", [*"-+0123456789"]),
+    ("float", r"[-+]?((0|[1-9][0-9_]*)(\.[0-9_]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
+)
+for _kind, _pattern, _first in _RESOLVERS:
+    cast(Any, _StrictLoader).add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"(?:{_pattern})\Z"), _first)

@@ -1,0 +1,60 @@
+"""Presets are values, nothing else: what each says over the defaults, which are the preset `overspill`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from overspill.settings.keys import PresetName
+
+_TEN_MEBIBYTES = 10_485_760
+
+PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
+    "overspill": {},
+    "tool_output": {
+        "async_": False,
+        "async_token_threshold": None,
+        "preview_chars": 0,
+        "surface": ["tool_output"],
+        "surface_sticky": False,
+        "extraction_fallback": ["truncate"],
+        "truncation": {"max_artifact_size": None},
+    },
+    "artifacts": {
+        "tool_response_max_bytes": 0,
+        "async_": False,
+        "async_token_threshold": None,
+        "answer_form": "artifact",
+        "preview_chars": 0,
+        "answer_max_bytes": None,
+        "answer_max_chars": 50_000,
+        "surface": ["get_artifact"],
+        "surface_sticky": False,
+        "extraction_fallback": ["truncate"],
+        "store_dir": ".overspill/artifacts",
+        "retention": "session",
+        "truncation": {"inline_limit": 8_000, "max_artifact_size": _TEN_MEBIBYTES},
+    },
+    "slow": {
+        "tool_response_max_bytes": 0,
+        "answer_form": "ready",
+        "preview_chars": 0,
+        "surface": ["get_tool_output", "wait_for_tool_output"],
+        "surface_sticky": False,
+        "extraction_fallback": ["truncate"],
+        "retention": "session",
+        "truncation": {"max_artifact_size": _TEN_MEBIBYTES},
+    },
+}
+
+TOOL_STRATEGIES = {
+    "read_file": "head_tail",
+    "execute_command": "tail",
+    "execute_script": "tail",
+    "list_directory": "element",
+    "search_files": "element",
+    "git_diff": "head_tail",
+    "git_log": "tail",
+    "git_status": "head_tail",
+}
+"""How the outputs of well-known tools are shortened, unless a server's or a tool's override says otherwise."""

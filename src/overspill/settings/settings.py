@@ -1,0 +1,150 @@
+"""`Settings`: every knob of Overspill in one frozen value, and what holds for one tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, cast
+
+from msgspec import structs
+
+from overspill.settings.keys import (
+    AnswerForm,
+    Count,
+    Fallback,
+    Key,
+    Limit,
+    Name,
+    Override,
+    PresetName,
+    RefsSettings,
+    Retention,
+    Retries,
+    RetrievalTool,
+    Seconds,
+    SizeCap,
+    ToolOutputSettings,
+    TruncationSettings,
+)
+from overspill.settings.layers import Layer, nest, resolve
+from overspill.settings.presets import TOOL_STRATEGIES
+from overspill.settings.schema import Values, flatten
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Settings:
+    """Keyword arguments are keys in either spelling, sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
+
+    preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.")] = "overspill"
+    tool_response_max_bytes: Annotated[SizeCap, Key("Outputs of more bytes are kept; 0 turns this limit off.")] = 12_288
+    async_token_threshold: Annotated[Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.")] = 10_000
+    async_: Annotated[bool, Key("Off: no tool goes to the background, and asyncTokenThreshold is off too.")] = True
+    async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.")] = 5.0
+    tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.")] = 300.0
+    wait_max_secs: Annotated[Seconds, Key("wait_for_tool_output never waits longer.")] = 300.0
+    max_running: Annotated[Limit, Key("Tools that run at once at most; more calls wait unstarted.")] = 64
+    model: Annotated[Name | None, Key("The model whose vocabulary counts tokens; null: o200k.", owner_only=True)] = None
+    answer_form: Annotated[AnswerForm, Key("Which text the model sees for a kept output.")] = "handle"
+    preview_chars: Annotated[Count, Key("Characters of a kept output shown below its handle.")] = 2_000
+    answer_max_bytes: Annotated[Limit | None, Key("Bytes of one retrieval answer at most; null: no limit in bytes.")] = 12_288
+    answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.")] = None
+    max_inline_blob: Annotated[Limit, Key("Blocks that are not text (images, audio) are kept above this many bytes.")] = 1_000_000
+    surface: Annotated[tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model; all four work when called.")] = (
+        "tool_output",
+        "get_tool_output",
+        "wait_for_tool_output",
+    )
+    surface_sticky: Annotated[bool, Key("Once offered they stay; off: only while something is kept.")] = True
+    extraction_model: Annotated[Name | None, Key("Extracts where toolOutput.models names none.", owner_only=True)] = None
+    extraction_fallback: Annotated[tuple[Fallback, ...], Key("What answers, in this order, when no model can extract.")] = (
+        "builtin",
+        "truncate",
+    )
+    extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.")] = 2
+    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the system's temporary directory.", owner_only=True)] = (
+        None
+    )
+    retention: Annotated[Retention, Key("How long outputs are kept: with the session, the process, or on.", owner_only=True)] = (
+        "process"
+    )
+    keep_days: Annotated[Limit, Key("Days that retention keep holds an output.", owner_only=True)] = 7
+    keep_bytes: Annotated[Limit, Key("Bytes that retention keep holds at most; the oldest go first.", owner_only=True)] = (
+        2_147_483_648
+    )
+    max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.")] = 10_737_418_240
+    tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.")]
+    truncation: Annotated[TruncationSettings, Key("How outputs are shortened.")]
+    servers: Annotated[Mapping[str, Override], Key("Rules by server name.")]
+    refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", owner_only=True)]
+    off: bool = False
+    """Set by `for_tool` only: this tool's outputs pass as they are."""
+
+    def __init__(self, preset: PresetName = "overspill", **values: Any) -> None:
+        resolved = resolve(Settings, [Layer("Settings()", {"preset": preset, **values})])
+        vars(self).update(nest(Settings, resolved.values), off=False)
+
+    @classmethod
+    def of(cls, values: Values, off: bool = False) -> Settings:
+        """From checked values laid flat."""
+        return cls._holding(nest(Settings, values) | {"off": off})
+
+    @classmethod
+    def _holding(cls, held: Mapping[str, Any]) -> Settings:
+        settings = object.__new__(cls)
+        vars(settings).update(held)
+        return settings
+
+    @property
+    def background(self) -> bool:
+        """Whether a slow tool may go on in the background."""
+        return self.async_
+
+    @property
+    def effective_token_threshold(self) -> int | None:
+        return self.async_token_threshold if self.async_ else None
+
+    def for_tool(self, name: str, server: str = "") -> Settings:
+        """What holds for one tool: the built-in strategy, then its server's override, then its own."""
+        tool = name.lower()
+        # Names without a rule share one entry, so that names nobody knows cannot make the cache grow.
+        rule = (tool if tool in self._tools_with_rules else "", server if server in self.servers else "")
+        found = self._by_rule.get(rule)
+        if found is None:
+            found = self._by_rule[rule] = self._under(*rule)
+        return found
+
+    @cached_property
+    def _tools_with_rules(self) -> frozenset[str]:
+        return frozenset(TOOL_STRATEGIES) | frozenset(self.truncation.overrides)
+
+    @cached_property
+    def _by_rule(self) -> dict[tuple[str, str], Settings]:
+        return {}
+
+    def _under(self, tool: str, server: str) -> Settings:
+        built_in = {"strategy": TOOL_STRATEGIES[tool]} if tool in TOOL_STRATEGIES else {}
+        overrides = (self.servers.get(server), self.truncation.overrides.get(tool))
+        rule = built_in | {
+            name: value for each in overrides if each for name, value in structs.asdict(each).items() if value is not None
+        }
+        if not rule:
+            return self
+        settings = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        renamed = {"strategy": "default_strategy", "background": "async_"}
+        changes = {renamed.get(name, name): value for name, value in rule.items()}
+        if "refs" in changes:
+            changes["refs"] = structs.replace(self.refs, enabled=changes["refs"])
+        truncation = {name: changes.pop(name) for name in tuple(changes) if name in self.truncation.__struct_fields__}
+        return self._holding(settings | changes | {"truncation": structs.replace(self.truncation, **truncation)})
+
+    def __repr__(self) -> str:
+        usual = dict(flatten(Settings, Settings(self.preset)))
+        changed = [
+            f"{'.'.join(path)}={value!r}" for path, value in flatten(Settings, self) if path not in usual or usual[path] != value
+        ]
+        return f"Settings({', '.join([f'preset={self.preset!r}', *changed, *(['off=True'] if self.off else [])])})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The read-only mappings inside cannot be pickled; the flat values can.
+        return cast(Any, Settings.of), (dict(flatten(Settings, self)), self.off)
