@@ -50,9 +50,9 @@ class Allow(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "f
 
 class ToolOutputSettings(Struct, frozen=True):
     enabled: Annotated[bool, Key("Off: nothing is kept; outputs over the size cap are cut with a marker.")] = True
-    max_chunks: Annotated[Limit, Key("Outputs of up to this many chunks are extracted chunk by chunk in mode auto.")] = 1
+    max_chunks: Annotated[Limit, Key("Outputs of up to this many chunks are extracted chunk by chunk in mode `auto`.")] = 1
     overlap_percent: Annotated[Percent, Key("How much of a chunk the next one repeats.")] = 10
-    avg_line_bytes_threshold: Annotated[Limit, Key("Longer average lines are extracted chunk by chunk in mode auto.")] = 1_000
+    avg_line_bytes_threshold: Annotated[Limit, Key("Longer average lines are extracted chunk by chunk in mode `auto`.")] = 1_000
     models: Annotated[tuple[Name, ...], Key("Models that extract, tried in this order.", owner_only=True)] = ()
     max_extraction_chunks: Annotated[Limit, Key("Chunks one extraction reads at most; asking again goes on from there.")] = 64
     answer_within_secs: Annotated[Seconds | None, Key("After this time an extraction answers with what it has; null: never.")] = (
@@ -65,23 +65,23 @@ class Override(Struct, frozen=True, kw_only=True):
 
     off: Annotated[bool | None, Key("Outputs pass as they are, whatever their size.")] = None
     strategy: Annotated[Strategy | None, Key("How outputs are shortened.")] = None
-    inline_limit: Annotated[Limit | None, Key("As truncation.inlineLimit.")] = None
-    artifact_threshold: Annotated[Limit | None, Key("As truncation.artifactThreshold.")] = None
-    max_artifact_size: Annotated[Limit | None, Key("As truncation.maxArtifactSize.")] = None
-    head_ratio: Annotated[Ratio | None, Key("As truncation.headRatio.")] = None
-    head_lines: Annotated[Limit | None, Key("As truncation.headLines.")] = None
-    tail_lines: Annotated[Limit | None, Key("As truncation.tailLines.")] = None
-    line_from: Annotated[LineFrom | None, Key("As truncation.lineFrom.")] = None
-    depth: Annotated[Limit | None, Key("As truncation.depth.")] = None
-    first_elements: Annotated[Count | None, Key("As truncation.firstElements.")] = None
-    last_elements: Annotated[Count | None, Key("As truncation.lastElements.")] = None
-    max_keys: Annotated[Limit | None, Key("As truncation.maxKeys.")] = None
-    tool_response_max_bytes: Annotated[SizeCap | None, Key("As toolResponseMaxBytes.")] = None
-    async_token_threshold: Annotated[Limit | None, Key("As asyncTokenThreshold.")] = None
-    async_timeout_secs: Annotated[Seconds | None, Key("As asyncTimeoutSecs.")] = None
-    tool_timeout: Annotated[Seconds | None, Key("As toolTimeout.")] = None
-    background: Annotated[bool | None, Key("As async.", spelling="async")] = None
-    refs: Annotated[bool | None, Key("As refs.enabled.", owner_only=True)] = None
+    inline_limit: Annotated[Limit | None, Key("As `truncation.inlineLimit`.")] = None
+    artifact_threshold: Annotated[Limit | None, Key("As `truncation.artifactThreshold`.")] = None
+    max_artifact_size: Annotated[Limit | None, Key("As `truncation.maxArtifactSize`.")] = None
+    head_ratio: Annotated[Ratio | None, Key("As `truncation.headRatio`.")] = None
+    head_lines: Annotated[Limit | None, Key("As `truncation.headLines`.")] = None
+    tail_lines: Annotated[Limit | None, Key("As `truncation.tailLines`.")] = None
+    line_from: Annotated[LineFrom | None, Key("As `truncation.lineFrom`.")] = None
+    depth: Annotated[Limit | None, Key("As `truncation.depth`.")] = None
+    first_elements: Annotated[Count | None, Key("As `truncation.firstElements`.")] = None
+    last_elements: Annotated[Count | None, Key("As `truncation.lastElements`.")] = None
+    max_keys: Annotated[Limit | None, Key("As `truncation.maxKeys`.")] = None
+    tool_response_max_bytes: Annotated[SizeCap | None, Key("As `toolResponseMaxBytes`.")] = None
+    async_token_threshold: Annotated[Limit | None, Key("As `asyncTokenThreshold`.")] = None
+    async_timeout_secs: Annotated[Seconds | None, Key("As `asyncTimeoutSecs`.")] = None
+    tool_timeout: Annotated[Seconds | None, Key("As `toolTimeout`.")] = None
+    background: Annotated[bool | None, Key("As `async`.", spelling="async")] = None
+    refs: Annotated[bool | None, Key("As `refs.enabled`.", owner_only=True)] = None
 
 
 class TruncationSettings(Struct, frozen=True):
@@ -89,18 +89,18 @@ class TruncationSettings(Struct, frozen=True):
     artifact_threshold: Annotated[Limit, Key("Above this many characters the artifact form shows a reference only.")] = 50_000
     max_artifact_size: Annotated[Limit | None, Key("Bytes kept of one output at most; null: no limit.")] = 1_073_741_824
     default_strategy: Annotated[Strategy, Key("How outputs of tools without a rule of their own are shortened.")] = "head_tail"
-    head_ratio: Annotated[Ratio, Key("The head's share of what head_tail keeps.")] = 0.6
-    head_lines: Annotated[Limit, Key("Lines that head keeps at most.")] = 300
-    tail_lines: Annotated[Limit, Key("Lines that tail keeps at most.")] = 200
-    line_from: Annotated[LineFrom, Key("Which end of the output line keeps.")] = "start"
-    depth: Annotated[Limit, Key("How deep element looks into nested values.")] = 3
-    first_elements: Annotated[Count, Key("Elements that element keeps from the front of a list.")] = 5
-    last_elements: Annotated[Count, Key("Elements that element keeps from the end of a list.")] = 5
-    max_keys: Annotated[Limit, Key("Keys that element keeps of one object at most.")] = 50
+    head_ratio: Annotated[Ratio, Key("The head's share of what `head_tail` keeps.")] = 0.6
+    head_lines: Annotated[Limit, Key("Lines that `head` keeps at most.")] = 300
+    tail_lines: Annotated[Limit, Key("Lines that `tail` keeps at most.")] = 200
+    line_from: Annotated[LineFrom, Key("Which end of the output `line` keeps.")] = "start"
+    depth: Annotated[Limit, Key("How deep `element` looks into nested values.")] = 3
+    first_elements: Annotated[Count, Key("Elements that `element` keeps from the front of a list.")] = 5
+    last_elements: Annotated[Count, Key("Elements that `element` keeps from the end of a list.")] = 5
+    max_keys: Annotated[Limit, Key("Keys that `element` keeps of one object at most.")] = 50
     overrides: Annotated[Mapping[str, Override], Key("Rules by tool name, in any case.", any_case=True)] = MappingProxyType({})
 
 
 class RefsSettings(Struct, frozen=True):
-    enabled: Annotated[bool, Key("Whether {{output:HANDLE}} in a call's arguments becomes the stored content.")] = True
+    enabled: Annotated[bool, Key("Whether `{{output:HANDLE}}` in a call's arguments becomes the stored content.")] = True
     allow: Annotated[tuple[Allow, ...], Key("Ways content may take beyond the tools of one server or program.")] = ()
     max_ref_bytes: Annotated[Limit, Key("Bytes one reference may put into a call at most.")] = 1_000_000

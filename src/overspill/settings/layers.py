@@ -12,7 +12,7 @@ from typing import Any, cast, get_origin
 from msgspec import Struct, ValidationError, convert, structs
 
 from overspill.errors import SettingsError
-from overspill.settings.keys import ToolOutputSettings
+from overspill.settings.keys import Override, ToolOutputSettings
 from overspill.settings.presets import PRESETS
 from overspill.settings.schema import Field, Path, Values, allowed, by_spelling, fields, flatten
 
@@ -156,7 +156,7 @@ class _Reading:
         """The entries of a mapping; an empty place in a file (null) has none."""
         if given is None:
             return []
-        if isinstance(given, Struct):
+        if isinstance(given, Override):
             return [(name, value) for name, value in structs.asdict(given).items() if value is not None]
         if not isinstance(given, Mapping):
             place = prefix.rstrip(".") or "The whole"

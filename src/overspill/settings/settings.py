@@ -39,10 +39,10 @@ class Settings:
     preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.")] = "overspill"
     tool_response_max_bytes: Annotated[SizeCap, Key("Outputs of more bytes are kept; 0 turns this limit off.")] = 12_288
     async_token_threshold: Annotated[Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.")] = 10_000
-    async_: Annotated[bool, Key("Off: no tool goes to the background, and asyncTokenThreshold is off too.")] = True
+    async_: Annotated[bool, Key("Off: no tool goes to the background, and `asyncTokenThreshold` is off too.")] = True
     async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.")] = 5.0
     tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.")] = 300.0
-    wait_max_secs: Annotated[Seconds, Key("wait_for_tool_output never waits longer.")] = 300.0
+    wait_max_secs: Annotated[Seconds, Key("`wait_for_tool_output` never waits longer.")] = 300.0
     max_running: Annotated[Limit, Key("Tools that run at once at most; more calls wait unstarted.")] = 64
     model: Annotated[Name | None, Key("The model whose vocabulary counts tokens; null: o200k.", owner_only=True)] = None
     answer_form: Annotated[AnswerForm, Key("Which text the model sees for a kept output.")] = "handle"
@@ -56,7 +56,7 @@ class Settings:
         "wait_for_tool_output",
     )
     surface_sticky: Annotated[bool, Key("Once offered they stay; off: only while something is kept.")] = True
-    extraction_model: Annotated[Name | None, Key("Extracts where toolOutput.models names none.", owner_only=True)] = None
+    extraction_model: Annotated[Name | None, Key("Extracts where `toolOutput.models` names none.", owner_only=True)] = None
     extraction_fallback: Annotated[tuple[Fallback, ...], Key("What answers, in this order, when no model can extract.")] = (
         "builtin",
         "truncate",
@@ -68,8 +68,8 @@ class Settings:
     retention: Annotated[Retention, Key("How long outputs are kept: with the session, the process, or on.", owner_only=True)] = (
         "process"
     )
-    keep_days: Annotated[Limit, Key("Days that retention keep holds an output.", owner_only=True)] = 7
-    keep_bytes: Annotated[Limit, Key("Bytes that retention keep holds at most; the oldest go first.", owner_only=True)] = (
+    keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", owner_only=True)] = 7
+    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most; the oldest go first.", owner_only=True)] = (
         2_147_483_648
     )
     max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.")] = 10_737_418_240

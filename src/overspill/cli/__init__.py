@@ -1,0 +1,73 @@
+"""The command line: parsing and rendering only. A command's module is imported when the command runs, not before."""
+
+from __future__ import annotations
+
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from overspill.errors import OverspillError
+
+
+class Entry(NamedTuple):
+    """Where a command is, and the line that `overspill --help` shows for it."""
+
+    target: str
+    help: str
+
+
+COMMANDS = {
+    "config": Entry("overspill.cli.config:config", "Show the settings in effect and where each comes from."),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands stay unloaded until one is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].target.partition(":")
+        return getattr(import_module(module), attribute)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        result = super().invoke(ctx)
+        # A reader that went away is noticed here, where click ends quietly, and not while Python shuts down.
+        sys.stdout.flush()
+        return result
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="overspill", message="overspill %(version)s")
+def overspill() -> None:
+    """Large tool outputs kept whole and out of the context, slow tools off the turn."""
+
+
+def main() -> None:
+    try:
+        code = overspill.main(prog_name="overspill", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except OverspillError as problem:
+        click.echo(f"overspill: {problem}", err=True)
+        code = 2
+    except click.Abort:
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,94 @@
+"""`overspill config`, and the options by which every command takes its settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from overspill.errors import SettingsError
+from overspill.settings import PRESETS, Loaded, Settings, load
+from overspill.settings.files import parse_yaml
+from overspill.settings.schema import dotted, flatten
+
+_WIDTH_WHEN_PIPED = 200
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def settings_options(command: Command) -> Command:
+    """--preset, --config and --set, as the parameters of `load_settings`."""
+    for option in (
+        click.option(
+            "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one key, e.g. toolOutput.maxChunks=2."
+        ),
+        click.option(
+            "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read this file instead of the usual ones."
+        ),
+        click.option("--preset", type=click.Choice(list(PRESETS)), help="The values to start from."),
+    ):
+        command = option(command)
+    return command
+
+
+def load_settings(
+    preset: str | None, config: Path | None, assignments: Sequence[str], frontmatter: Mapping[str, Any] = {}
+) -> Loaded:
+    """The settings of this process; what the user should know about them goes to standard error."""
+    cli = _assigned(assignments) | ({"preset": preset} if preset else {})
+    loaded = load(cli=cli, frontmatter=frontmatter, config=config, cwd=Path(), user_config_dir=_user_config_dir())
+    for warning in loaded.warnings:
+        click.echo(f"overspill: {warning}", err=True)
+    return loaded
+
+
+@click.command()
+@settings_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def config(preset: str | None, config: Path | None, assignments: tuple[str, ...], as_json: bool) -> None:
+    """Show the settings in effect and where each comes from.
+
+    Stronger first: the command line, frontmatter, a file given with --config, or else .overspill.yaml in the working directory
+    and config.yaml in your config directory; then the preset and the defaults.
+    """
+    loaded = load_settings(preset, config, assignments)
+    values = {dotted(Settings, path): value for path, value in flatten(Settings, loaded.settings)}
+    if as_json:
+        rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
+        click.echo(msgspec.json.format(msgspec.json.encode(rows).decode(), indent=2))
+        return
+    table = Table("Key", "Value", "From", box=None, pad_edge=False)
+    for key, value in values.items():
+        table.add_row(*(Text(cell, overflow="fold") for cell in (key, msgspec.json.encode(value).decode(), loaded.origins[key])))
+    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
+
+
+def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {assignment} has no value. Write --set {assignment}=VALUE.")
+        *sections, last = key.split(".")
+        place = values
+        for section in sections:
+            below: object = place.setdefault(section, {})
+            if not isinstance(below, dict):
+                raise SettingsError(f"--set {key} is below {section}, which another --set gives a value. Keep one.")
+            place = cast("dict[str, Any]", below)
+        place[last] = parse_yaml(text, f"--set {key}")
+    return values
+
+
+def _user_config_dir() -> Path:
+    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification has relative paths ignored.
+    return (base if base.is_absolute() else Path("~/.config").expanduser()) / "overspill"
