@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from overspill import tokens
 from overspill.events import Called, Entry, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
 
 
@@ -33,6 +34,11 @@ class Counters(Struct):
     def truncation_rate(self) -> float:
         """The share of calls whose output was not passed on whole."""
         return self.truncated / self.calls if self.calls else 0.0
+
+    @property
+    def tokens_kept_out(self) -> int:
+        """Estimated: tokens of what is stored, less those of what was shown in its place and retrieved from it."""
+        return max(0, self.kept_tokens - (self.shown_chars + self.retrieved_chars) // tokens.CHARS_PER_TOKEN)
 
     @property
     def retrieved_in_full(self) -> int:

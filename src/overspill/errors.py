@@ -49,6 +49,13 @@ class UnknownHandle(HandleError):
         )
 
 
+class ExpiredHandle(HandleError):
+    code = 410
+
+    def __init__(self, spelling: str) -> None:
+        super().__init__(f"The output {spelling!r} was stored and has been removed since. Call the tool again.")
+
+
 class BadRequest(OverspillError):
     code = 400
 
@@ -66,10 +73,6 @@ class StoreFull(StoreError):
 
 
 class NameInUse(StoreError):
-    pass
-
-
-class ToolFailed(OverspillError):
     pass
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,36 +9,35 @@ from typing import Any
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill import read, text, tokens, wording
+from overspill import pages, tokens, wording
 from overspill.answers import Answer
 from overspill.decide import Pass, decide
-from overspill.errors import BadRequest, HandleError, MalformedHandle, OverspillError, StoreError, UnknownHandle
+from overspill.errors import BadRequest, OverspillError
 from overspill.events import Retrieved, now_ms
 from overspill.gate import Gate
 from overspill.jobs import Job, Jobs
 from overspill.ledger import Ledger
-from overspill.query import query
-from overspill.read import Bound, Passage, Range
-from overspill.stored import Outputs, StoredOutput
-from overspill.tools import TOOLS, GetArtifact, GetToolOutput, Slice, ToolOutput, arguments, parse_range
-from overspill.types import Reply, Size
+from overspill.pages import Page
+from overspill.read import Bound
+from overspill.stored import Outputs
+from overspill.tools import TOOLS, GetArtifact, GetToolOutput, arguments
+from overspill.types import Kept, Reply
 from overspill.wording import JobStatus
 
 _UNBOUNDED = 1 << 40
 _LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
 
 
-class Found(Struct, frozen=True):
-    """What a retrieval says, and which stored bytes it shows."""
+class Asked(Struct, frozen=True):
+    """For the record: which tool, in which mode."""
 
-    text: str
-    id: str = ""
-    start: int = 0
-    end: int = 0
-    is_error: bool = False
+    tool: str
+    mode: str
 
 
 class Retrieval:
+    """Never passes the gate, never goes to the background, but takes room like any answer."""
+
     def __init__(self, gate: Gate, outputs: Outputs, jobs: Jobs, ledger: Ledger) -> None:
         self.turn_model: str | None = None
         self._gate = gate
@@ -53,3 +51,112 @@ class Retrieval:
         needed = bool(self._gate.kept or self._jobs.background)
         self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
         return [name for name in TOOLS if name in self._gate.settings.surface] if self._shown else []
+
+    async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
+        started = time.perf_counter()
+        asked = Asked(name, str(args.get("mode") or ""))
+        try:
+            page = await self._page(name, args)
+        except OverspillError as error:
+            page = Page(wording.retrieval_failed(name, str(args.get("id") or args.get("handle") or ""), error), is_error=True)
+        return self._reply(asked, page, started)
+
+    def statuses(self) -> list[JobStatus]:
+        """What a model should know of: jobs in the background, and outputs it was only told the id of."""
+        listed = [self._status(job) for job in self._jobs.background.values()]
+        if self._gate.settings.answer_form == "ready":
+            others = (kept for id, kept in self._gate.kept.items() if id not in self._jobs.background)
+            listed += [self._ready(kept) for kept in others if kept.reason != "requested"]
+        return listed
+
+    async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
+        match name:
+            case "wait_for_tool_output":
+                arguments(name, TOOLS[name].arguments, args)
+                return await self._wait()
+            case "get_artifact":
+                return await self._artifact(arguments(name, GetArtifact, args))
+            case "get_tool_output":
+                return await self._tool_output(arguments(name, GetToolOutput, args))
+            case _:
+                raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
+
+    async def _wait(self) -> Page:
+        done = await self._jobs.wait(self._gate.settings.wait_max_secs)
+        if done:
+            return Page(wording.completed([self._status(job) for job in done]))
+        pending = self._jobs.pending()
+        return Page(wording.still_running([self._status(job) for job in pending]) if pending else wording.NONE_RUNNING)
+
+    async def _artifact(self, asked: GetArtifact) -> Page:
+        spelling = asked.artifact_id or asked.id
+        if not spelling:
+            raise BadRequest("artifact_id is missing. Give the id that stands in the [Artifact: …] line.")
+        stored = self._outputs.recent(spelling)
+        return await self._bounded(lambda bound: pages.artifact(stored, asked, bound))
+
+    async def _tool_output(self, asked: GetToolOutput) -> Page:
+        job = self._jobs.background.get(self._outputs.file_id(asked.id))
+        if job is not None and not job.done.is_set():
+            return await self._of_running(job, asked)
+        if job is not None and job.error and asked.mode in ("raw", "extract"):
+            raise BadRequest(wording.tool_failed(job.error))
+        if job is not None and job.id not in self._gate.kept:
+            raise BadRequest(wording.tool_failed(job.error))
+        stored = self._outputs.recent(asked.id)
+        if job is not None:
+            job.told = True
+        if asked.mode == "raw" and not self._passes(stored.kept):
+            raise BadRequest(wording.too_large(stored.kept.size.bytes))
+        return await self._bounded(lambda bound: pages.tool_output(stored, asked, bound))
+
+    async def _of_running(self, job: Job, asked: GetToolOutput) -> Page:
+        """Of a tool that streams, what is there so far can be read already."""
+        if asked.mode not in ("slice", "grep") or job.result is None or not job.result.spool.total:
+            raise BadRequest(wording.NOT_READY)
+        stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
+        try:
+            page = await self._bounded(lambda bound: pages.tool_output(stored, asked, bound))
+        finally:
+            stored.close()
+        return Page(f"{page.text}\n\n{wording.partial(stored.reader.size, job.seconds)}", page.id, page.start, page.end)
+
+    async def _bounded(self, produce: Callable[[Bound], Page]) -> Page:
+        """At most the bound, and at most the room that is left."""
+        settings, room = self._gate.settings, self._gate.room
+        bound = Bound(settings.answer_max_bytes or _UNBOUNDED, settings.answer_max_chars)
+        page = await anyio.to_thread.run_sync(produce, bound)
+        while room is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
+            shown = len(page.text.encode("utf-8", "replace"))
+            bound = Bound(max(_LEAST, min(bound.bytes, shown) * room // count * 9 // 10), bound.chars)
+            page = await anyio.to_thread.run_sync(produce, bound)
+        return page
+
+    def _passes(self, kept: Kept) -> bool:
+        settings = self._gate.settings.for_tool(kept.tool, kept.server)
+        bound = settings.answer_max_bytes
+        return isinstance(decide(kept.size, settings), Pass) and (bound is None or kept.size.bytes <= bound)
+
+    def _reply(self, asked: Asked, page: Page, started: float) -> Reply:
+        answer, fits = self._gate.reserve([Answer((page.text,))])
+        latency = round((time.perf_counter() - started) * 1000)
+        status = "failed" if page.is_error else "ok"
+        self._ledger.record(
+            Retrieved(now_ms(), asked.tool, asked.mode, status, page.id, page.start, page.end, len(page.text), latency)
+        )
+        content = [{"type": "text", "text": answer.text}]
+        return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
+
+    def _status(self, job: Job) -> JobStatus:
+        kept = self._gate.kept.get(job.id)
+        retrievals = self._ledger.counters.retrieved.get(job.id, 0)
+        exceeds = kept is not None and not self._passes(kept)
+        size = kept.size if kept else None
+        return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error)
+
+    def _ready(self, kept: Kept) -> JobStatus:
+        retrievals = self._ledger.counters.retrieved.get(kept.id, 0)
+        return JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrievals, exceeds=True)
+
+    def _tokens(self, shown: str) -> int:
+        return tokens.count(shown, self._gate.settings.model).tokens

@@ -40,9 +40,7 @@ class StoredOutput:
         return read.lines(self.reader, self.view, first, last, _EVERYTHING).text
 
     def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> read.Grep:
-        return read.grep(
-            self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
-        )
+        return read.grep(self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal)
 
     def query(self, expression: str) -> QueryAnswer:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from overspill.errors import ExpiredHandle, HandleError, OverspillError
 from overspill.types import JobState, Kept, Size, ToolCall
 
 SUMMARY_CHARS = 100
@@ -127,6 +128,54 @@ def not_serialisable(kind: str, error: str) -> str:
 
 def unknown_tool(name: str, known: Sequence[str]) -> str:
     return f"Unknown tool '{name}'. Known tools: {', '.join(known) or 'none'}."
+
+
+# Retrieval
+
+
+def too_large(count: int) -> str:
+    return f"Response too large ({count} bytes). Use extract or slice mode."
+
+
+NOT_READY = "Tool not ready. Use wait_for_tool_output."
+
+
+def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
+    """As each document words it for its own tool."""
+    if tool == "get_artifact":
+        return f"{error.code}: {error}"
+    if tool == "get_tool_output" and isinstance(error, HandleError):
+        return "Tool output expired." if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {shorten(spelling)}"
+    return str(error)
+
+
+def partial(count: int, seconds: float) -> str:
+    return f"[Partial: the tool is still running ({seconds:.1f}s) and has produced {count} bytes so far.]"
+
+
+def place(
+    chars: tuple[int, int],
+    lines: tuple[int, int],
+    bytes_: tuple[int, int],
+    total: int,
+    *,
+    matches: int | None = None,
+    omitted: int = 0,
+    rest: Sequence[str] = (),
+) -> str:
+    """Where a part stands in the whole, and how to get what did not fit."""
+    parts = [f"Characters {chars[0]}-{chars[1]}, lines {lines[0]}-{lines[1]}, bytes {bytes_[0]}-{bytes_[1]} of {total}."]
+    if matches is not None and matches > 1:
+        parts.append(f"The anchor occurs {matches} times.")
+    if rest:
+        parts.append(f"{omitted} bytes of what was asked for did not fit. Next: {'; '.join(rest)}")
+    return f"[{' '.join(parts)}]"
+
+
+def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], size: int) -> str:
+    start, end = searched
+    what = "No match" if not total else f"{shown} of {total}{'' if exact else ' or more'} matching lines"
+    return f"{what} in bytes {start}-{end} of {size}."
 
 
 # Slow tools

@@ -20,6 +20,10 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "artifacts": Entry("overspill.cli.artifacts:artifacts", "List, show, export and clean what is stored."),
+    "verify": Entry("overspill.cli.verify:verify", "Check stored outputs against their SHA-256."),
+    "stats": Entry("overspill.cli.stats:stats", "Count what was kept and retrieved."),
+    "jobs": Entry("overspill.cli.jobs:jobs", "List background jobs of live sessions."),
     "config": Entry("overspill.cli.config:config", "Show the settings in effect and where each comes from."),
 }
 

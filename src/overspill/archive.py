@@ -1,0 +1,152 @@
+"""What all sessions of a machine have stored, seen from another process: list, open, verify, count, clean."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from overspill import events, ids
+from overspill.counters import Counters
+from overspill.errors import HandleError, StoreError, UnknownHandle
+from overspill.events import JobChanged, Stored
+from overspill.store.base import Shelf, ShelfLabel, Store
+from overspill.stored import StoredOutput
+from overspill.types import Kept
+
+_BLOCK = 1 << 20
+
+
+class Item(Struct, frozen=True):
+    """A stored output and the session it belongs to."""
+
+    kept: Kept
+    label: ShelfLabel
+
+
+class Check(Struct, frozen=True):
+    """Whether a stored output is still what it was."""
+
+    kept: Kept
+    problem: str = ""
+
+    @property
+    def sound(self) -> bool:
+        return not self.problem
+
+
+class JobLine(Struct, frozen=True):
+    """The last that is known of a background job."""
+
+    session: str
+    change: JobChanged
+    asked_ms: int
+
+
+class Archive:
+    """Reads only, but for `remove`. Sessions that end while it looks are passed over."""
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        self._stores = stores
+
+    def items(self) -> list[Item]:
+        """Everything that is stored, oldest first."""
+        found = [
+            Item(event.kept, label)
+            for label, shelf in self._shelves()
+            for event in events.read(shelf.journal())
+            if isinstance(event, Stored) and _is_there(shelf, event.kept.id)
+        ]
+        return sorted(found, key=lambda item: item.kept.id)
+
+    def find(self, spelling: str) -> Item:
+        session, file = ids.parse(spelling)
+        for item in self.items():
+            if item.kept.id == file and session in (None, item.kept.session):
+                return item
+        raise UnknownHandle(spelling)
+
+    @contextmanager
+    def open(self, spelling: str) -> Iterator[StoredOutput]:
+        kept = self.find(spelling).kept
+        with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
+            yield stored
+
+    def verify(self, items: Sequence[Item]) -> Iterator[Check]:
+        """Size and SHA-256 of each, taken again."""
+        for item in items:
+            try:
+                yield Check(item.kept, self._problem(item.kept))
+            except (HandleError, StoreError) as error:
+                yield Check(item.kept, str(error))
+
+    def counters(self) -> list[tuple[ShelfLabel, Counters]]:
+        counted: list[tuple[ShelfLabel, Counters]] = []
+        for label, shelf in self._shelves():
+            counters = Counters()
+            for event in events.read(shelf.journal()):
+                counters.add(event)
+            counted.append((label, counters))
+        return counted
+
+    def jobs(self) -> list[JobLine]:
+        """Background jobs of live sessions, in the order they were asked for."""
+        lines: dict[str, JobLine] = {}
+        for label, shelf in self._shelves():
+            for event in events.read(shelf.journal()):
+                if label.live and isinstance(event, JobChanged):
+                    lines[event.id] = JobLine(label.session, event, ids.created_ms(event.id))
+        return sorted(lines.values(), key=lambda line: line.change.id)
+
+    def remove(self, *, live: bool = False) -> list[str]:
+        """Remove what closed sessions left; with `live`, also the outputs of sessions that go on. Returns the sessions."""
+        removed: list[str] = []
+        for store in self._stores:
+            for label in store.shelves():
+                if live or not label.live:
+                    store.remove_shelf(label.session, live=live)
+                    removed.append(label.session)
+        return removed
+
+    def _problem(self, kept: Kept) -> str:
+        with self._reading(kept.session) as shelf:
+            reader = shelf.open(kept.id)
+            try:
+                digest = hashlib.sha256()
+                for start in range(0, reader.size, _BLOCK):
+                    digest.update(reader.read(start, start + _BLOCK))
+            finally:
+                reader.close()
+        if reader.size != kept.size.bytes:
+            return f"has {reader.size:,} bytes; {kept.size.bytes:,} were stored"
+        return "" if digest.hexdigest() == kept.sha256 else "its bytes are not those that were stored: the SHA-256 differs"
+
+    def _shelves(self) -> Iterator[tuple[ShelfLabel, Shelf]]:
+        for store in self._stores:
+            for label in store.shelves():
+                try:
+                    shelf = store.read_shelf(label.session)
+                except HandleError:
+                    continue
+                try:
+                    yield label, shelf
+                finally:
+                    shelf.close()
+
+    @contextmanager
+    def _reading(self, session: str) -> Iterator[Shelf]:
+        for label, shelf in self._shelves():
+            if label.session == session:
+                yield shelf
+                return
+        raise UnknownHandle(f"session-{session}")
+
+
+def _is_there(shelf: Shelf, id: str) -> bool:
+    try:
+        shelf.open(id).close()
+    except HandleError:
+        return False
+    return True

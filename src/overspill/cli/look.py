@@ -1,0 +1,58 @@
+"""What the commands that look at stored outputs share: which stores, tables, JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from overspill.archive import Archive
+from overspill.cli.config import load_settings
+from overspill.settings import Settings
+from overspill.store.base import Store
+from overspill.store.files import FileStore
+
+_WIDTH_WHEN_PIPED = 200
+
+
+def archive(config: Path | None = None) -> Archive:
+    """The configured store, and the folder of this project where the artifacts preset keeps its own."""
+    settings = load_settings(None, config, ()).settings
+    roots = {_root(settings.store_dir), _root(Settings(preset="artifacts").store_dir)}
+    stores: list[Store] = [FileStore(root) for root in sorted(roots, key=str)]
+    return Archive(stores)
+
+
+def _root(directory: str | None) -> Path | None:
+    return None if directory is None else Path(directory).absolute()
+
+
+def print_json(value: Any) -> None:
+    click.echo(msgspec.json.format(msgspec.json.encode(value).decode(), indent=2))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
+    table = Table(title=title, box=box.SQUARE, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(visible(cell)) for cell in row))
+    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
+
+
+def when(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def visible(text: str) -> str:
+    """Control characters as they are written in source code: stored text must not command somebody's terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)

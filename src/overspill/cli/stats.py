@@ -1,0 +1,55 @@
+"""`overspill stats`: what the gate did, over all sessions that can still be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from overspill import wording
+from overspill.cli import look
+from overspill.counters import Counters
+from overspill.store.base import ShelfLabel
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, also for each session.")
+def stats(as_json: bool) -> None:
+    """Count what was kept, how much of a context that saved, and what was retrieved."""
+    counted = look.archive().counters()
+    total = _sum([counters for _, counters in counted])
+    if as_json:
+        look.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})
+        return
+    rows = [
+        ["sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"],
+        ["tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"],
+        ["outputs kept", f"{total['kept']:,} ({wording.people_size(total['kept_bytes'])})"],
+        ["tokens kept out of context", f"{total['tokens_kept_out']:,}"],
+        ["calls not passed on whole", f"{total['truncation_rate']:.1%}"],
+        ["retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"],
+        ["retrieved in full after all", f"{total['retrieved_in_full']:,}"],
+        ["outputs used as arguments", f"{total['refs']:,}"],
+        ["tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"],
+    ]
+    look.print_table("Overspill", ("", ""), rows)
+
+
+_SUMMED = (
+    "calls", "failed_calls", "kept", "kept_bytes", "kept_tokens", "truncated", "tokens_kept_out", "retrievals", "failed_retrievals",
+    "retrieved_in_full", "refs", "estimated_tokens", "reported_tokens",
+)  # fmt: skip
+
+
+def _figures(counters: Counters) -> dict[str, Any]:
+    return {name: getattr(counters, name) for name in _SUMMED} | {"truncation_rate": counters.truncation_rate}
+
+
+def _session(label: ShelfLabel, counters: Counters) -> dict[str, Any]:
+    return {"session": label.session, "name": label.name, "live": label.live, **_figures(counters)}
+
+
+def _sum(all_counters: Sequence[Counters]) -> dict[str, Any]:
+    total = {name: sum(getattr(counters, name) for counters in all_counters) for name in _SUMMED}
+    return total | {"truncation_rate": total["truncated"] / total["calls"] if total["calls"] else 0.0}

@@ -1,0 +1,156 @@
+"""One bounded answer about one stored output, spelled for the tool that asked: content first, the way to the rest last."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from overspill import read, text, wording
+from overspill.errors import BadRequest
+from overspill.read import Bound, Passage, Range
+from overspill.stored import StoredOutput
+from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
+
+_FOOTER = 400  # bytes set aside for the line that says how to go on
+
+
+class Page(Struct, frozen=True):
+    """What a retrieval says, and which stored bytes it shows."""
+
+    text: str
+    id: str = ""
+    start: int = 0
+    end: int = 0
+    is_error: bool = False
+
+
+def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
+    """`get_artifact`: lines, bytes, a query, or everything from the beginning."""
+    reader, view = stored.reader, stored.view
+    if asked.query is not None:
+        return _queried(stored, asked.query, bound)
+    if stored.kept.media == "binary":
+        return _binary(stored, asked.bytes, bound)
+    if asked.bytes is not None:
+        first, last = parse_range("bytes", asked.bytes)
+        return _paged(stored, bound, lambda bound: read.bytes_range(reader, view, first, last + 1, bound), _next_artifact)
+    if asked.lines is not None or asked.start_line is not None or asked.end_line is not None:
+        first, last = parse_range("lines", asked.lines) if asked.lines else (asked.start_line or 1, asked.end_line)
+        return _paged(stored, bound, lambda bound: read.lines(reader, view, first, last, bound), _next_artifact)
+    return _paged(stored, bound, lambda bound: read.raw(reader, view, bound), _next_artifact)
+
+
+def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    """`get_tool_output` in its modes that need no model."""
+    match asked.mode:
+        case "query":
+            if not asked.query:
+                raise BadRequest("Query required for query mode.")
+            return _queried(stored, asked.query, bound)
+        case "grep":
+            return _grepped(stored, asked, bound)
+        case "slice":
+            return _sliced(stored, asked.slice or Slice(), bound)
+        case _:
+            return _paged(stored, bound, lambda bound: read.raw(stored.reader, stored.view, bound), _next_slice)
+
+
+def _sliced(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
+    reader, view = stored.reader, stored.view
+    if asked.lines is not None:
+        first, last = parse_range("lines", asked.lines)
+        return _paged(stored, bound, lambda bound: read.lines(reader, view, first, last, bound), _next_slice)
+    if asked.anchor is None:
+        start = asked.start or 0
+        return _paged(stored, bound, lambda bound: read.chars(reader, view, start, asked.length, bound), _next_slice)
+
+    def around(bound: Bound) -> Passage:
+        return read.around(reader, view, asked.anchor, bound, window=asked.window, match_index=asked.match_index)
+
+    return _paged(stored, bound, around, _next_slice, located=True)
+
+
+def _paged(
+    stored: StoredOutput,
+    bound: Bound,
+    fetch: Callable[[Bound], Passage],
+    spell: Callable[[StoredOutput, Range], str],
+    *,
+    located: bool = False,
+) -> Page:
+    """As it is when it fits. When it does not, or when the model cannot know where it stands, a last line says so."""
+    passage = fetch(bound)
+    shown = text.clean(passage.text)
+    if passage.omitted or located:
+        passage = fetch(Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER)))
+        rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
+        shown = f"{text.clean(passage.text)}\n\n{_place(passage, rest)}"
+    return Page(shown, stored.kept.id, passage.start_byte, passage.end_byte)
+
+
+def _place(passage: Passage, rest: list[str]) -> str:
+    return wording.place(
+        (passage.start_char, passage.end_char),
+        (passage.first_line, passage.last_line),
+        (passage.start_byte, passage.end_byte),
+        passage.total,
+        matches=passage.matches,
+        omitted=passage.omitted,
+        rest=rest,
+    )
+
+
+def _next_artifact(stored: StoredOutput, range: Range) -> str:
+    last = range.end if range.unit == "lines" else range.end - 1
+    unit = "bytes" if range.unit == "chars" else range.unit
+    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, last + 1)
+    return f'get_artifact(id="{stored.kept.artifact_id}", {unit}="{start}-{end - 1}")'
+
+
+def _next_slice(stored: StoredOutput, range: Range) -> str:
+    if range.unit == "lines":
+        how = f'"lines": "{range.start}-{range.end}"'
+    else:
+        chars = (range.start, range.end)
+        start, end = chars if range.unit == "chars" else (stored.view.char_at(range.start), stored.view.char_at(range.end))
+        how = f'"start": {start}, "length": {end - start}'
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{how}}})'
+
+
+def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    if not asked.pattern:
+        raise BadRequest("Pattern required for grep mode.")
+    found = read.grep(
+        stored.reader,
+        stored.view,
+        asked.pattern,
+        Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER)),
+        context=asked.context,
+        ignore_case=asked.ignore_case,
+        start_byte=asked.from_,
+    )
+    shown = text.clean(found.text)
+    footer = wording.grep_place(
+        found.hits, found.total, found.exact, (found.searched_from, found.searched_to), stored.reader.size
+    )
+    if found.next is not None:
+        footer += f" Next: add from={found.next}."
+    return Page(f"{shown}\n\n[{footer}]" if shown else f"[{footer}]", stored.kept.id)
+
+
+def _binary(stored: StoredOutput, asked: str | None, bound: Bound) -> Page:
+    """Bytes a model cannot read are given as base64, and only when it asks for them."""
+    if asked is None:
+        return Page(wording.binary(stored.kept, "Binary output"), stored.kept.id)
+    first, last = parse_range("bytes", asked)
+    most = max(1, (min(bound.bytes, bound.chars or bound.bytes) - _FOOTER) * 3 // 4)
+    end = min(last + 1, stored.reader.size)
+    if first >= end:
+        raise BadRequest(f"bytes {asked} is past the end: the output has {stored.reader.size} bytes.")
+    cut = min(end, first + most)
+    shown = f"[base64 of bytes {first}-{cut - 1} of {stored.reader.size}]\n{base64.b64encode(stored.reader.read(first, cut)).decode()}"
+    if cut < end:
+        shown += f"\n\n[Next: {_next_artifact(stored, Range('bytes', cut, end))}]"
+    return Page(shown, stored.kept.id, first, cut)
