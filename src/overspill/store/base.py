@@ -40,15 +40,19 @@ class Reader(Protocol):
 
 
 class Writer(Protocol):
-    """One output on its way in. Nobody can open it as complete before `commit`."""
+    """One output on its way in. One thread at a time writes to it; a shelf may have many writers at once."""
 
     @property
     def size(self) -> int: ...
     def append(self, data: bytes | memoryview) -> None:
-        """All of data, or StoreFull/StoreError with what fitted before it still there."""
+        """All of data; or as much as fits, and then StoreFull; or StoreError. `size` tells what is stored, and that stays
+        readable and may still be committed."""
         ...
 
-    def commit(self) -> None: ...
+    def commit(self) -> None:
+        """It is complete and takes no more. Harmless when done twice."""
+        ...
+
     def discard(self) -> None:
         """Leave no trace. Harmless after commit."""
         ...
@@ -56,19 +60,29 @@ class Writer(Protocol):
 
 class Shelf(Protocol):
     @property
-    def session(self) -> str: ...
-    def create(self, id: str) -> Writer: ...
+    def session(self) -> str:
+        """Its own id: of a kept shelf opened again by name not the one asked for."""
+        ...
+
+    def create(self, id: str) -> Writer:
+        """StoreError where that id is taken; nothing is overwritten. Every id here is a bare UUID, else MalformedHandle."""
+        ...
+
     def open(self, id: str) -> Reader:
         """Of a committed output, or of one still being written. UnknownHandle where there is neither."""
         ...
 
-    def delete(self, id: str) -> None: ...
+    def delete(self, id: str) -> None:
+        """Also of one still being written. Open readers stay valid. UnknownHandle where there is nothing."""
+        ...
+
     def append_journal(self, line: bytes) -> None:
         """One whole line, ending with LF."""
         ...
 
     def journal(self) -> Iterator[bytes]:
-        """The journal's whole lines, oldest first; a torn last line is left out."""
+        """The journal's whole lines, oldest first; a torn last line is left out. The first is the store's own:
+        {"event":"session","session":…,"name":…,"retention":…,"t":unix ms}."""
         ...
 
     def close(self) -> None:
@@ -78,15 +92,32 @@ class Shelf(Protocol):
 
 class Store(Protocol):
     def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> Shelf:
-        """A new shelf, held live; with a name that a kept shelf has, that one again. NameInUse while another holds it."""
+        """A new shelf, held live; with a name that a kept shelf has, that one again, and it stays kept. NameInUse while a live
+        session has that name."""
         ...
 
     def read_shelf(self, session: str) -> Shelf:
-        """Somebody's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing."""
+        """Somebody's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing. UnknownHandle
+        where there is none."""
         ...
 
-    def shelves(self) -> list[ShelfLabel]: ...
-    def remove_shelf(self, session: str) -> None: ...
+    def shelves(self) -> list[ShelfLabel]:
+        """Of every run, oldest first."""
+        ...
+
+    def remove_shelf(self, session: str) -> None:
+        """StoreError while it is live."""
+        ...
+
+    def expire(self, days: float, total_bytes: int) -> list[str]:
+        """Apply the keep limits: remove the closed kept shelves unused for `days`, then the longest unused until what is kept has
+        at most `total_bytes`. The sessions that were removed."""
+        ...
+
     def free(self) -> int | None:
         """Bytes that may still be written, or None where nobody can say."""
+        ...
+
+    def close(self) -> None:
+        """Close the shelves opened here and remove what is not to be kept. The store may be used again."""
         ...

@@ -1,0 +1,40 @@
+"""What the operating system refuses, said so that somebody can act on it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from overspill.errors import StoreError, StoreFull
+
+_FULL = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+}
+_BROKEN = {
+    errno.EROFS: "the file system is read-only. Set storeDir to a place that can be written.",
+    errno.ENOENT: "it or its directory has vanished. Whoever cleans that place removed it; open a new session.",
+    errno.EEXIST: "something of that name is already there, and nothing is ever overwritten.",
+    errno.ELOOP: "it is a symbolic link, and those are never followed.",
+    errno.ENOTDIR: "a part of the path is a file or a symbolic link where a directory should be.",
+}
+
+
+def failure(doing: str, error: OSError) -> StoreError:
+    code = error.errno or 0
+    if reason := _FULL.get(code):
+        return StoreFull(
+            f"Could not {doing}: {reason}. What was stored before is still there; free space or set another storeDir."
+        )
+    reason = _BROKEN.get(code, f"{error.strerror}. Check storeDir, or set another.")
+    return StoreError(f"Could not {doing}: {reason}")
+
+
+@contextmanager
+def explained(doing: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise failure(doing, error) from error

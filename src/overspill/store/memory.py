@@ -1,0 +1,261 @@
+"""Outputs in memory, for one process: the same promises as the files make, without a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import Lock, RLock
+
+from overspill import ids
+from overspill.errors import UnknownHandle
+from overspill.store import rules
+from overspill.store.base import Retention, ShelfLabel, Writer
+from overspill.store.journal import Opening
+from overspill.store.quota import GIB, Quota
+from overspill.store.rules import KeptShelf
+
+
+class _Output:
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.complete = False
+
+
+class _Session:
+    def __init__(self, session: str, name: str, retention: Retention) -> None:
+        self.session = session
+        self.name = name
+        self.retention: Retention = retention
+        self.outputs: dict[str, _Output] = {}
+        self.lines = [Opening.now(session, name, retention).line]
+        self.used = time.time()
+        self.holder: LiveMemoryShelf | None = None
+
+    @property
+    def label(self) -> ShelfLabel:
+        return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
+
+    @property
+    def size(self) -> int:
+        return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
+
+
+class MemoryStore:
+    """What is kept stays as long as this instance does."""
+
+    def __init__(self, *, run_bytes: int = 10 * GIB) -> None:
+        self._quota = Quota(run_bytes)
+        self._sessions: dict[str, _Session] = {}
+        self._mutex = RLock()
+
+    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveMemoryShelf:
+        rules.check_id(session)
+        rules.check_name(name)
+        with self._mutex:
+            held = self._named(name) if name else None
+            if held is None:
+                if session in self._sessions:
+                    raise rules.already_there(f"session-{session}")
+                held = self._sessions[session] = _Session(session, name, retention)
+            held.used = time.time()
+            held.holder = LiveMemoryShelf(held, self._quota, self)
+            return held.holder
+
+    def read_shelf(self, session: str) -> MemoryShelf:
+        return MemoryShelf(self._found(session))
+
+    def shelves(self) -> list[ShelfLabel]:
+        with self._mutex:
+            return [self._sessions[session].label for session in sorted(self._sessions)]
+
+    def remove_shelf(self, session: str) -> None:
+        with self._mutex:
+            found = self._found(session)
+            if found.holder:
+                raise rules.still_live(session)
+            self._remove(found)
+
+    def expire(self, days: float, total_bytes: int) -> list[str]:
+        with self._mutex:
+            kept = [found for found in self._sessions.values() if found.retention == "keep"]
+            shelves = [KeptShelf(found.session, found.holder is not None, found.used, found.size) for found in kept]
+            doomed = rules.expired(shelves, now=time.time(), days=days, total_bytes=total_bytes)
+            for session in doomed:
+                self._remove(self._sessions[session])
+            return doomed
+
+    def free(self) -> int:
+        return self._quota.left
+
+    def close(self) -> None:
+        with self._mutex:
+            for found in list(self._sessions.values()):
+                if found.holder:
+                    found.holder.close()
+                if found.retention == "process":
+                    self._remove(found)
+
+    def ended(self, session: _Session) -> None:
+        with self._mutex:
+            session.holder = None
+            session.used = time.time()
+            if session.retention == "session":
+                self._remove(session)
+
+    def _named(self, name: str) -> _Session | None:
+        of_that_name = [found for found in self._sessions.values() if found.name == name]
+        if any(found.holder for found in of_that_name):
+            raise rules.name_in_use(name)
+        return next((found for found in of_that_name if found.retention == "keep"), None)
+
+    def _found(self, session: str) -> _Session:
+        rules.check_id(session)
+        if session not in self._sessions:
+            raise UnknownHandle(f"session-{session}")
+        return self._sessions[session]
+
+    def _remove(self, session: _Session) -> None:
+        self._sessions.pop(session.session, None)
+        session.outputs.clear()
+        self._quota.release(session.session)
+
+
+class MemoryReader:
+    def __init__(self, output: _Output) -> None:
+        self._output: _Output | None = output
+
+    @property
+    def size(self) -> int:
+        return len(self._readable().data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return bytes(self._readable().data[max(start, 0) : max(end, 0)])
+
+    def buffer(self) -> memoryview:
+        output = self._readable()
+        # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
+        return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
+
+    def close(self) -> None:
+        self._output = None
+
+    def _readable(self) -> _Output:
+        if self._output is None:
+            raise rules.no_longer_open("reader")
+        return self._output
+
+
+class MemoryWriter:
+    def __init__(self, session: _Session, id: str, quota: Quota) -> None:
+        self._session = session
+        self._id = id
+        self._quota = quota
+        self._output = session.outputs[id] = _Output()
+        self._open = True
+        self._mutex = Lock()
+
+    @property
+    def size(self) -> int:
+        return len(self._output.data)
+
+    def append(self, data: bytes | memoryview) -> None:
+        view = rules.bytes_of(data)
+        with self._mutex:
+            self._check_open()
+            granted = self._quota.take(self._session.session, self._id, view.nbytes)
+            self._output.data += view[:granted]
+        if granted < view.nbytes:
+            raise self._quota.exhausted(view.nbytes - granted)
+
+    def commit(self) -> None:
+        with self._mutex:
+            if not self._output.complete:
+                self._check_open()
+                self._output.complete = True
+                self._open = False
+
+    def discard(self) -> None:
+        with self._mutex:
+            if self._writable:
+                self._open = False
+                del self._session.outputs[self._id]
+                self._quota.release(self._session.session, self._id)
+
+    @property
+    def _writable(self) -> bool:
+        return self._open and self._session.holder is not None and self._session.outputs.get(self._id) is self._output
+
+    def _check_open(self) -> None:
+        if not self._writable:
+            raise rules.no_longer_open("output")
+
+
+class MemoryShelf:
+    """For reading only."""
+
+    def __init__(self, held: _Session) -> None:
+        self._held = held
+        self._open = True
+
+    @property
+    def session(self) -> str:
+        return self._held.session
+
+    def create(self, id: str) -> Writer:
+        raise rules.read_only(self.session)
+
+    def open(self, id: str) -> MemoryReader:
+        rules.check_id(id)
+        self._check_open()
+        if id not in self._held.outputs:
+            raise UnknownHandle(ids.handle(self.session, id))
+        return MemoryReader(self._held.outputs[id])
+
+    def delete(self, id: str) -> None:
+        raise rules.read_only(self.session)
+
+    def append_journal(self, line: bytes) -> None:
+        raise rules.read_only(self.session)
+
+    def journal(self) -> Iterator[bytes]:
+        self._check_open()
+        return iter(list(self._held.lines))
+
+    def close(self) -> None:
+        self._open = False
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise rules.no_longer_open("shelf")
+
+
+class LiveMemoryShelf(MemoryShelf):
+    def __init__(self, held: _Session, quota: Quota, store: MemoryStore) -> None:
+        super().__init__(held)
+        self._quota = quota
+        self._store = store
+
+    def create(self, id: str) -> MemoryWriter:
+        rules.check_id(id)
+        self._check_open()
+        if id in self._held.outputs:
+            raise rules.already_there(ids.handle(self.session, id))
+        return MemoryWriter(self._held, id, self._quota)
+
+    def delete(self, id: str) -> None:
+        rules.check_id(id)
+        self._check_open()
+        if self._held.outputs.pop(id, None) is None:
+            raise UnknownHandle(ids.handle(self.session, id))
+        self._quota.release(self.session, id)
+
+    def append_journal(self, line: bytes) -> None:
+        rules.check_line(line)
+        self._check_open()
+        self._held.lines.append(line)
+        self._held.used = time.time()
+
+    def close(self) -> None:
+        if self._open:
+            super().close()
+            self._store.ended(self._held)

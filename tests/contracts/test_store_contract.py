@@ -1,0 +1,469 @@
+"""What every backend of the store promises."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from overspill import ids
+from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
+from overspill.store.base import Retention, ShelfLabel, Store
+from overspill.store.files import FileStore
+from overspill.store.memory import MemoryStore
+
+Make = Callable[..., Store]
+
+
+@pytest.fixture(params=["memory", "files"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    made: list[Store] = []
+
+    def new(**options: int) -> Store:
+        made.append(MemoryStore(**options) if request.param == "memory" else FileStore(tmp_path / "root", **options))
+        return made[-1]
+
+    yield new
+    for store in made:
+        store.close()
+
+
+@pytest.fixture
+def store(make: Make) -> Store:
+    return make()
+
+
+def stored(shelf, data: bytes) -> str:
+    id = ids.new()
+    writer = shelf.create(id)
+    writer.append(data)
+    writer.commit()
+    return id
+
+
+def test_what_was_appended_reads_back_in_order(store):
+    shelf = store.open_shelf(ids.new())
+    id = ids.new()
+    writer = shelf.create(id)
+    writer.append(b"one ")
+    writer.append(memoryview(b"two "))
+    writer.append(b"")
+    writer.append(memoryview(b"t h r e e ")[::2])
+    writer.commit()
+    reader = shelf.open(id)
+    assert writer.size == reader.size == 13
+    assert reader.read(0, 100) == b"one two three"
+    assert bytes(reader.buffer()) == b"one two three"
+
+
+def test_a_view_of_numbers_is_stored_as_its_bytes(store):
+    shelf = store.open_shelf(ids.new())
+    writer = shelf.create(id := ids.new())
+    writer.append(memoryview(bytes(range(8))).cast("I"))
+    writer.commit()
+    assert shelf.open(id).read(0, 8) == bytes(range(8))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (0, 10, b"0123456789"),
+        (3, 5, b"34"),
+        (8, 99, b"89"),
+        (-5, 2, b"01"),
+        (5, 5, b""),
+        (7, 2, b""),
+        (10, 20, b""),
+        (-9, -3, b""),
+    ],
+)
+def test_a_range_is_clipped_to_what_there_is(store, start, end, expected):
+    shelf = store.open_shelf(ids.new())
+    reader = shelf.open(stored(shelf, b"0123456789"))
+    assert reader.read(start, end) == expected
+
+
+def test_an_empty_output_has_an_empty_buffer(store):
+    shelf = store.open_shelf(ids.new())
+    reader = shelf.open(stored(shelf, b""))
+    assert (reader.size, reader.read(0, 1), bytes(reader.buffer())) == (0, b"", b"")
+
+
+def test_an_output_still_being_written_is_readable_as_far_as_it_goes(store):
+    shelf = store.open_shelf(ids.new())
+    writer = shelf.create(id := ids.new())
+    reader = shelf.open(id)
+    assert bytes(reader.buffer()) == b""
+    writer.append(b"first")
+    view = reader.buffer()
+    assert (reader.size, reader.read(0, 99), bytes(view)) == (5, b"first", b"first")
+    writer.append(b" second")
+    assert bytes(reader.buffer()) == b"first second"
+    writer.commit()
+    assert (reader.read(0, 99), bytes(view)) == (b"first second", b"first")
+
+
+def test_a_reader_stays_valid_when_its_output_is_deleted(store):
+    shelf = store.open_shelf(ids.new())
+    id = stored(shelf, b"still here")
+    reader = shelf.open(id)
+    shelf.delete(id)
+    assert reader.read(0, 99) == b"still here"
+    with pytest.raises(UnknownHandle, match=re.escape(ids.handle(shelf.session, id))):
+        shelf.open(id)
+
+
+def test_closing_a_reader_leaves_its_views_alone_and_ends_its_calls(store):
+    shelf = store.open_shelf(ids.new())
+    reader = shelf.open(stored(shelf, b"looked at"))
+    view = reader.buffer()[3:]
+    reader.close()
+    reader.close()
+    assert bytes(view) == b"ked at"
+    for call in (lambda: reader.size, lambda: reader.read(0, 1), reader.buffer):
+        with pytest.raises(StoreError, match="The reader is closed and takes no more calls"):
+            call()
+
+
+def test_a_buffer_cannot_be_written_to(store):
+    shelf = store.open_shelf(ids.new())
+    assert shelf.open(stored(shelf, b"truth")).buffer().readonly
+
+
+def test_a_committed_output_takes_no_more_and_cannot_be_discarded(store):
+    shelf = store.open_shelf(ids.new())
+    writer = shelf.create(id := ids.new())
+    writer.append(b"whole")
+    writer.commit()
+    writer.commit()
+    writer.discard()
+    with pytest.raises(StoreError, match="The output is closed and takes no more calls"):
+        writer.append(b"more")
+    assert shelf.open(id).read(0, 99) == b"whole"
+
+
+def test_a_discarded_output_leaves_no_trace(store):
+    shelf = store.open_shelf(ids.new())
+    writer = shelf.create(id := ids.new())
+    writer.append(b"never mind")
+    writer.discard()
+    writer.discard()
+    with pytest.raises(UnknownHandle):
+        shelf.open(id)
+    with pytest.raises(StoreError, match="The output is closed"):
+        writer.commit()
+    stored_again = shelf.create(id)
+    stored_again.append(b"new")
+    writer.discard()
+    assert shelf.open(id).read(0, 99) == b"new"
+
+
+def test_an_output_can_be_deleted_while_it_is_written(store):
+    shelf = store.open_shelf(ids.new())
+    writer = shelf.create(id := ids.new())
+    writer.append(b"running")
+    shelf.delete(id)
+    with pytest.raises(UnknownHandle):
+        shelf.open(id)
+    with pytest.raises(StoreError):
+        writer.append(b"more")
+
+
+def test_nothing_is_overwritten(store):
+    shelf = store.open_shelf(ids.new())
+    committed, running = stored(shelf, b"first"), ids.new()
+    shelf.create(running)
+    for id in (committed, running):
+        with pytest.raises(StoreError, match=r"is already stored, and nothing is ever overwritten\. Take a new id"):
+            shelf.create(id)
+    assert shelf.open(committed).read(0, 99) == b"first"
+
+
+def test_deleting_what_is_not_there_is_an_unknown_handle(store):
+    with pytest.raises(UnknownHandle):
+        store.open_shelf(ids.new()).delete(ids.new())
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "",
+        ".",
+        "..",
+        "../x",
+        "/etc/passwd",
+        "lock",
+        "journal.jsonl",
+        "a\0b",
+        "%2e%2e",
+        "é" * 300,
+        "019A8C5E-0000-7000-8000-00000000ABCD",
+        "019a8c5e-0000-7000-8000-00000000abcd\n",
+    ],
+)
+def test_an_id_that_is_no_uuid_is_malformed(store, trick):
+    shelf = store.open_shelf(ids.new())
+    for call in (shelf.create, shelf.open, shelf.delete, store.open_shelf, store.read_shelf, store.remove_shelf):
+        with pytest.raises(MalformedHandle):
+            call(trick)
+
+
+def test_the_journal_begins_with_what_the_shelf_is_and_keeps_its_order(store):
+    session = ids.new()
+    shelf = store.open_shelf(session, name="nightly", retention="keep")
+    shelf.append_journal(b'{"n":1}\n')
+    shelf.append_journal(b'{"n":2}\n')
+    first, *rest = shelf.journal()
+    opening = msgspec.json.decode(first)
+    assert rest == [b'{"n":1}\n', b'{"n":2}\n']
+    assert isinstance(opening.pop("t"), int)
+    assert opening == {"event": "session", "session": session, "name": "nightly", "retention": "keep"}
+
+
+@pytest.mark.parametrize("line", [b"", b"no end", b"two\nlines\n", b"\n\n"])
+def test_a_journal_takes_one_whole_line_at_a_time(store, line):
+    shelf = store.open_shelf(ids.new())
+    with pytest.raises(StoreError, match="A journal line ends with a line feed and holds no other"):
+        shelf.append_journal(line)
+    assert len(list(shelf.journal())) == 1
+
+
+def test_journal_lines_of_many_threads_do_not_mix(store):
+    shelf = store.open_shelf(ids.new())
+    lines = [b"%d:%s\n" % (n, b"x" * n) for n in range(200)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(shelf.append_journal, lines))
+    assert sorted(list(shelf.journal())[1:]) == sorted(lines)
+
+
+def test_many_outputs_are_written_at_once(store):
+    shelf = store.open_shelf(ids.new())
+    start = threading.Barrier(8, timeout=20)
+
+    def write(n: int) -> str:
+        writer = shelf.create(id := ids.new())
+        start.wait()
+        for piece in range(50):
+            writer.append(b"%d-%d;" % (n, piece))
+        writer.commit()
+        return id
+
+    with ThreadPoolExecutor(8) as pool:
+        for n, id in enumerate(pool.map(write, range(8))):
+            assert shelf.open(id).read(0, 9999) == b"".join(b"%d-%d;" % (n, piece) for piece in range(50))
+
+
+def test_a_session_leaves_nothing_when_it_closes(store):
+    shelf = store.open_shelf(session := ids.new(), retention="session")
+    stored(shelf, b"gone")
+    assert store.shelves() == [ShelfLabel(session, live=True, retention="session")]
+    shelf.close()
+    shelf.close()
+    assert store.shelves() == []
+    with pytest.raises(UnknownHandle, match=f"session-{session}"):
+        store.read_shelf(session)
+
+
+@pytest.mark.parametrize(("retention", "after"), [("process", False), ("keep", True)])
+def test_what_is_retained_outlives_its_session(store, retention: Retention, after: bool):
+    shelf = store.open_shelf(session := ids.new(), retention=retention)
+    id = stored(shelf, b"retained")
+    shelf.close()
+    assert store.shelves() == [ShelfLabel(session, live=False, retention=retention)]
+    assert store.read_shelf(session).open(id).read(0, 99) == b"retained"
+    store.close()
+    assert [label.session for label in store.shelves()] == ([session] if after else [])
+
+
+def test_closing_a_store_closes_its_shelves_and_it_can_be_used_again(store):
+    shelf = store.open_shelf(ids.new())
+    store.close()
+    store.close()
+    with pytest.raises(StoreError):
+        shelf.create(ids.new())
+    store.open_shelf(session := ids.new())
+    assert [label.session for label in store.shelves()] == [session]
+
+
+def test_a_closed_shelf_takes_no_more_calls(store):
+    shelf = store.open_shelf(ids.new(), retention="keep")
+    id = stored(shelf, b"kept")
+    writer = shelf.create(unfinished := ids.new())
+    writer.append(b"half")
+    shelf.close()
+    for call in (
+        lambda: shelf.create(ids.new()),
+        lambda: shelf.open(id),
+        lambda: shelf.delete(id),
+        lambda: shelf.append_journal(b"{}\n"),
+        lambda: list(shelf.journal()),
+        lambda: writer.append(b"more"),
+        writer.commit,
+    ):
+        with pytest.raises(StoreError, match="closed"):
+            call()
+    writer.discard()
+    assert store.read_shelf(shelf.session).open(unfinished).read(0, 9) == b"half"
+
+
+def test_a_name_opens_a_kept_session_again_with_all_it_has(store):
+    shelf = store.open_shelf(session := ids.new(), name="research – α", retention="keep")
+    id = stored(shelf, b"from last week")
+    shelf.append_journal(b'{"n":1}\n')
+    shelf.close()
+    again = store.open_shelf(ids.new(), name="research – α", retention="session")
+    again.append_journal(b'{"n":2}\n')
+    assert again.session == session
+    assert again.open(id).read(0, 99) == b"from last week"
+    assert list(again.journal())[1:] == [b'{"n":1}\n', b'{"n":2}\n']
+    again.close()
+    assert store.shelves() == [ShelfLabel(session, live=False, name="research – α", retention="keep")]
+
+
+@pytest.mark.parametrize("retention", ["session", "process", "keep"])
+def test_a_name_belongs_to_one_live_session(store, retention: Retention):
+    first = store.open_shelf(ids.new(), name="mine", retention=retention)
+    with pytest.raises(NameInUse, match=r"The session 'mine' is open elsewhere\. Close it there first, or choose another name\."):
+        store.open_shelf(ids.new(), name="mine", retention="keep")
+    other = store.open_shelf(ids.new(), name="yours", retention="keep")
+    first.close()
+    again = store.open_shelf(ids.new(), name="mine", retention="keep")
+    assert (again.session == first.session) == (retention == "keep")
+    assert other.session != again.session
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "two\nlines", "bell\a", "\ud800", "tab\t"])
+def test_a_name_has_at_most_200_printable_characters(store, name):
+    with pytest.raises(BadRequest, match="cannot name a session: a name has 1 to 200 printable characters"):
+        store.open_shelf(ids.new(), name=name)
+    assert store.shelves() == []
+
+
+def test_the_longest_name_can_be_found_again(store):
+    shelf = store.open_shelf(ids.new(), name="\U0001f600" * 200, retention="keep")
+    shelf.close()
+    assert store.open_shelf(ids.new(), name="\U0001f600" * 200, retention="keep").session == shelf.session
+
+
+def test_a_session_id_is_given_out_once(store):
+    store.open_shelf(session := ids.new())
+    with pytest.raises(StoreError, match="already"):
+        store.open_shelf(session)
+    assert [label.session for label in store.shelves()] == [session]
+
+
+def test_a_shelf_opened_for_reading_sees_what_is_written_and_writes_nothing(store):
+    live = store.open_shelf(ids.new(), name="watched")
+    shelf = store.read_shelf(live.session)
+    id = stored(live, b"news")
+    live.append_journal(b"{}\n")
+    assert shelf.session == live.session
+    assert shelf.open(id).read(0, 99) == b"news"
+    assert len(list(shelf.journal())) == 2
+    for call in (lambda: shelf.create(ids.new()), lambda: shelf.delete(id), lambda: shelf.append_journal(b"{}\n")):
+        with pytest.raises(StoreError, match=f"Session {live.session} was opened for reading only"):
+            call()
+    shelf.close()
+    assert [label.live for label in store.shelves()] == [True]
+    with pytest.raises(StoreError, match="closed"):
+        shelf.open(id)
+    with pytest.raises(StoreError, match="closed"):
+        list(shelf.journal())
+
+
+def test_a_removed_shelf_is_gone_for_its_readers_too(store):
+    live = store.open_shelf(ids.new())
+    id = stored(live, b"short-lived")
+    shelf = store.read_shelf(live.session)
+    live.close()
+    with pytest.raises(UnknownHandle):
+        shelf.open(id)
+
+
+def test_a_shelf_can_be_removed_once_it_is_closed(store):
+    shelf = store.open_shelf(session := ids.new(), retention="keep")
+    with pytest.raises(StoreError, match=f"Session {session} is live and cannot be removed. Close it first."):
+        store.remove_shelf(session)
+    shelf.close()
+    store.remove_shelf(session)
+    assert store.shelves() == []
+    with pytest.raises(UnknownHandle):
+        store.remove_shelf(session)
+
+
+def test_shelves_are_listed_oldest_first(store):
+    sessions = sorted(ids.new() for _ in range(3))
+    for session in reversed(sessions):
+        store.open_shelf(session)
+    assert [label.session for label in store.shelves()] == sessions
+
+
+def test_over_the_quota_what_fits_is_stored_and_can_be_committed(make):
+    store = make(run_bytes=10)
+    shelf = store.open_shelf(ids.new())
+    stored(shelf, b"1234")
+    writer = shelf.create(id := ids.new())
+    writer.append(b"abc")
+    with pytest.raises(StoreFull, match=r"The quota of 10 bytes for this run is used up: 4 bytes could not be stored\."):
+        writer.append(b"defghij")
+    assert (writer.size, store.free()) == (6, 0)
+    with pytest.raises(StoreFull, match="1 bytes could not be stored"):
+        writer.append(b"k")
+    writer.commit()
+    assert shelf.open(id).read(0, 99) == b"abcdef"
+
+
+def test_the_quota_counts_all_shelves_and_gets_back_what_is_removed(make):
+    store = make(run_bytes=100)
+    first, second, third = (store.open_shelf(ids.new(), retention=kind) for kind in ("session", "process", "keep"))
+    stored(first, b"x" * 10)
+    deleted = stored(second, b"x" * 20)
+    stored(second, b"x" * 1)
+    stored(third, b"x" * 5)
+    discarded = third.create(ids.new())
+    discarded.append(b"x" * 40)
+    assert store.free() == 24
+    discarded.discard()
+    assert store.free() == 64
+    second.delete(deleted)
+    assert store.free() == 84
+    first.close()
+    assert store.free() == 94
+    second.close()
+    assert store.free() == 94
+    store.remove_shelf(second.session)
+    assert store.free() == 95
+
+
+def test_a_journal_is_written_even_when_the_quota_is_used_up(make):
+    shelf = make(run_bytes=0).open_shelf(ids.new())
+    shelf.append_journal(b'{"event":"quota"}\n')
+    assert list(shelf.journal())[1:] == [b'{"event":"quota"}\n']
+
+
+def test_the_keep_limits_remove_closed_kept_shelves_only(store):
+    kept, live, process = (store.open_shelf(ids.new(), retention=kind) for kind in ("keep", "keep", "process"))
+    for shelf in (kept, live, process):
+        stored(shelf, b"x" * 1000)
+    kept.close()
+    process.close()
+    assert store.expire(days=1, total_bytes=1_000_000) == []
+    assert store.expire(days=1, total_bytes=0) == [kept.session]
+    assert {label.session for label in store.shelves()} == {live.session, process.session}
+
+
+def test_the_keep_limits_remove_the_longest_unused_first_and_no_more_than_needed(store):
+    shelves = [store.open_shelf(session, retention="keep") for session in sorted(ids.new() for _ in range(3))]
+    for shelf in shelves:
+        stored(shelf, b"x" * 10_000)
+    for shelf in shelves:
+        shelf.append_journal(b"{}\n")
+        shelf.close()
+    assert store.expire(days=1, total_bytes=25_000) == [shelves[0].session]
+    assert store.expire(days=0, total_bytes=25_000) == [shelves[1].session, shelves[2].session]
+    assert store.shelves() == []

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from overspill import ids
+from overspill.errors import StoreFull
+from overspill.store.base import Store
+from overspill.store.files import FileStore
+from overspill.store.memory import MemoryStore
+from overspill.store.rules import KeptShelf, expired
+
+backends = pytest.mark.parametrize("backend", ["memory", "files"])
+pieces = st.lists(st.binary(max_size=200), max_size=20)
+
+
+@contextmanager
+def opened(backend: str, run_bytes: int = 1 << 30) -> Iterator[Store]:
+    with tempfile.TemporaryDirectory() as root:
+        store = MemoryStore(run_bytes=run_bytes) if backend == "memory" else FileStore(Path(root), run_bytes=run_bytes)
+        yield store
+        store.close()
+
+
+@backends
+@settings(deadline=None, max_examples=50)
+@given(appended=pieces)
+def test_any_sequence_of_appends_reads_back_identical(backend, appended):
+    with opened(backend) as store:
+        shelf = store.open_shelf(ids.new())
+        writer = shelf.create(id := ids.new())
+        for count, piece in enumerate(appended, 1):
+            writer.append(piece)
+            assert shelf.open(id).read(0, 1 << 20) == b"".join(appended[:count])
+        writer.commit()
+        assert bytes(shelf.open(id).buffer()) == b"".join(appended)
+
+
+@backends
+@settings(deadline=None, max_examples=50)
+@given(data=st.binary(max_size=300), ranges=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=10))
+def test_a_ranged_read_equals_the_slice(backend, data, ranges):
+    with opened(backend) as store:
+        shelf = store.open_shelf(ids.new())
+        writer = shelf.create(id := ids.new())
+        writer.append(data)
+        writer.commit()
+        reader = shelf.open(id)
+        for start, end in ranges:
+            assert reader.read(start, end) == data[start:end]
+
+
+@backends
+@settings(deadline=None, max_examples=50)
+@given(appended=pieces, quota=st.integers(0, 500))
+def test_a_quota_keeps_exactly_the_first_bytes(backend, appended, quota):
+    with opened(backend, run_bytes=quota) as store:
+        shelf = store.open_shelf(ids.new())
+        writer = shelf.create(id := ids.new())
+        refused = False
+        for piece in appended:
+            try:
+                writer.append(piece)
+            except StoreFull:
+                refused = True
+        writer.commit()
+        whole = b"".join(appended)
+        assert shelf.open(id).read(0, 1 << 20) == whole[:quota]
+        assert refused == (len(whole) > quota)
+        shelf.delete(id)
+        assert store.free() == quota
+
+
+@backends
+@settings(deadline=None, max_examples=30)
+@given(lines=st.lists(st.binary(max_size=50).map(lambda line: line.replace(b"\n", b" ") + b"\n"), max_size=10))
+def test_a_journal_gives_back_its_lines(backend, lines):
+    with opened(backend) as store:
+        shelf = store.open_shelf(ids.new())
+        for line in lines:
+            shelf.append_journal(line)
+        assert list(shelf.journal())[1:] == lines
+
+
+@given(
+    st.lists(
+        st.builds(KeptShelf, session=st.uuids().map(str), live=st.booleans(), used=st.floats(0, 1e6), bytes=st.integers(0, 99))
+    ),
+    st.floats(0, 12),
+    st.integers(0, 500),
+)
+def test_keep_limits_hold_afterwards_and_spare_the_living(shelves, days, total_bytes):
+    doomed = expired(shelves, now=1e6, days=days, total_bytes=total_bytes)
+    left = [shelf for shelf in shelves if shelf.session not in doomed]
+    assert all(shelf in left for shelf in shelves if shelf.live)
+    assert all(shelf.live or 1e6 - shelf.used <= days * 86_400 for shelf in left)
+    assert sum(shelf.bytes for shelf in left) <= total_bytes or all(shelf.live for shelf in left)
