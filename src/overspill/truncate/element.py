@@ -1,0 +1,26 @@
+"""Keeps the structure of JSON and XML and leaves out elements."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.truncate.element_json import outline_json
+from overspill.truncate.element_xml import outline_xml
+from overspill.truncate.ends import over_text
+from overspill.truncate.head_tail import head_tail
+from overspill.truncate.lines import count_lines
+from overspill.truncate.shape import Cut, Shape
+
+_XML = re.compile(r"\ufeff?[ \t\r\n]*<")
+_either_end = over_text(head_tail)
+
+
+def element(text: str, limit: int, shape: Shape) -> Cut:
+    """Gives `head_tail`, and says so, for what does not parse, is nested too deep or cannot stay valid in so little room."""
+    try:
+        outline = outline_xml(text, limit, shape) if _XML.match(text) else outline_json(text, limit, shape)
+    except RecursionError:
+        outline = None
+    if outline is None:
+        return _either_end(text, limit, shape)
+    return Cut(outline, "element", max(0, count_lines(text) - count_lines(outline)), len(text) - len(outline))

@@ -1,0 +1,85 @@
+"""The one way in which unstructured text is shortened: keep some of each end, and say in between what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill.truncate import markers
+from overspill.truncate.lines import count_lines, cuts_line, ending, opening
+from overspill.truncate.markers import Gap, Marker
+from overspill.truncate.shape import Cut, Shape, Strategy
+
+
+class Ends(Struct, frozen=True):
+    """A text of which perhaps only the beginning and the ending are loaded; they may overlap."""
+
+    head: str
+    tail: str
+    chars: int
+    lines: int
+
+    @property
+    def whole(self) -> str | None:
+        """The text, when the ends hold all of it."""
+        missing = self.chars - len(self.head)
+        return self.head + self.tail[len(self.tail) - missing :] if missing <= len(self.tail) else None
+
+
+class Plan(Struct, frozen=True):
+    """How much of which end to keep. `None` lines: as many as there is room for."""
+
+    marker: Marker
+    head_share: float
+    head_lines: int | None
+    tail_lines: int | None
+    whole_lines: bool = False
+
+
+EndsStrategy: TypeAlias = Callable[[Ends, int, Shape], Cut]
+
+
+def over_text(strategy: EndsStrategy) -> Strategy:
+    def shortened(text: str, limit: int, shape: Shape) -> Cut:
+        return strategy(Ends(text, text, len(text), count_lines(text)), limit, shape)
+
+    return shortened
+
+
+def shorten(ends: Ends, limit: int, name: str, plan: Plan) -> Cut:
+    """Never longer than the limit, never without a mark.
+
+    Where the marker leaves no room for content, a shorter one is used: `[1,234 chars omitted]`, and in the end `…`. Only a plan
+    of whole lines may come down to a marker and nothing else.
+    """
+    for marker, cuts in ((plan.marker, False), (plan.marker, True), (markers.brief, False)):
+        room = limit - _longest(marker, ends, plan, cuts)
+        gap = _leave(ends, room, plan)
+        text = gap.head + marker(gap) + gap.tail
+        if room >= 0 and len(text) <= limit and (gap.head or gap.tail or plan.whole_lines):
+            return Cut(text, name, gap.lines, gap.chars)
+    gap = _leave(ends, limit - len(markers.ELLIPSIS), plan)
+    return Cut(gap.head + markers.ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
+
+
+def _longest(marker: Marker, ends: Ends, plan: Plan, cuts: bool) -> int:
+    return len(marker(Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)))
+
+
+def _leave(ends: Ends, room: int, plan: Plan) -> Gap:
+    """What is missing when `room` characters may stay. What the head does not need goes to the tail."""
+    room = max(room, 0)
+    stop = opening(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)
+    start = ending(ends.tail, room - stop, plan.tail_lines, plan.whole_lines)
+    head, tail = ends.head[:stop], ends.tail[start:]
+    return Gap(
+        head,
+        tail,
+        # A line that both ends share is counted twice and leaves -1.
+        lines=max(0, ends.lines - count_lines(head) - count_lines(tail)),
+        chars=ends.chars - len(head) - len(tail),
+        cuts_above=head != "" and cuts_line(ends.head, stop),
+        cuts_below=tail != "" and cuts_line(ends.tail, start),
+    )

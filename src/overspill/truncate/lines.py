@@ -1,0 +1,99 @@
+"""Where a text may be cut. Lines end with LF, CRLF or CR and with nothing else.
+
+Everything searches from the end it is about, so that the cost follows the room, not the length of the text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_ZERO_WIDTH_JOINER = "\u200d"
+_LONGEST_GRAPHEME = 16
+
+
+def count_lines(text: str) -> int:
+    """A trailing line end adds no line."""
+    ends = text.count("\n")
+    if returns := text.count("\r"):
+        ends += returns - text.count("\r\n")
+    return ends + (text != "" and not text.endswith(("\n", "\r")))
+
+
+def opening(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+    """Where the beginning to keep ends: at most `room` characters, at most `lines` lines.
+
+    It ends with a line, unless that would leave more than half of the room unused: then the line is over-long and is cut.
+    """
+    room = min(room, len(text))
+    if text[room - 1 : room + 1] == "\r\n":
+        room -= 1
+    if lines is not None and (end := _end_of_lines(text, lines, room)) is not None:
+        return end
+    end = max(text.rfind("\n", 0, room), text.rfind("\r", 0, room)) + 1
+    if whole_lines or 2 * end >= room:
+        return end
+    return _between_graphemes(text, room, -1)
+
+
+def ending(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+    """Where the ending to keep starts; the mirror image of `opening`."""
+    floor = max(len(text) - room, 0)
+    if floor and text[floor - 1 : floor + 1] == "\r\n":
+        floor += 1
+    if lines is not None and (start := _start_of_lines(text, lines, floor)) is not None:
+        return start
+    start = _next_line(text, max(floor - 1, 0), len(text)) or len(text)
+    if whole_lines or 2 * (len(text) - start) >= len(text) - floor:
+        return start
+    return _between_graphemes(text, floor, 1)
+
+
+def cuts_line(text: str, at: int) -> bool:
+    """Whether a cut at this place, not the outer end of the text, separates characters of one line."""
+    return not text.endswith(("\n", "\r"), 0, at) and not text.startswith(("\n", "\r"), at)
+
+
+def _end_of_lines(text: str, lines: int, room: int) -> int | None:
+    at = 0
+    for _ in range(lines):
+        end = _next_line(text, at, room)
+        if end is None or end > room:
+            return None
+        at = end
+    return at
+
+
+def _start_of_lines(text: str, lines: int, floor: int) -> int | None:
+    at = len(text)
+    for _ in range(lines):
+        stop = at - 2 if text.endswith("\r\n", 0, at) else at - text.endswith(("\n", "\r"), 0, at)
+        line_feed = text.rfind("\n", max(floor - 1, 0), stop)
+        at = max(line_feed, text.rfind("\r", max(floor - 1, line_feed + 1, 0), stop)) + 1
+        if at == 0:
+            return None
+    return at
+
+
+def _next_line(text: str, start: int, stop: int) -> int | None:
+    """Where the line after the one at `start` begins, when its end is found before `stop`."""
+    line_feed = text.find("\n", start, stop)
+    carriage_return = text.find("\r", start, stop if line_feed < 0 else line_feed)
+    if carriage_return >= 0:
+        return carriage_return + (2 if text.startswith("\n", carriage_return + 1) else 1)
+    return line_feed + 1 if line_feed >= 0 else None
+
+
+def _between_graphemes(text: str, at: int, step: int) -> int:
+    """The next place in the direction of `step` that parts no letter from its accent and no emoji sequence, if one is near."""
+    for place in range(at, at + step * _LONGEST_GRAPHEME, step):
+        if not 0 < place < len(text):
+            return at
+        if not _joined(text[place - 1], text[place]):
+            return place
+    return at
+
+
+def _joined(before: str, after: str) -> bool:
+    if before in "\r\n":
+        return False
+    return _ZERO_WIDTH_JOINER in (before, after) or unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"

@@ -1,0 +1,54 @@
+"""What a strategy is given besides the text, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+
+_LEAST = {"head_lines": 1, "tail_lines": 1, "depth": 1, "first_elements": 0, "last_elements": 0, "max_keys": 0}
+
+
+class Shape(Struct, frozen=True):
+    """The options of the strategies, named as in the settings' `truncation` section."""
+
+    head_ratio: float = 0.6
+    """The part of the room that `head_tail`, and a string inside JSON or XML, gives to the beginning."""
+    head_lines: int = 300
+    tail_lines: int = 200
+    line_from: Literal["start", "end"] = "start"
+    depth: int = 3
+    """How many levels of arrays, objects or elements with children are shown; deeper ones show only their count."""
+    first_elements: int = 5
+    last_elements: int = 5
+    max_keys: int = 50
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.head_ratio <= 1:
+            raise SettingsError(f"head_ratio is {self.head_ratio}; it must be from 0 to 1.")
+        if self.line_from not in ("start", "end"):
+            raise SettingsError(f"line_from is {self.line_from!r}; allowed are 'start' and 'end'.")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+
+
+class Cut(Struct, frozen=True):
+    """A text that is short enough.
+
+    The counts are about the source: lines none of whose characters is shown, and characters that are not shown. `element` writes
+    its text anew, so there they are how many lines and characters the shown text has fewer than the source.
+    """
+
+    text: str
+    strategy: str
+    """The one really used: `element` says `head_tail` for what it cannot parse."""
+    omitted_lines: int = 0
+    omitted_chars: int = 0
+
+
+Strategy: TypeAlias = Callable[[str, int, Shape], Cut]
+"""(text, limit in characters, shape) -> a shorter text. Only called with a text over the limit."""

@@ -1,0 +1,70 @@
+"""How an outline of structured data is made smaller until it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill.truncate.shape import Shape
+
+_READABLE = 120
+"""Strings stay at least this long, or an eighth of a small limit, while there are still elements to leave out."""
+_RECOGNISABLE = 40
+
+
+class Level(Struct, frozen=True):
+    """How much of the structure an outline shows."""
+
+    depth: int
+    first: int
+    last: int
+    keys: int
+    shortest: int = _READABLE
+
+
+Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
+"""(level, the longest string to show) -> the outline, piece by piece, so that one too long is given up early."""
+
+
+def levels(shape: Shape) -> Iterator[Level]:
+    """Ever less: first fewer elements and keys, then a smaller depth, in the end only their count."""
+    depth, first, last, keys = shape.depth, shape.first_elements, shape.last_elements, shape.max_keys
+    yield Level(depth, first, last, keys)
+    while max(first, last, keys) > 1:
+        first, last, keys = (count // 2 or min(count, 1) for count in (first, last, keys))
+        yield Level(depth, first, last, keys)
+    while depth > 1:
+        depth -= 1
+        yield Level(depth, first, last, keys)
+    yield Level(depth, 0, 0, 0, shortest=1)
+
+
+def largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
+    """The first level that fits, with the longest strings that fit there; None when nothing does."""
+    for level in levels(shape):
+        if (text := join_within(outline(level, limit), limit)) is not None:
+            return text, level, limit
+        short, long = min(level.shortest, max(_RECOGNISABLE, limit // 8)), limit
+        if (text := join_within(outline(level, short), limit)) is None:
+            continue
+        while long - short > 1 + short // 16:
+            between = (short + long) // 2
+            if (longer := join_within(outline(level, between), limit)) is None:
+                long = between
+            else:
+                text, short = longer, between
+        return text, level, short
+    return None
+
+
+def join_within(parts: Iterable[str], limit: int) -> str | None:
+    kept: list[str] = []
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > limit:
+            return None
+        kept.append(part)
+    return "".join(kept)

@@ -1,0 +1,103 @@
+"""`truncate` and `truncate_ends`: what they accept, and what holds for every strategy."""
+
+from __future__ import annotations
+
+import pytest
+
+from overspill import truncate as room
+from overspill.errors import SettingsError
+from overspill.truncate import STRATEGIES, Cut, Shape, truncate, truncate_ends
+
+NUMBERED = "".join(f"line {number:03}\n" for number in range(1000))
+
+
+def test_the_strategies_are_the_six_of_the_settings() -> None:
+    assert list(STRATEGIES) == ["head", "tail", "head_tail", "line", "element", "none"]
+
+
+def test_the_door_is_short() -> None:
+    assert room.__all__ == ["STRATEGIES", "Cut", "Shape", "Strategy", "truncate", "truncate_ends"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("text", ["", "short", "[1, 2]", "<a/>"])
+def test_a_text_within_its_limit_is_the_very_same_text(strategy: str, text: str) -> None:
+    cut = truncate(text, max(1, len(text)), strategy)
+    assert cut == Cut(text, strategy, 0, 0)
+    assert cut.text is text
+
+
+def test_an_unknown_strategy_is_named_with_what_is_allowed_and_the_nearest() -> None:
+    with pytest.raises(SettingsError) as raised:
+        truncate("text", 10, "head_tails")
+    assert str(raised.value) == (
+        "There is no truncation strategy 'head_tails'. Allowed are head, tail, head_tail, line, element, none; "
+        "the nearest is 'head_tail'."
+    )
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_below_one_is_refused(limit: int) -> None:
+    with pytest.raises(SettingsError, match=rf"^The limit is {limit}; it must be at least 1 character\.$"):
+        truncate("", limit)
+    with pytest.raises(SettingsError):
+        truncate_ends("a", "b", 9, 1, limit)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"head_ratio": 1.5}, "head_ratio is 1.5; it must be from 0 to 1."),
+        ({"head_ratio": float("nan")}, "head_ratio is nan; it must be from 0 to 1."),
+        ({"line_from": "middle"}, "line_from is 'middle'; allowed are 'start' and 'end'."),
+        ({"head_lines": 0}, "head_lines is 0; it must be 1 or more."),
+        ({"max_keys": -1}, "max_keys is -1; it must be 0 or more."),
+    ],
+)
+def test_a_shape_that_cannot_be_is_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Shape(**options)  # pyright: ignore[reportArgumentType]
+    assert str(raised.value) == message
+
+
+def test_a_strategy_of_ones_own_is_an_entry_in_the_mapping() -> None:
+    def shout(text: str, limit: int, shape: Shape) -> Cut:
+        return Cut(text[:limit].upper(), "shout", 0, len(text) - limit)
+
+    STRATEGIES["shout"] = shout
+    try:
+        assert truncate("abcdef", 3, "shout") == Cut("ABC", "shout", 0, 3)
+        assert truncate_ends("abc", "xyz", 900, 9, 20, "shout").strategy == "head_tail"
+    finally:
+        del STRATEGIES["shout"]
+
+
+@pytest.mark.parametrize("strategy", ["head", "tail", "head_tail", "line"])
+def test_ends_give_what_the_whole_text_gives(strategy: str) -> None:
+    ends = truncate_ends(NUMBERED[:500], NUMBERED[-500:], len(NUMBERED), 1000, 300, strategy)
+    assert ends == truncate(NUMBERED, 300, strategy)
+
+
+@pytest.mark.parametrize("strategy", ["element", "none"])
+def test_what_needs_the_middle_becomes_head_tail_and_says_so(strategy: str) -> None:
+    assert truncate_ends(NUMBERED[:500], NUMBERED[-500:], 9000, 1000, 300, strategy) == truncate(NUMBERED, 300, "head_tail")
+
+
+@pytest.mark.parametrize(
+    ("head", "tail"), [("[1,2,3", "3,4,5]"), ("[1,2,3,4,5]", ""), ("[1,2,3,4,5]", "5]"), ("", "[1,2,3,4,5]")]
+)
+def test_ends_that_hold_everything_are_the_text(head: str, tail: str) -> None:
+    assert truncate_ends(head, tail, 11, 1, 11, "none") == Cut("[1,2,3,4,5]", "none", 0, 0)
+    assert truncate_ends(head, tail, 11, 1, 3, "element") == Cut('"…"', "element", 0, 8)
+
+
+def test_ends_without_a_middle_are_cut_even_below_the_limit() -> None:
+    assert truncate_ends("abc\n", "xyz\n", 100, 25, 1000) == Cut(
+        "abc\n\n... [23 lines / 92 chars omitted; the line below is cut] ...\nxyz\n", "head_tail", 23, 92
+    )
+
+
+def test_a_half_loaded_carriage_return_and_line_feed_is_not_shown() -> None:
+    assert truncate_ends("abc\r", "\nxyz", 100, 3, 90).text == (
+        "abc\n... [1 lines / 94 chars omitted; the lines above and below are cut] ...\nxyz"
+    )
