@@ -38,6 +38,8 @@ class Source:
     def cut(self, limit: int, settings: Settings) -> Cut:
         """At most `limit` characters of it, by the tool's strategy."""
         strategy, shape = settings.truncation.default_strategy, shape_of(settings)
+        if strategy == "none":  # here a limit has to hold
+            strategy = "head_tail"
         if (whole := self._whole(MEMORY)) is not None:
             return truncate(whole, limit, strategy, shape)
         need = limit * 4
@@ -71,7 +73,7 @@ Form: TypeAlias = Callable[[Kept, Source, Settings], list[Answer]]
 
 def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     message = wording.handle_message(kept)
-    if not settings.preview_chars:
+    if not settings.preview_chars or settings.truncation.default_strategy == "none":
         return [Answer((message,))]
     frame = f"{message}\n\n{wording.preview(kept, '')}"
     cap = settings.tool_response_max_bytes
@@ -85,7 +87,8 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
 
 def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     limit = settings.truncation.inline_limit
-    if limit is None or kept.size.chars > settings.truncation.artifact_threshold:
+    uncut = settings.truncation.default_strategy == "none"
+    if limit is None or uncut or kept.size.chars > settings.truncation.artifact_threshold:
         return [Answer((wording.reference_hints(kept),))]
     cut = source.cut(limit, settings)
     return [Answer((text.clean(cut.text), wording.reference(kept)), cut), Answer((wording.reference_hints(kept),))]

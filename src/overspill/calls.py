@@ -50,7 +50,7 @@ class Calls:
         except RefError as error:
             if errors == "raise":
                 raise
-            return self._record(call, self._refused(str(error)), started)
+            return self.refuse(call, str(error))
         if settings.background if background is None else background:
             job = await self.jobs.run(call.name, partial(self._body, resolved, tool), settings.async_timeout_secs)
             if job.background:
@@ -61,7 +61,7 @@ class Calls:
             await self._collect(resolved, tool, got, settings)
         if errors == "raise" and got.error is not None:
             got.spool.discard()
-            self._record(call, self._refused(str(got.error)), started)
+            self.refuse(call, str(got.error))
             raise got.error
         return self._record(call, await self._gate.deliver(call, got), started)
 
@@ -138,8 +138,11 @@ class Calls:
         )
         return reply
 
-    def _refused(self, text: str) -> Reply:
-        return Reply(text=text, content=[{"type": "text", "text": text}], is_error=True, model=self._gate.settings.model)
+    def refuse(self, call: ToolCall, text: str) -> Reply:
+        """Answer a call that was not made, or whose failure the host gets as an exception."""
+        content = [{"type": "text", "text": text}]
+        reply = Reply(text=text, content=content, is_error=True, model=self._gate.settings.model)
+        return self._record(call, reply, time.perf_counter())
 
     def _running(self, job: Job) -> Reply:
         answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])

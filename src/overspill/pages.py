@@ -150,7 +150,8 @@ def _binary(stored: StoredOutput, asked: str | None, bound: Bound) -> Page:
     if first >= end:
         raise BadRequest(f"bytes {asked} is past the end: the output has {stored.reader.size} bytes.")
     cut = min(end, first + most)
-    shown = f"[base64 of bytes {first}-{cut - 1} of {stored.reader.size}]\n{base64.b64encode(stored.reader.read(first, cut)).decode()}"
+    encoded = base64.b64encode(stored.reader.read(first, cut)).decode()
+    shown = f"[base64 of bytes {first}-{cut - 1} of {stored.reader.size}]\n{encoded}"
     if cut < end:
         shown += f"\n\n[Next: {_next_artifact(stored, Range('bytes', cut, end))}]"
     return Page(shown, stored.kept.id, first, cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -67,6 +68,7 @@ class Session:
         opened, self._open = self._open, None
         with anyio.CancelScope(shield=True):
             left = await opened.calls.jobs.abort()
+            opened.outputs.close()
             await anyio.to_thread.run_sync(opened.shelf.close)
         return [job.info for job in left]
 
@@ -156,8 +158,8 @@ class Session:
         return [definition(name, format) for name in self._opened.retrieval.offered()]
 
     def notice(self) -> str:
-        """The "Async Tool Status" section for this turn, or an empty text. Made afresh each time; never part of a conversation."""
-        return wording.notice(self._opened.calls.jobs.statuses())
+        """The "Async Tool Status" section for this turn, or an empty text. Made afresh each time, never part of a conversation."""
+        return wording.notice(self._opened.retrieval.statuses())
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store something of the host's own, whatever its size."""
@@ -173,13 +175,17 @@ class Session:
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Called directly, it goes through the gate and returns the text for the model."""
         name = getattr(function, "__name__", type(function).__name__)
-        parameters = inspect.signature(function)
+        signature = inspect.signature(function)
+        if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):
+            raise BadRequest(f"{name} cannot be a tool: a model names its arguments, and {signature} has some without a name.")
         self._registered[name] = function
 
         @wraps(function)
         async def gated(*args: P.args, **kwargs: P.kwargs) -> str:
-            bound = parameters.bind(*args, **kwargs)
-            return (await self.call(name, bound.arguments, partial(_unbound, function, parameters), errors="raise")).text
+            named: dict[str, Any] = {}
+            for key, value in signature.bind(*args, **kwargs).arguments.items():
+                named |= value if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
+            return (await self.call(name, named, function, errors="raise")).text
 
         return gated
 
@@ -198,7 +204,7 @@ class Session:
         settings = self.settings
         store = self._store or file_store(settings.store_dir, settings.max_run_bytes)
         retention = "keep" if self.name else settings.retention
-        if retention == "keep" and isinstance(store, FileStore):
+        if retention == "keep":
             store.expire(settings.keep_days, settings.keep_bytes)
         return store.open_shelf(ids.new(), name=self.name, retention=retention)
 

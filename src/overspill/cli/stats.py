@@ -37,8 +37,8 @@ def stats(as_json: bool) -> None:
 
 
 _SUMMED = (
-    "calls", "failed_calls", "kept", "kept_bytes", "kept_tokens", "truncated", "tokens_kept_out", "retrievals", "failed_retrievals",
-    "retrieved_in_full", "refs", "estimated_tokens", "reported_tokens",
+    "calls", "failed_calls", "kept", "kept_bytes", "kept_tokens", "truncated", "tokens_kept_out", "retrievals",
+    "failed_retrievals", "retrieved_in_full", "refs", "estimated_tokens", "reported_tokens",
 )  # fmt: skip
 
 
