@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -63,9 +64,9 @@ def overspill() -> None:
     """Large tool outputs kept whole and out of the context, slow tools off the turn."""
 
 
-def main() -> None:
+def main(args: Sequence[str] | None = None) -> NoReturn:
     try:
-        code = overspill.main(prog_name="overspill", standalone_mode=False)
+        code = overspill.main(args, prog_name="overspill", standalone_mode=False)
     except click.ClickException as problem:
         problem.show()
         code = problem.exit_code

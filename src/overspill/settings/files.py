@@ -90,12 +90,14 @@ def _text(path: Path, name: str, *, follow_link: bool) -> str:
 
 def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """The manual of truncation writes its section inside `tools`."""
-    tools = values.get("tools")
-    if not isinstance(tools, dict) or set(cast("dict[object, object]", tools)) != {"truncation"}:
+    if "tools" not in values:
         return values
-    if "truncation" in values:
+    tools, rest = values["tools"], {key: value for key, value in values.items() if key != "tools"}
+    if not isinstance(tools, dict) or set(cast("dict[object, object]", tools)) != {"truncation"}:
+        raise SettingsError(f"tools in {name} holds something else than truncation, the one section that may stand there.")
+    if "truncation" in rest:
         raise SettingsError(f"truncation and tools.truncation are the same key, both in {name}. Keep one.")
-    return {**{key: value for key, value in values.items() if key != "tools"}, **tools}
+    return {**rest, "truncation": tools["truncation"]}
 
 
 def _parse_json(text: str, name: str) -> Any:

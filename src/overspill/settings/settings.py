@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,14 +63,10 @@ class Settings:
         "truncate",
     )
     extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.")] = 2
-    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the system's temporary directory.", owner_only=True)] = (
-        None
-    )
-    retention: Annotated[Retention, Key("How long outputs are kept: with the session, the process, or on.", owner_only=True)] = (
-        "process"
-    )
+    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the temporary directory.", owner_only=True)] = None
+    retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", owner_only=True)] = "process"
     keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", owner_only=True)] = 7
-    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most; the oldest go first.", owner_only=True)] = (
+    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most, oldest first out.", owner_only=True)] = (
         2_147_483_648
     )
     max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.")] = 10_737_418_240
@@ -82,6 +79,8 @@ class Settings:
 
     def __init__(self, preset: PresetName = "overspill", **values: Any) -> None:
         resolved = resolve(Settings, [Layer("Settings()", {"preset": preset, **values})])
+        for warning in resolved.warnings:
+            warnings.warn(warning, stacklevel=2)
         vars(self).update(nest(Settings, resolved.values), off=False)
 
     @classmethod
