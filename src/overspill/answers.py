@@ -81,8 +81,9 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
         cut = source.cut_to_bytes(cap - len(frame), settings)
     else:
         cut = source.cut(settings.preview_chars, settings)
-    shown = source.outline(settings.preview_chars) or cut.text
-    return [Answer((f"{message}\n\n{wording.preview(kept, text.clean(shown))}",), cut), Answer((message,))]
+    if (outline := source.outline(settings.preview_chars)) is not None:
+        cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
+    return [Answer((f"{message}\n\n{wording.preview(kept, text.clean(cut.text))}",), cut), Answer((message,))]
 
 
 def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
@@ -109,15 +110,15 @@ def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings
     return [Answer((text.clean(cut.text), note), cut), Answer((note,))]
 
 
-def truncation(cut: Cut, size: Size, shown: str, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+def truncation(cut: Cut, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
     return Truncation(
         original_size=size.chars,
-        truncated_size=len(shown),
+        truncated_size=len(cut.text),
         strategy_used=cut.strategy,
         was_truncated=cut.omitted_chars > 0,
         artifact_id=artifact_id,
         original_tokens=size.tokens,
-        truncated_tokens=count(shown),
+        truncated_tokens=count(cut.text),
         omitted_lines=cut.omitted_lines,
         omitted_chars=cut.omitted_chars,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -69,7 +69,7 @@ class Archive:
         raise UnknownHandle(spelling)
 
     @contextmanager
-    def open(self, spelling: str) -> Iterator[StoredOutput]:
+    def open(self, spelling: str) -> Generator[StoredOutput]:
         kept = self.find(spelling).kept
         with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
             yield stored
@@ -136,7 +136,7 @@ class Archive:
                     shelf.close()
 
     @contextmanager
-    def _reading(self, session: str) -> Iterator[Shelf]:
+    def _reading(self, session: str) -> Generator[Shelf]:
         for label, shelf in self._shelves():
             if label.session == session:
                 yield shelf

@@ -60,7 +60,7 @@ class Calls:
             got = self._gate.collector(call)
             await self._collect(resolved, tool, got, settings)
         if errors == "raise" and got.error is not None:
-            got.spool.discard()
+            got.discard()
             self.refuse(call, str(got.error))
             raise got.error
         return self._record(call, await self._gate.deliver(call, got), started)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from inspect import isasyncgen, isgenerator
 from typing import Any, cast
 
@@ -24,9 +24,8 @@ _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"}
 class Collected:
     """What the gate decides on. `content` holds the blocks as they came, so that they can pass untouched."""
 
-    def __init__(self, spool: Spool, *, is_error: bool = False) -> None:
-        self.spool = spool
-        self.is_error = is_error
+    def __init__(self, make_spool: Callable[[], Spool]) -> None:
+        self.is_error = False
         self.content: list[Block] | None = None
         self.plain: str | None = None
         """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
@@ -35,6 +34,17 @@ class Collected:
         self.error: Exception | None = None
         self.broke_off = ""
         """Why the tool ended before its time, when something of its output was there already."""
+        self._make_spool = make_spool
+        self._spool: Spool | None = None
+
+    @property
+    def spool(self) -> Spool:
+        """Made when first needed: most texts are small, and pass without being encoded or measured."""
+        if self._spool is None:
+            self._spool = self._make_spool()
+            if self.plain is not None:
+                self._spool.add_text(self.plain)
+        return self._spool
 
     async def take(self, result: Any) -> None:
         """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop."""
@@ -43,8 +53,7 @@ class Collected:
         if result is None:
             result = wording.NO_OUTPUT
         if isinstance(result, str):
-            self.plain = result
-            await self._add_text(result)
+            await self._take_text(result)
         elif isinstance(result, bytes | bytearray | memoryview):
             await self._take_stream(_slices(memoryview(result)))
         elif isinstance(result, AsyncIterator):
@@ -63,17 +72,20 @@ class Collected:
     def fail(self, error: Exception) -> None:
         """The tool raised: its words are the answer, after whatever it had produced until then."""
         self.is_error, self.error = True, error
-        if self.spool.total:
+        if self._spool is not None and self._spool.total:
             self.broke_off = describe(error)
         else:
+            self._spool = None
             self.plain = wording.tool_failed(describe(error))
-            self.spool.add_text(self.plain)
 
-    async def _add_text(self, content: str) -> None:
-        if len(content) <= MEMORY // 4:
-            self.spool.add_text(content)
-        else:
-            await anyio.to_thread.run_sync(self.spool.add_text, content)
+    def discard(self) -> None:
+        if self._spool is not None:
+            self._spool.discard()
+
+    async def _take_text(self, content: str) -> None:
+        self.plain = content
+        if len(content) > MEMORY // 4:
+            await anyio.to_thread.run_sync(lambda: self.spool)
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
         """An error of the stream is its end: what it had produced stays."""
@@ -98,7 +110,7 @@ class Collected:
         for block in blocks:
             if (content := block_text(block)) is not None:
                 starts.append(self.spool.total)
-                await self._add_text(content)
+                await anyio.to_thread.run_sync(self.spool.add_text, content)
         self.boundaries = tuple(starts[1:])
 
     async def _take_json(self, value: Any) -> None:
@@ -107,8 +119,7 @@ class Collected:
         except (TypeError, ValueError, RecursionError) as error:
             self.is_error = True
             content = wording.not_serialisable(type(value).__name__, str(error))
-        self.plain = content
-        await self._add_text(content)
+        await self._take_text(content)
 
 
 def to_json(value: Any) -> str:

@@ -71,6 +71,8 @@ class Counters(Struct):
         if event.status == "failed":
             self.failed_retrievals += 1
             return
+        if not event.id:  # nothing was read: waiting, or a question that found no output
+            return
         self.retrievals += 1
         self.retrieved_chars += event.chars_out
         self.retrieved[event.id] = self.retrieved.get(event.id, 0) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -14,7 +15,7 @@ from overspill import answers, ids, text, tokens, wording
 from overspill.answers import Answer, Source
 from overspill.budget import ContextBudget
 from overspill.collect import Collected, block_text, field
-from overspill.decide import Cut, Keep, Pass, Room, Verdict, decide
+from overspill.decide import Cut, Keep, Pass, Room, Verdict, decide, surely_passes
 from overspill.errors import StoreError
 from overspill.events import Stored, now_ms
 from overspill.ledger import Ledger
@@ -35,11 +36,14 @@ class Gate:
         self._budget = budget
 
     def collector(self, call: ToolCall, id: str | None = None) -> Collected:
-        return Collected(self._spool(self.settings.for_tool(call.name, call.server), id))
+        settings = self.settings.for_tool(call.name, call.server)
+        return Collected(partial(self._spool, settings, id))
 
     async def deliver(self, call: ToolCall, got: Collected) -> Reply:
         """Decide, reserve, keep, word: in the caller, when the answer is really given."""
         settings = self.settings.for_tool(call.name, call.server)
+        if got.plain is not None and self._budget is None and (settings.off or surely_passes(got.plain, settings)):
+            return self._shown(got, got.plain)
         size = got.spool.size
         match self._verdict(got, size, settings):
             case Pass():
@@ -91,17 +95,20 @@ class Gate:
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
         if plain is not None:
-            shown = text.clean(plain)
-            if got.broke_off:
-                shown = f"{shown}\n\n{wording.stream_failed(got.broke_off)}".lstrip()
-            return self._reply([_text_block(shown)], shown, got)
+            return self._shown(got, plain)
         assert got.content is not None
         return self._reply(got.content, "\n".join(part for block in got.content if (part := block_text(block)) is not None), got)
+
+    def _shown(self, got: Collected, plain: str) -> Reply:
+        shown = text.clean(plain)
+        if got.broke_off:
+            shown = f"{shown}\n\n{wording.stream_failed(got.broke_off)}"
+        return self._reply([_text_block(shown)], shown, got)
 
     def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
         cut = Source(got.spool, size, got.plain).cut_to_bytes(limit, settings)
         shown = text.clean(cut.text)
-        facts = answers.truncation(cut, size, shown, self._tokens, None)
+        facts = answers.truncation(cut, size, self._tokens, None)
         answer, fits = self.reserve([Answer((shown,))])
         got.spool.discard()
         return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
@@ -130,8 +137,7 @@ class Gate:
         answer, fits = self.reserve(candidates)
         facts = None
         if answer.cut is not None:
-            shown = answer.blocks[0]
-            facts = answers.truncation(answer.cut, source.size, shown, self._tokens, kept and kept.artifact_id)
+            facts = answers.truncation(answer.cut, source.size, self._tokens, kept and kept.artifact_id)
         return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
 
     async def _with_blobs_kept(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
@@ -146,7 +152,7 @@ class Gate:
         return msgspec.structs.replace(reply, text=shown, content=content)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> str:
-        got = Collected(self._spool(settings))
+        got = Collected(partial(self._spool, settings))
         got.media = "binary"
         got.spool.add(_blob(block))
         what = f"{str(field(block, 'type')).capitalize()} {field(block, 'mimeType') or field(block, 'mime_type') or ''}".strip()

@@ -119,6 +119,10 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{how}}})'
 
 
+def _queried(stored: StoredOutput, expression: str, bound: Bound) -> Page:
+    return Page(query(stored.reader, expression, bound).text, stored.kept.id)
+
+
 def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.pattern:
         raise BadRequest("Pattern required for grep mode.")

@@ -21,11 +21,12 @@ from overspill.events import Stored
 from overspill.gate import Gate
 from overspill.ledger import Ledger
 from overspill.perform import Tool
+from overspill.retrieval import Retrieval
 from overspill.settings import Settings
 from overspill.store.base import Shelf, Store
 from overspill.store.files import FileStore
-from overspill.stored import StoredOutput
-from overspill.tools import Format, Retrieval
+from overspill.stored import Outputs, StoredOutput
+from overspill.tools import TOOLS, Format, definition
 from overspill.types import JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
@@ -158,7 +159,7 @@ class Session:
         return [definition(name, format) for name in self._opened.retrieval.offered()]
 
     def notice(self) -> str:
-        """The "Async Tool Status" section for this turn, or an empty text. Made afresh each time, never part of a conversation."""
+        """The "Async Tool Status" section of this turn, or an empty text. Made afresh, never part of a conversation."""
         return wording.notice(self._opened.retrieval.statuses())
 
     async def keep(self, data: Any, name: str = "output") -> Kept:

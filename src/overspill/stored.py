@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Any
 
 from overspill import ids, read, refs, text
+from overspill.collect import Collected
 from overspill.errors import UnknownHandle
 from overspill.query import Answer as QueryAnswer
 from overspill.query import query
-from overspill.settings import Settings
 from overspill.store.base import Reader, Shelf
 from overspill.types import Kept, ToolCall
 from overspill.view import View
@@ -97,6 +97,14 @@ class Outputs:
         while self._recent:
             self._recent.popitem()[1].close()
 
-    def resolve(self, call: ToolCall, settings: Settings) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
+    def resolve(self, call: ToolCall) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
         """The call's arguments with references to stored outputs replaced by their content."""
-        raise NotImplementedError
+        return call.args, ()
+
+    def partial(self, collected: Collected) -> StoredOutput:
+        """What a tool that is still running has produced so far."""
+        spool = collected.spool
+        spool.flush()
+        session = self._shelf.session
+        kept = Kept(session, spool.id, "", "background", spool.size, "", ids.created_ms(spool.id), missing="still running")
+        return StoredOutput(kept, self._shelf.open(spool.id))
