@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import stat
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from overspill import ids
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import layout, lock
+from overspill.store.base import ShelfLabel
 from overspill.store.files import FileStore
 
 NOBODY = 65534
@@ -310,6 +313,49 @@ def test_looking_never_keeps_anybody_from_taking_a_free_shelf(store):
         for looker in lookers:
             looker.join(20)
     assert not any(looker.is_alive() for looker in lookers)
+
+
+def test_taking_a_shelf_waits_for_whoever_only_looks(store):
+    store.open_shelf(session := ids.new(), retention="keep").close()
+    taken: list[lock.Lock | None] = []
+    with layout.open_root(directory_of(store, session)) as directory:
+        looking = directory.open_file("lock")
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        taker = threading.Thread(target=lambda: taken.append(lock.take(directory)))
+        taker.start()
+        for _ in range(50):
+            assert store.shelves() == [ShelfLabel(session, live=False, retention="keep")]
+        assert taken == []
+        os.close(looking)
+        taker.join(20)
+        assert taken[0]
+        assert [label.live for label in store.shelves()] == [True]
+        taken[0].release()
+
+
+def test_a_relative_root_stays_where_it_was_meant(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    store = FileStore(Path("here"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.open_shelf(ids.new())
+    assert len(list((tmp_path / "here").iterdir())) == 1
+    store.close()
+
+
+def test_shelves_and_their_store_may_close_at_the_same_time(tmp_path):
+    for _ in range(10):
+        store = FileStore(tmp_path)
+        shelves = [store.open_shelf(ids.new()) for _ in range(4)]
+        start = threading.Barrier(5, timeout=20)
+
+        def close(what, start=start) -> None:
+            start.wait()
+            what.close()
+
+        with ThreadPoolExecutor(5) as pool:
+            list(pool.map(close, [*shelves, store]))
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_the_quota_is_at_most_half_of_the_free_space(store):

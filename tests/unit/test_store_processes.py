@@ -199,6 +199,7 @@ FORKING = """
 import os, sys
 from pathlib import Path
 from overspill import ids
+from overspill.errors import StoreError
 from overspill.store.files import FileStore
 
 store = FileStore(Path(sys.argv[1]))
@@ -206,6 +207,11 @@ shelf = store.open_shelf(ids.new())
 if not os.fork():
     child = store.open_shelf(ids.new())
     print(len({path.parent for path in Path(sys.argv[1]).glob("*/session-*")}), flush=True)
+    for call in (lambda: shelf.create(ids.new()), lambda: shelf.append_journal(b"{}\\n")):
+        try:
+            call()
+        except StoreError as error:
+            print("refused" if "was forked from. Open a session of your own" in str(error) else error, flush=True)
     shelf.close()
     store.close()
     sys.exit()
@@ -225,7 +231,7 @@ def test_a_forked_child_has_a_run_of_its_own_and_ends_without_touching_its_paren
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", FORKING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
-    assert done.stdout.split() == ["2", "True", "True"]
+    assert done.stdout.split() == ["2", "refused", "refused", "True", "True"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from threading import Lock as Mutex
+from threading import RLock
 
 from overspill import ids
-from overspill.errors import UnknownHandle
+from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.base import Retention, Writer
 from overspill.store.failures import explained
@@ -50,6 +51,8 @@ class FileShelf:
 
 
 class LiveFileShelf(FileShelf):
+    """`closing` is shared by all that a store has open: it and its shelves close one after the other."""
+
     def __init__(
         self,
         session: str,
@@ -59,6 +62,7 @@ class LiveFileShelf(FileShelf):
         journal: Journal,
         retention: Retention,
         quota: Quota,
+        closing: RLock,
         ended: Callable[[LiveFileShelf], None],
     ) -> None:
         super().__init__(session, directory)
@@ -66,6 +70,7 @@ class LiveFileShelf(FileShelf):
         self._lock = lock
         self._journal = journal
         self._quota = quota
+        self._closing = closing
         self._ended = ended
         self._writers: dict[str, FileWriter] = {}
         self._mutex = Mutex()
@@ -75,8 +80,7 @@ class LiveFileShelf(FileShelf):
         rules.check_id(id)
         handle = ids.handle(self.session, id)
         with self._mutex, explained(f"create {handle}"):
-            if self._closed:
-                raise rules.no_longer_open("shelf")
+            self._check_writable()
             if self._is_there(id):
                 raise rules.already_there(handle)
             durable = self.retention == "keep"
@@ -88,6 +92,7 @@ class LiveFileShelf(FileShelf):
         rules.check_id(id)
         handle = ids.handle(self.session, id)
         with explained(f"delete {handle}"):
+            self._check_writable()
             if not self._is_there(id):
                 raise UnknownHandle(handle)
             if writer := self._writers.get(id):
@@ -99,22 +104,31 @@ class LiveFileShelf(FileShelf):
 
     def append_journal(self, line: bytes) -> None:
         rules.check_line(line)
+        self._check_writable()
         self._journal.append(line)
 
     def close(self) -> None:
-        with self._mutex:
-            if self._closed:
-                return
-            self._closed = True
-        for writer in list(self._writers.values()):
-            writer.abandon()
-        with explained(f"close session {self.session}"), ExitStack() as last:
+        with self._closing, explained(f"close session {self.session}"), ExitStack() as last:
+            with self._mutex:
+                if self._closed:
+                    return
+                self._closed = True
+            for writer in list(self._writers.values()):
+                writer.abandon()
             last.callback(self.directory.close)
             last.callback(self._lock.release)
             # In a forked child the session is its parent's, and not over.
             if not self._lock.inherited:
                 last.callback(self._ended, self)
             self._journal.close(durable=self.retention == "keep")
+
+    def _check_writable(self) -> None:
+        if self._closed:
+            raise rules.no_longer_open("shelf")
+        if self._lock.inherited:
+            raise StoreError(
+                f"Session {self.session} belongs to the process this one was forked from. Open a session of your own."
+            )
 
     def _is_there(self, id: str) -> bool:
         for name in (id, id + PART):

@@ -23,14 +23,15 @@ class FileStore:
     """Nothing is created before the first `open_shelf`; `close`, or the end of the process, clears what is not to be kept."""
 
     def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB) -> None:
-        self._root = root
+        # A relative root means the working directory of now, whatever the process changes to later.
+        self._root = root.absolute() if root else None
         self._run_bytes = run_bytes
         self._run: Run | None = None
         self._mutex = RLock()
 
     @property
     def root(self) -> Path:
-        return (self._root or Path(tempfile.gettempdir())).absolute()
+        return self._root or Path(tempfile.gettempdir())
 
     def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
         rules.check_id(session)

@@ -26,9 +26,9 @@ class Run:
             self._root = undo.enter_context(layout.open_root(root))
             self._directory = undo.enter_context(self._root.make_directory(_name()))
             undo.callback(clearing.remove_empty_run, self._root, self._directory)
+            self.quota = Quota(min(run_bytes, shutil.disk_usage(root).free // 2))
             self._lock = lock.hold(self._directory)
             undo.pop_all()
-        self.quota = Quota(min(run_bytes, shutil.disk_usage(root).free // 2))
         self._shelves: set[LiveFileShelf] = set()
         self._mutex = mutex
         self._over = False
@@ -64,9 +64,9 @@ class Run:
         return self._shelved(session, directory, hold, journal, "keep")
 
     def end_if_idle(self) -> None:
-        with self._mutex:
-            if not self._shelves and not layout.sessions(self._directory):
-                self.end()
+        """Called with the mutex held."""
+        if not self._shelves and not layout.sessions(self._directory):
+            self.end()
 
     def end(self) -> None:
         """Close what is open and remove what is not to be kept. In a forked child: let go of it, touch nothing."""
@@ -88,19 +88,26 @@ class Run:
         self, session: str, directory: Directory, hold: lock.Lock, journal: Journal, retention: Retention
     ) -> LiveFileShelf:
         shelf = LiveFileShelf(
-            session, directory, lock=hold, journal=journal, retention=retention, quota=self.quota, ended=self._ended
+            session,
+            directory,
+            lock=hold,
+            journal=journal,
+            retention=retention,
+            quota=self.quota,
+            closing=self._mutex,
+            ended=self._ended,
         )
         self._shelves.add(shelf)
         return shelf
 
     def _ended(self, shelf: LiveFileShelf) -> None:
-        with self._mutex:
-            self._shelves.discard(shelf)
-            if shelf.retention == "session":
-                clearing.remove_session(self._directory, shelf.session, shelf.directory)
-                self.quota.release(shelf.session)
-            if not self._over:
-                self.end_if_idle()
+        """Called with the mutex held."""
+        self._shelves.discard(shelf)
+        if shelf.retention == "session":
+            clearing.remove_session(self._directory, shelf.session, shelf.directory)
+            self.quota.release(shelf.session)
+        if not self._over:
+            self.end_if_idle()
 
 
 def _name() -> str:
