@@ -60,13 +60,6 @@ def test_nothing_is_created_before_the_first_shelf_and_nothing_stays_after_the_l
     assert list((tmp_path / "root").iterdir()) == []
 
 
-def test_without_a_root_the_system_s_temporary_directory_is_used(monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    shelf = FileStore().open_shelf(session := ids.new())
-    assert [path.name for path in tmp_path.glob("overspill-*/session-*")] == [f"session-{session}"]
-    shelf.close()
-
-
 def test_outputs_lie_where_the_layout_says(store):
     shelf = store.open_shelf(session := ids.new())
     id = stored(shelf, b"content")

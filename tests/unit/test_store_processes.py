@@ -262,8 +262,30 @@ def test_a_child_that_lives_on_does_not_make_its_parent_s_closed_session_seem_li
 
 
 def test_importing_and_constructing_touch_no_file(tmp_path):
-    script = "import os, sys; from overspill.store.files import FileStore; from pathlib import Path; FileStore(Path(sys.argv[1]))"
-    subprocess.run(  # noqa: S603
-        [sys.executable, "-c", script, str(tmp_path / "root")], timeout=PATIENCE, check=True, env={**os.environ}
+    script = "import sys; from pathlib import Path; from overspill.store.files import FileStore; FileStore(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "root")], timeout=PATIENCE, check=True)  # noqa: S603
+    assert list(tmp_path.iterdir()) == []
+
+
+TEMPORARY = """
+from pathlib import Path
+from overspill import ids
+from overspill.store.files import FileStore
+
+store = FileStore()
+store.open_shelf(ids.new())
+print(store.root, len(list(store.root.glob("overspill-*/session-*"))))
+"""
+
+
+def test_without_a_root_the_system_s_temporary_directory_is_used(tmp_path):
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", TEMPORARY],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
     )
+    assert done.stdout == f"{tmp_path} 1\n"
     assert list(tmp_path.iterdir()) == []
