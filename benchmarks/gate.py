@@ -21,9 +21,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import anyio
-import mcp_types as types
 from mcp import Client
-from mcp.server import Server
+from mcp.server.mcpserver import MCPServer
 
 from overspill.session import Session
 from overspill.settings import Settings
@@ -46,13 +45,8 @@ async def small() -> None:
     async def tool(q: str) -> str:
         return SMALL
 
-    async def on_call_tool(ctx: object, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return types.CallToolResult(content=[types.TextContent(type="text", text=SMALL)])
-
-    async def on_list_tools(ctx: object, params: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[types.Tool(name="t", input_schema={"type": "object"})])
-
-    server = Server("bench", on_call_tool=on_call_tool, on_list_tools=on_list_tools)
+    server = MCPServer("bench")
+    server.tool(name="t")(tool)
     async with (
         Client(server) as client,
         Session(Settings(**{"async": False})) as plain,

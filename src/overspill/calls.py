@@ -13,7 +13,7 @@ import msgspec
 from overspill import jobs, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
-from overspill.collect import Collected, to_json
+from overspill.collect import Collected
 from overspill.errors import RefError, StoreError
 from overspill.events import Called, JobChanged, RefUsed, now_ms
 from overspill.gate import Gate
@@ -23,6 +23,8 @@ from overspill.perform import Tool, perform
 from overspill.refs import Use
 from overspill.settings import Settings
 from overspill.types import Reply, ToolCall
+
+_WRITE_AFTER = 0.2  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
 Resolve: TypeAlias = Callable[[ToolCall], tuple[Mapping[str, Any], Sequence[Use]]]
@@ -57,13 +59,13 @@ class Calls:
                 return self._record(call, self._running(job), started)
             got: Collected = job.result
         else:
-            got = self._gate.collector(call)
+            got = self._gate.collector(settings)
             await self._collect(resolved, tool, got, settings)
         if errors == "raise" and got.error is not None:
             got.discard()
             self.refuse(call, str(got.error))
             raise got.error
-        return self._record(call, await self._gate.deliver(call, got), started)
+        return self._record(call, await self._gate.deliver(call, got, settings), started)
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         resolved = await self._resolved(call)
@@ -95,7 +97,7 @@ class Calls:
 
     async def _body(self, call: ToolCall, tool: Tool, job: Job) -> None:
         settings = self._gate.settings.for_tool(call.name, call.server)
-        got = job.result = self._gate.collector(call, job.id)
+        got = job.result = self._gate.collector(settings, lambda: job.id)
         await self._collect(call, tool, got, settings, job)
         if not job.background:
             return
@@ -108,14 +110,27 @@ class Calls:
                 job.error = job.error or str(error)
 
     async def _collect(self, call: ToolCall, tool: Tool, got: Collected, settings: Settings, job: Job | None = None) -> None:
+        scope = anyio.CancelScope() if job is None else job.scope
+        timed_out = False
+
+        def time_is_up() -> bool:
+            nonlocal timed_out
+            timed_out = True
+            scope.cancel()
+            return True
+
+        await self.jobs.clock.start()
+        self.jobs.clock.set(scope, settings.tool_timeout, time_is_up)
         try:
-            with anyio.move_on_after(settings.tool_timeout) as scope:
+            with scope:
                 await got.take(await perform(tool, call.args, self._threads, job))
         except Exception as error:  # the tool's own code: a failure of it is an answer
             got.fail(error)
         else:
-            if scope.cancelled_caught:
+            if timed_out and scope.cancelled_caught:
                 got.fail(TimeoutError(wording.timed_out(settings.tool_timeout)))
+        finally:
+            self.jobs.clock.forget(scope)
 
     def _record(self, call: ToolCall, reply: Reply, started: float) -> Reply:
         if self._budget is not None:
@@ -136,7 +151,13 @@ class Calls:
                 truncated=kept is not None or reply.truncation is not None,
             )
         )
+        if self._ledger.waiting == 1:
+            self._write_soon()
         return reply
+
+    def _write_soon(self) -> None:
+        """Calls that passed are written together, a moment later: one by one that would cost more than anything else here."""
+        self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
 
     def refuse(self, call: ToolCall, text: str) -> Reply:
         """Answer a call that was not made, or whose failure the host gets as an exception."""
@@ -158,6 +179,7 @@ def _length(args: Mapping[str, Any]) -> int:
     if not args:
         return 0
     try:
-        return len(to_json(args))
+        encoded = msgspec.json.encode(args)
     except (TypeError, ValueError, RecursionError):
         return 0
+    return len(encoded) if encoded.isascii() else len(encoded.decode())

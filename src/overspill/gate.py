@@ -35,13 +35,12 @@ class Gate:
         self._ledger = ledger
         self._budget = budget
 
-    def collector(self, call: ToolCall, id: str | None = None) -> Collected:
-        settings = self.settings.for_tool(call.name, call.server)
-        return Collected(partial(self._spool, settings, id))
+    def collector(self, settings: Settings, new_id: Callable[[], str] = ids.new) -> Collected:
+        """`settings`, here and below: those of the tool."""
+        return Collected(partial(self._spool, settings, new_id))
 
-    async def deliver(self, call: ToolCall, got: Collected) -> Reply:
+    async def deliver(self, call: ToolCall, got: Collected, settings: Settings) -> Reply:
         """Decide, reserve, keep, word: in the caller, when the answer is really given."""
-        settings = self.settings.for_tool(call.name, call.server)
         if got.plain is not None and self._budget is None and (settings.off or surely_passes(got.plain, settings)):
             return self._shown(got, got.plain)
         size = got.spool.size
@@ -183,8 +182,8 @@ class Gate:
     def _reply(self, content: list[Block], shown: str, got: Collected, **facts: Any) -> Reply:
         return Reply(text=shown, content=content, is_error=got.is_error, model=self.settings.model, **facts)
 
-    def _spool(self, settings: Settings, id: str | None = None) -> Spool:
-        return Spool(self._shelf, id or ids.new(), settings.truncation.max_artifact_size, settings.model)
+    def _spool(self, settings: Settings, new_id: Callable[[], str] = ids.new) -> Spool:
+        return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
 
     def _tokens(self, shown: str) -> int:
         return tokens.count(shown, self.settings.model).tokens

@@ -10,31 +10,51 @@ from overspill import events, ids
 from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
-from overspill.events import Called, Entry, Settled, Stored, now_ms
+from overspill.events import Called, Entry, Retrieved, Settled, Stored, now_ms
 from overspill.types import Kind
+
+_MOST_WAITING = 64
 
 logger = logging.getLogger("overspill")
 
 
 class Ledger:
-    """Writes events to a session's journal and keeps the counters current. A journal that fails stops no tool."""
+    """Keeps the counters current and writes events to a session's journal. A journal that fails stops no tool.
+
+    What tells of stored outputs and jobs is written at once, with all that came before it. Events of calls and retrievals may
+    wait for a `flush`, at most so many of them.
+    """
 
     def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
         self.session = session
         self.counters = Counters()
         self.failure = ""
         self._write = write
+        self._waiting: list[bytes] = []
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
 
     def record(self, event: Entry) -> None:
         self.counters.add(event)
+        self._waiting.append(events.encode(event) + b"\n")
         if isinstance(event, Stored):
             log_stored(event)
+        if not isinstance(event, Called | Retrieved) or len(self._waiting) >= _MOST_WAITING:
+            self.flush()
+
+    def flush(self) -> bool:
+        """Always true: there is nothing to be done again."""
+        lines, self._waiting = b"".join(self._waiting), []
         try:
-            self._write(events.encode(event) + b"\n")
+            if lines:
+                self._write(lines)
         except StoreError as error:
             if not self.failure:
                 logger.warning("The journal of session %s cannot be written: %s", self.session, error)
             self.failure = str(error)
+        return True
 
     def note_settlements(self, budget: ContextBudget) -> None:
         """The host settles with the budget, not with us: what it said since the last look goes on record here."""

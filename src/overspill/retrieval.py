@@ -97,7 +97,7 @@ class Retrieval:
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         job = self._jobs.background.get(self._outputs.file_id(asked.id))
-        if job is not None and not job.done.is_set():
+        if job is not None and not job.done:
             return await self._of_running(job, asked)
         if job is not None and job.error and asked.mode in ("raw", "extract"):
             raise BadRequest(wording.tool_failed(job.error))

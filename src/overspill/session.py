@@ -70,6 +70,7 @@ class Session:
         with anyio.CancelScope(shield=True):
             left = await opened.calls.jobs.abort()
             opened.outputs.close()
+            opened.ledger.flush()
             await anyio.to_thread.run_sync(opened.shelf.close)
         return [job.info for job in left]
 
@@ -165,7 +166,7 @@ class Session:
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store something of the host's own, whatever its size."""
         gate, call = self._opened.gate, ToolCall("", name)
-        got = gate.collector(call)
+        got = gate.collector(self.settings.for_tool(name))
         await got.take(data)
         return await gate.keep(call, got, "requested")
 

@@ -225,12 +225,18 @@ def test_the_journal_begins_with_what_the_shelf_is_and_keeps_its_order(store):
     assert opening == {"event": "session", "session": session, "name": "nightly", "retention": "keep"}
 
 
-@pytest.mark.parametrize("line", [b"", b"no end", b"two\nlines\n", b"\n\n"])
-def test_a_journal_takes_one_whole_line_at_a_time(store, line):
+@pytest.mark.parametrize("lines", [b"", b"no end", b"one\nand a half"])
+def test_a_journal_takes_whole_lines_only(store, lines):
     shelf = store.open_shelf(ids.new())
-    with pytest.raises(StoreError, match="A journal line ends with a line feed and holds no other"):
-        shelf.append_journal(line)
+    with pytest.raises(StoreError, match="A journal holds whole lines"):
+        shelf.append_journal(lines)
     assert len(list(shelf.journal())) == 1
+
+
+def test_a_journal_takes_several_lines_at_once(store):
+    shelf = store.open_shelf(ids.new())
+    shelf.append_journal(b"{}\n[]\n")
+    assert list(shelf.journal())[1:] == [b"{}\n", b"[]\n"]
 
 
 def test_journal_lines_of_many_threads_do_not_mix(store):

@@ -40,12 +40,10 @@ class Gate:
 
     async def body(self, job: Job) -> None:
         self.started.set()
-        try:
+        with job.scope:
             await self.release.wait()
-        except anyio.get_cancelled_exc_class():
-            self.cancelled = True
-            raise
-        job.result = "late"
+            job.result = "late"
+        self.cancelled = job.scope.cancelled_caught
 
 
 async def test_a_fast_tool_is_done_when_the_race_ends(jobs: Jobs, changes: list[tuple[str, str]]):
@@ -72,8 +70,8 @@ async def test_a_slow_tool_goes_on_in_the_background(jobs: Jobs, changes: list[t
 async def test_each_completed_job_is_told_of_once(jobs: Jobs):
     first, second = await jobs.start("first", returning(1)), await jobs.start("second", returning(2))
     with anyio.fail_after(SOON):
-        await first.done.wait()
-        await second.done.wait()
+        await first.answered.wait()
+        await second.answered.wait()
         assert await jobs.wait(SOON) == [first, second]
         assert await jobs.wait(SOON) == []
     await jobs.abort()
@@ -93,7 +91,7 @@ async def test_two_waiters_share_the_news(jobs: Jobs):
             group.start_soon(wait)
             await slow.started.wait()
             slow.release.set()
-            await first.done.wait()
+            await first.answered.wait()
             slower.release.set()
     assert sorted(told, key=lambda job: job.tool) == [first, second]
     await jobs.abort()
@@ -115,7 +113,7 @@ async def test_more_calls_than_places_wait_unstarted(changes: list[tuple[str, st
     assert (waiting.state, waiting.background) == ("queued", True)
     slow.release.set()
     with anyio.fail_after(SOON):
-        await waiting.done.wait()
+        await jobs.stop()
     assert changes == [
         ("slow", "running"),
         ("waiting", "queued"),
@@ -144,7 +142,7 @@ async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: Jobs):
         scope.cancel()
     slow.release.set()
     with anyio.fail_after(SOON):
-        await job.done.wait()
+        await jobs.stop()
     assert job.result == "late"
     await jobs.abort()
 
@@ -194,7 +192,7 @@ async def test_abort_cancels_everything_at_once(jobs: Jobs):
     with anyio.fail_after(SOON):
         assert await jobs.abort() == []
     assert [job.state for job in started] == ["failed"] * 4
-    assert {job.error for job in started} == {"cancelled: the session ended"}
+    assert {job.error for job in started} == {"cancelled"}
     assert all(tool.cancelled for tool in tools)
 
 

@@ -76,8 +76,8 @@ class Shelf(Protocol):
         """Also of one still being written. Open readers stay valid. UnknownHandle where there is nothing."""
         ...
 
-    def append_journal(self, line: bytes) -> None:
-        """One whole line, ending with LF."""
+    def append_journal(self, lines: bytes) -> None:
+        """Whole lines, each ending with LF: all of them, or none that a reader would ever see."""
         ...
 
     def journal(self) -> Iterator[bytes]:

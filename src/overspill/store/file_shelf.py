@@ -40,7 +40,7 @@ class FileShelf:
     def delete(self, id: str) -> None:
         raise rules.read_only(self.session)
 
-    def append_journal(self, line: bytes) -> None:
+    def append_journal(self, lines: bytes) -> None:
         raise rules.read_only(self.session)
 
     def journal(self) -> Iterator[bytes]:
@@ -102,10 +102,10 @@ class LiveFileShelf(FileShelf):
                     self.directory.remove_file(name)
         self._quota.release(self.session, id)
 
-    def append_journal(self, line: bytes) -> None:
-        rules.check_line(line)
+    def append_journal(self, lines: bytes) -> None:
+        rules.check_lines(lines)
         self._check_writable()
-        self._journal.append(line)
+        self._journal.append(lines)
 
     def close(self) -> None:
         with self._closing, explained(f"close session {self.session}"), ExitStack() as last:

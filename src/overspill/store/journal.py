@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill.errors import StoreError, StoreFull
 from overspill.store import layout, rules
 from overspill.store.base import Retention
-from overspill.store.failures import explained
+from overspill.store.failures import explained, failure
 from overspill.store.layout import Directory
 
 _FIRST_LINE = 4096  # several times what the longest name needs
@@ -57,18 +57,25 @@ class Journal:
         return cls(fd, directory)
 
     def append(self, line: bytes) -> None:
-        with self._mutex, explained(f"write to {self._path}"):
+        with self._mutex:
             if self._closed:
                 raise rules.no_longer_open("shelf")
-            found = os.fstat(self._fd)
-            if not found.st_nlink:
-                raise StoreError(f"{self._path} has vanished. Whoever cleans that place removed it; open a new session.")
-            if found.st_size > self._end:
-                # The start of a line that a full disk or a death cut off; no reader has ever been given it.
-                os.ftruncate(self._fd, self._end)
-            if os.write(self._fd, line) < len(line):
+            try:
+                written = self._write(line)
+            except OSError as error:
+                raise failure(f"write to {self._path}", error) from error
+            if written < len(line):
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
-            self._end += len(line)
+            self._end += written
+
+    def _write(self, line: bytes) -> int:
+        found = os.fstat(self._fd)
+        if not found.st_nlink:
+            raise StoreError(f"{self._path} has vanished. Whoever cleans that place removed it; open a new session.")
+        if found.st_size > self._end:
+            # The start of a line that a full disk or a death cut off; no reader has ever been given it.
+            os.ftruncate(self._fd, self._end)
+        return os.write(self._fd, line)
 
     def close(self, *, durable: bool) -> None:
         with self._mutex:

@@ -214,7 +214,7 @@ class MemoryShelf:
     def delete(self, id: str) -> None:
         raise rules.read_only(self.session)
 
-    def append_journal(self, line: bytes) -> None:
+    def append_journal(self, lines: bytes) -> None:
         raise rules.read_only(self.session)
 
     def journal(self) -> Iterator[bytes]:
@@ -249,10 +249,10 @@ class LiveMemoryShelf(MemoryShelf):
             raise UnknownHandle(ids.handle(self.session, id))
         self._quota.release(self.session, id)
 
-    def append_journal(self, line: bytes) -> None:
-        rules.check_line(line)
+    def append_journal(self, lines: bytes) -> None:
+        rules.check_lines(lines)
         self._check_open()
-        self._held.lines.append(line)
+        self._held.lines += lines.splitlines(keepends=True)
         self._held.used = time.time()
 
     def close(self) -> None:

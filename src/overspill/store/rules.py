@@ -34,9 +34,9 @@ def check_name(name: str) -> None:
         )
 
 
-def check_line(line: bytes) -> None:
-    if line.count(b"\n") != 1 or not line.endswith(b"\n"):
-        raise StoreError("A journal line ends with a line feed and holds no other. Append one line at a time.")
+def check_lines(lines: bytes) -> None:
+    if not lines.endswith(b"\n"):
+        raise StoreError("A journal holds whole lines. End each with a line feed.")
 
 
 def bytes_of(data: bytes | memoryview) -> memoryview:

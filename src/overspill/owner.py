@@ -1,0 +1,116 @@
+"""One task that owns all others of a session, so that no caller's scope has to stay open for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+
+class _Group(Protocol):
+    """The event loop's own task group: starting a task there costs a third of what it costs through a portable one."""
+
+    async def own(self, ready: Callable[[], None]) -> None: ...
+    def start(self, work: Work) -> None: ...
+    def cancel(self) -> None: ...
+
+
+class Owner:
+    """Made when first needed; ends with `cancel`. What it runs must not raise."""
+
+    def __init__(self) -> None:
+        self._group: _Group | None = None
+        self._gone = anyio.Event()
+
+    async def start(self, work: Work) -> None:
+        if self._group is None:
+            await self._open()
+        assert self._group is not None
+        self._group.start(work)
+
+    async def cancel(self, seconds: float) -> None:
+        """Cancel everything; wait for the end of it at most that long."""
+        if self._group is not None:
+            self._group.cancel()
+            with anyio.move_on_after(seconds, shield=True):
+                await self._gone.wait()
+
+    async def _open(self) -> None:
+        ready = anyio.Event()
+        group = self._group = _OnAsyncio() if _on_asyncio() else _OnTrio()
+
+        async def own() -> None:
+            try:
+                await group.own(ready.set)
+            finally:
+                self._gone.set()
+
+        group.spawn(own)
+        await ready.wait()
+
+
+def _on_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+_owners: set[asyncio.Task[None]] = set()  # asyncio itself keeps only weak references
+
+
+class _OnAsyncio:
+    def __init__(self) -> None:
+        self._group: asyncio.TaskGroup | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def spawn(self, own: Work) -> None:
+        """The one task outside a group: it is a group's home, and must not belong to whichever caller came first."""
+        self._task = asyncio.get_running_loop().create_task(own())
+        _owners.add(self._task)
+        self._task.add_done_callback(_owners.discard)
+
+    async def own(self, ready: Callable[[], None]) -> None:
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                ready()
+                await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            return
+
+    def start(self, work: Work) -> None:
+        assert self._group is not None
+        self._group.create_task(work())
+
+    def cancel(self) -> None:
+        assert self._task is not None
+        self._task.cancel()
+
+
+class _OnTrio:
+    def __init__(self) -> None:
+        import trio  # noqa: PLC0415 - there only when the program runs on it
+
+        self._trio = trio
+        self._nursery: trio.Nursery | None = None
+
+    def spawn(self, own: Work) -> None:
+        self._trio.lowlevel.spawn_system_task(own)
+
+    async def own(self, ready: Callable[[], None]) -> None:
+        async with self._trio.open_nursery() as self._nursery:
+            ready()
+            await self._trio.sleep_forever()
+
+    def start(self, work: Work) -> None:
+        assert self._nursery is not None
+        self._nursery.start_soon(work)
+
+    def cancel(self) -> None:
+        assert self._nursery is not None
+        self._nursery.cancel_scope.cancel()
