@@ -7,7 +7,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.truncate import STRATEGIES, Cut, Shape, truncate, truncate_ends
@@ -48,8 +48,11 @@ values = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(characters, max_size=200),
     lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(characters, max_size=9), inner, max_size=9),
-    max_leaves=60,
+    max_leaves=30,
 )
+
+
+unhurried = settings(deadline=None)
 
 
 def kept_ends(text: str, cut: Cut) -> tuple[str, str]:
@@ -65,6 +68,7 @@ def kept_ends(text: str, cut: Cut) -> tuple[str, str]:
     return head, tail
 
 
+@unhurried
 @given(texts, limits, st.sampled_from(sorted(set(STRATEGIES) - {"none"})), shapes)
 def test_no_strategy_goes_over_the_limit_or_counts_below_zero(text: str, limit: int, strategy: str, shape: Shape) -> None:
     cut = truncate(text, limit, strategy, shape)
@@ -73,6 +77,7 @@ def test_no_strategy_goes_over_the_limit_or_counts_below_zero(text: str, limit: 
     assert (cut.omitted_chars > 0) == (len(text) > limit)
 
 
+@unhurried
 @given(texts, limits, by_ends, shapes)
 def test_the_counts_are_true(text: str, limit: int, strategy: str, shape: Shape) -> None:
     cut = truncate(text, limit, strategy, shape)
@@ -89,6 +94,7 @@ def test_the_counts_are_true(text: str, limit: int, strategy: str, shape: Shape)
     assert text[start - 1 : start + 1] != "\r\n" or start == len(text)
 
 
+@unhurried
 @given(texts, limits, by_ends, shapes)
 def test_the_marker_repeats_the_counts(text: str, limit: int, strategy: str, shape: Shape) -> None:
     cut = truncate(text, limit, strategy, shape)
@@ -96,6 +102,7 @@ def test_the_marker_repeats_the_counts(text: str, limit: int, strategy: str, sha
         assert f"{cut.omitted_lines:,} lines / {cut.omitted_chars:,} chars" in cut.text
 
 
+@unhurried
 @given(texts, limits, by_ends, shapes)
 def test_a_marker_names_a_cut_line_exactly_when_there_is_one(text: str, limit: int, strategy: str, shape: Shape) -> None:
     cut = truncate(text, limit, strategy, shape)
@@ -110,6 +117,7 @@ def test_a_marker_names_a_cut_line_exactly_when_there_is_one(text: str, limit: i
     assert (said[1] if said else None) == words.get((above, below))
 
 
+@unhurried
 @given(texts, limits, shapes)
 def test_every_line_kept_by_line_is_a_line_of_the_source(text: str, limit: int, shape: Shape) -> None:
     cut = truncate(text, limit, "line", shape)
@@ -120,6 +128,7 @@ def test_every_line_kept_by_line_is_a_line_of_the_source(text: str, limit: int, 
         assert tail == lines[len(lines) - len(tail) :]
 
 
+@unhurried
 @given(texts, limits, by_ends, shapes, st.integers(0, 40))
 def test_ends_that_were_loaded_far_enough_give_what_the_text_gives(
     text: str, limit: int, strategy: str, shape: Shape, more: int
@@ -129,6 +138,7 @@ def test_ends_that_were_loaded_far_enough_give_what_the_text_gives(
     assert loaded == truncate(text, limit, strategy, shape)
 
 
+@unhurried
 @given(texts, limits, st.sampled_from(sorted(STRATEGIES)), shapes, st.integers(0, 50), st.integers(0, 50))
 def test_ends_loaded_too_short_still_count_truly(
     text: str, limit: int, strategy: str, shape: Shape, head: int, tail: int
@@ -146,6 +156,7 @@ def test_ends_loaded_too_short_still_count_truly(
     assert cut.omitted_lines == sum(stop <= line.start() and line.end() <= start for line in LINE.finditer(text))
 
 
+@unhurried
 @given(values, st.sampled_from([None, 1, 4, "\t"]), st.booleans(), limits, shapes)
 def test_json_stays_json(value: object, indent: int | str | None, ascii_only: bool, limit: int, shape: Shape) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
@@ -157,13 +168,15 @@ def test_json_stays_json(value: object, indent: int | str | None, ascii_only: bo
         assert limit < 3
 
 
-@given(st.lists(values, min_size=2, max_size=9), limits, shapes)
+@unhurried
+@given(st.lists(values.map(lambda value: [value]), min_size=2, max_size=5), limits, shapes)
 def test_json_lines_stay_json_lines(documents: list[object], limit: int, shape: Shape) -> None:
     text = "\n".join(json.dumps(document) for document in documents)
     cut = truncate(text, limit, "element", shape)
     assert len(cut.text) <= limit
     if cut.strategy == "element":
-        assert all(json.loads(line) is not json for line in cut.text.split("\n"))
+        for line in cut.text.split("\n"):
+            json.loads(line)
     else:
         assert limit < 3
 
@@ -176,7 +189,7 @@ attributes = st.sampled_from(["", ' b="1>2"', " b='/>'", ' long="' + "x" * 200 +
 
 
 @st.composite
-def elements(draw: st.DrawFn, depth: int = 4) -> str:
+def elements(draw: st.DrawFn, depth: int = 3) -> str:
     name, content = draw(names), draw(st.lists(escaped, max_size=3))
     if depth:
         content += draw(st.lists(elements(depth - 1), max_size=4))
@@ -185,6 +198,7 @@ def elements(draw: st.DrawFn, depth: int = 4) -> str:
     return f"<{name}{attribute}>{''.join(content)}</{name} >" if content else f"<{name}{attribute}/>"
 
 
+@unhurried
 @given(st.sampled_from(["", "<?xml version='1.0'?>\n", "<!DOCTYPE a>"]), elements(), limits, shapes)
 def test_xml_stays_well_formed(prolog: str, root: str, limit: int, shape: Shape) -> None:
     ElementTree.fromstring(prolog + root)  # noqa: S314

@@ -170,6 +170,7 @@ def test_json_lines_too_long_to_keep_whole_are_outlined() -> None:
         "[NaN, 1" + ", 2" * 50 + "]",
         "[" * 100_000 + "]" * 100_000,
         '{"a":' * 100_000,
+        "17\n42\n" * 50,
         " " * 500,
         "\n" * 500,
         "'single'" * 50,

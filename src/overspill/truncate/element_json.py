@@ -59,11 +59,13 @@ def outline_json(text: str, limit: int, shape: Shape) -> str | None:
 
 
 def _outline_documents(text: str, limit: int, shape: Shape) -> str | None:
-    """Whole lines where at least the first and the last one fit, else an outline of each."""
+    """Whole lines where at least the first and the last one fit, else an outline of each. A column of numbers is no JSON."""
     verbatim: list[Json] = []
     documents: list[Json] = []
     try:
         for line in _LINE.finditer(text):
+            if line[0][0] not in "[{":
+                return None
             documents.append(_DECODER.decode(line[0]))
             verbatim.append(Verbatim(line[0].rstrip(" \t\r")))
     except ValueError:
