@@ -117,12 +117,13 @@ class Spool:
             if self._writer is None:
                 self._writer = self._shelf.create(self.id)
             before = self._writer.size
-            try:
-                self._writer.append(bytes(self._memory))
-            finally:
-                written = self._writer.size - before
-                self._hash.update(self._memory[:written])
-                del self._memory[:written]
+            with memoryview(self._memory) as waiting:
+                try:
+                    self._writer.append(waiting)
+                finally:
+                    written = self._writer.size - before
+                    self._hash.update(waiting[:written])
+            del self._memory[:written]
         except StoreError as error:
             self.failure = self.failure or str(error)
 
