@@ -1,0 +1,82 @@
+"""A needle in 100 MB: `overspill.read.grep` beside `grep -F` on the same file. Run: python benchmarks/grep.py [megabytes]"""
+
+from __future__ import annotations
+
+import mmap
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from overspill.read import Bound, grep
+from overspill.view import View
+
+NEEDLE = "needle-4f1c"
+ROUNDS = 5
+PLAIN = b"2026-01-02T03:04:05Z INFO worker[17] request served in 12 ms, next one queued, nothing new\n"
+ACCENTED = "2026-01-02T03:04:05Z INFO Größe geändert, naïve Anfrage № 17 erledigt, nächste wartet\n".encode()
+
+
+class MappedReader:
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    @property
+    def size(self) -> int:
+        return len(self._map)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._map[start:end]
+
+    def buffer(self) -> memoryview:
+        return memoryview(self._map)
+
+    def close(self) -> None:
+        self._map.close()
+
+
+def fastest(action: Callable[[], object]) -> float:
+    def once() -> float:
+        start = time.perf_counter()
+        action()
+        return time.perf_counter() - start
+
+    return min(once() for _ in range(ROUNDS))
+
+
+def compare(name: str, line: bytes, path: Path, size: int) -> None:
+    lines = size // len(line)
+    near_the_end = lines * 9 // 10
+    path.write_bytes(line * near_the_end + f"here is the {NEEDLE}\n".encode() + line * (lines - near_the_end))
+    reader = MappedReader(path)
+    built = View(reader)
+    view_seconds = fastest(lambda: View(reader).lines)
+    assert built.lines == lines + 1
+
+    def search(view: View, pattern: str) -> None:
+        answer = grep(reader, view, pattern, Bound(12_288))
+        assert (answer.hits, answer.total, answer.exact) == (1, 1, True)
+
+    tool = fastest(lambda: subprocess.run(["grep", "-F", NEEDLE, str(path)], check=True, capture_output=True))  # noqa: S603, S607
+    print(f"{name}: {size / 1e6:.0f} MB, grep -F {tool * 1000:.0f} ms, building a view {view_seconds * 1000:.0f} ms")
+    for what, view, pattern in (
+        ("literal, view built", lambda: built, NEEDLE),
+        ("literal, fresh view", lambda: View(reader), NEEDLE),
+        ("regular expression, view built", lambda: built, "^here.*needle-[0-9a-f]{4}$"),
+    ):
+        seconds = fastest(lambda view=view, pattern=pattern: search(view(), pattern))
+        print(f"  {what}: {seconds * 1000:.0f} ms, {tool / seconds:.2f} of the speed of grep -F")
+
+
+def main() -> None:
+    size = int(sys.argv[1] if len(sys.argv) > 1 else 100) * 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        compare("ASCII", PLAIN, Path(folder) / "plain.log", size)
+        compare("accented", ACCENTED, Path(folder) / "accented.log", size)
+
+
+if __name__ == "__main__":
+    main()
