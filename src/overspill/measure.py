@@ -5,7 +5,8 @@ from __future__ import annotations
 from overspill import text, tokens
 from overspill.types import Size
 
-_SAMPLE = 4096  # bytes tokenized of each stride
+_SAMPLE = 2048  # bytes tokenized of each stride
+_FIRST_SAMPLE = 16 * 1024
 _STRIDE = 128 * 1024
 _STRIDES = 64  # after that many, strides grow with the output: the samples of 2 GiB are a few MB
 
@@ -59,7 +60,7 @@ class Meter:
         if self.bytes + len(data) <= tokens.EXACT_UP_TO:
             return
         if not self._sampled_bytes:
-            self._take(bytes(self._start[:_STRIDE]))
+            self._take(bytes(self._start[:_FIRST_SAMPLE]))
             self._next_sample = _STRIDE
         end = self.bytes + len(data)
         while self._next_sample < end:

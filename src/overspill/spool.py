@@ -117,13 +117,14 @@ class Spool:
             if self._writer is None:
                 self._writer = self._shelf.create(self.id)
             before = self._writer.size
-            with memoryview(self._memory) as waiting:
-                try:
-                    self._writer.append(waiting)
-                finally:
-                    written = self._writer.size - before
-                    self._hash.update(waiting[:written])
-            del self._memory[:written]
+            waiting = memoryview(self._memory)
+            try:
+                self._writer.append(waiting)
+            finally:
+                written = self._writer.size - before
+                self._hash.update(waiting[:written])
+                waiting.release()
+                del self._memory[:written]
         except StoreError as error:
             self.failure = self.failure or str(error)
 
