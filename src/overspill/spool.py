@@ -116,15 +116,14 @@ class Spool:
         try:
             if self._writer is None:
                 self._writer = self._shelf.create(self.id)
+            waiting, self._memory = self._memory, bytearray()
             before = self._writer.size
-            waiting = memoryview(self._memory)
             try:
-                self._writer.append(waiting)
+                self._writer.append(memoryview(waiting))
             finally:
                 written = self._writer.size - before
-                self._hash.update(waiting[:written])
-                waiting.release()
-                del self._memory[:written]
+                self._hash.update(memoryview(waiting)[:written])
+                self._memory = waiting[written:]
         except StoreError as error:
             self.failure = self.failure or str(error)
 
