@@ -1,10 +1,10 @@
 """What the gate costs, as ratios between two things measured in the same run.
 
-    small     a 2 KB output through Session.call, beside one tool call through an in-memory MCP client and server
-    race      what letting a call race the clock adds to a fast tool, beside the same MCP call
-    keep      keeping 10 MB of text, beside hashing and writing those bytes
-    string    memory that keeping a large string adds
-    stream    memory that a stream of 2 GiB adds
+small     a 2 KB output through Session.call, beside one tool call through an in-memory MCP client and server
+race      what letting a call race the clock adds to a fast tool, beside the same MCP call
+keep      keeping 10 MB of text, beside hashing and writing those bytes
+string    memory that keeping a large string adds
+stream    memory that a stream of 2 GiB adds
 """
 
 from __future__ import annotations
@@ -62,6 +62,12 @@ async def small() -> None:
     print(f"race     adds {race - gate:7.1f} us   mcp call {mcp:7.1f} us   ratio {(race - gate) / mcp:6.1%}   (at most 10 %)")
 
 
+def hash_and_write(path: Path) -> None:
+    data = TEN_MB.encode()
+    hashlib.sha256(data).hexdigest()
+    path.write_bytes(data)
+
+
 async def keep() -> None:
     async def tool() -> str:
         return TEN_MB
@@ -70,9 +76,7 @@ async def keep() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(15):
             started = time.perf_counter()
-            data = TEN_MB.encode()
-            hashlib.sha256(data).hexdigest()
-            Path(folder, f"plain-{turn}").write_bytes(data)
+            hash_and_write(Path(folder, f"plain-{turn}"))
             plain = time.perf_counter() - started
             async with Session(Settings(storeDir=folder)) as session:
                 started = time.perf_counter()

@@ -1,1 +1,41 @@
-"""Overspill: large tool outputs kept whole and out of the context, slow tools off the turn."""
+"""Overspill: large tool outputs kept whole and out of the context, slow tools off the turn.
+
+The public door. Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from overspill.budget import ContextBudget
+    from overspill.errors import OverspillError
+    from overspill.session import Session
+    from overspill.settings import Settings
+    from overspill.sync import SyncSession
+    from overspill.types import Kept, Output, Reply, ToolCall
+
+__all__ = ["ContextBudget", "Kept", "Output", "OverspillError", "Reply", "Session", "Settings", "SyncSession", "ToolCall"]
+
+_HOMES = {
+    "ContextBudget": "budget",
+    "Kept": "types",
+    "Output": "types",
+    "OverspillError": "errors",
+    "Reply": "types",
+    "Session": "session",
+    "Settings": "settings",
+    "SyncSession": "sync",
+    "ToolCall": "types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'overspill' has no attribute {name!r}")
+    return getattr(import_module(f"overspill.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

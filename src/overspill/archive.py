@@ -105,9 +105,13 @@ class Archive:
         removed: list[str] = []
         for store in self._stores:
             for label in store.shelves():
-                if live or not label.live:
-                    store.remove_shelf(label.session, live=live)
-                    removed.append(label.session)
+                if not label.live:
+                    store.remove_shelf(label.session)
+                elif live:
+                    store.empty_shelf(label.session)
+                else:
+                    continue
+                removed.append(label.session)
         return removed
 
     def _problem(self, kept: Kept) -> str:

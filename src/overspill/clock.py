@@ -11,7 +11,6 @@ import anyio
 
 from overspill.owner import Owner
 
-
 Alarm: TypeAlias = tuple[float, float, Callable[[], bool]]
 """When; after how many seconds; and what to do then: it says whether it is over or shall ring again after the same time."""
 

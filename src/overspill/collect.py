@@ -55,7 +55,7 @@ class Collected:
         if isinstance(result, str):
             await self._take_text(result)
         elif isinstance(result, bytes | bytearray | memoryview):
-            await self._take_stream(_slices(memoryview(result)))
+            await self._take_stream(_slices(cast("bytes", result)))
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
@@ -168,9 +168,10 @@ def _media(head: bytes) -> Media:
     return "text" if text.is_text(head[: text.whole(head)]) else "binary"
 
 
-async def _slices(data: memoryview) -> AsyncIterator[memoryview]:
-    for start in range(0, len(data), MEMORY):
-        yield data[start : start + MEMORY]
+async def _slices(data: bytes) -> AsyncIterator[memoryview]:
+    view = memoryview(data).cast("B")
+    for start in range(0, len(view), MEMORY):
+        yield view[start : start + MEMORY]
 
 
 async def _stepped(chunks: Iterator[Any]) -> AsyncIterator[Any]:

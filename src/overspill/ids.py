@@ -14,7 +14,7 @@ from overspill.errors import MalformedHandle
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _HANDLE = re.compile(rf"session-({_UUID})/({_UUID})")
-_ARTIFACT = re.compile(r"art_([0-9]{13,15})_([0-9a-f]{19})")
+_ARTIFACT = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
 _BARE = re.compile(_UUID)
 _LOW = 62  # random bits after the variant
 _HIGH = 12  # random bits between version and variant

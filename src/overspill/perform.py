@@ -8,7 +8,6 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 import anyio
-import anyio.abc
 import anyio.to_thread
 
 from overspill.jobs import Job

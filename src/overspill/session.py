@@ -19,6 +19,7 @@ from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Stored
 from overspill.gate import Gate
+from overspill.jobs import Job
 from overspill.ledger import Ledger
 from overspill.perform import Tool
 from overspill.retrieval import Retrieval
@@ -67,11 +68,10 @@ class Session:
         if self._open is None:
             return []
         opened, self._open = self._open, None
+        left: list[Job] = []
         with anyio.CancelScope(shield=True):
             left = await opened.calls.jobs.abort()
-            opened.outputs.close()
-            opened.ledger.flush()
-            await anyio.to_thread.run_sync(opened.shelf.close)
+            await anyio.to_thread.run_sync(opened.close)
         return [job.info for job in left]
 
     async def __aenter__(self) -> Session:
@@ -225,6 +225,11 @@ class _Open:
             self.ledger.counters.add(event)
             if isinstance(event, Stored):
                 self.gate.kept[event.kept.id] = event.kept
+
+    def close(self) -> None:
+        self.outputs.close()
+        self.ledger.flush()
+        self.shelf.close()
 
 
 @cache

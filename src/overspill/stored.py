@@ -10,7 +10,7 @@ from typing import Any
 
 from overspill import ids, read, refs, text
 from overspill.collect import Collected
-from overspill.errors import UnknownHandle
+from overspill.errors import ExpiredHandle, UnknownHandle
 from overspill.query import Answer as QueryAnswer
 from overspill.query import query
 from overspill.store.base import Reader, Shelf
@@ -78,8 +78,7 @@ class Outputs:
         return kept
 
     def open(self, spelling: str) -> StoredOutput:
-        kept = self.find(spelling)
-        return StoredOutput(kept, self._shelf.open(kept.id))
+        return self._opened(self.find(spelling), spelling)
 
     def recent(self, spelling: str) -> StoredOutput:
         """The same, shared between retrievals; not to be closed."""
@@ -87,11 +86,17 @@ class Outputs:
         with self._lock:
             stored = self._recent.get(kept.id)
             if stored is None:
-                stored = self._recent[kept.id] = StoredOutput(kept, self._shelf.open(kept.id))
+                stored = self._recent[kept.id] = self._opened(kept, spelling)
                 if len(self._recent) > _OPEN:
                     self._recent.popitem(last=False)[1].close()
             self._recent.move_to_end(kept.id)
             return stored
+
+    def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
+        try:
+            return StoredOutput(kept, self._shelf.open(kept.id))
+        except UnknownHandle:
+            raise ExpiredHandle(spelling) from None
 
     def close(self) -> None:
         while self._recent:

@@ -280,10 +280,6 @@ def short_tokens(count: int) -> str:
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
-def size_line(size: Size) -> str:
-    return f"{size.bytes:,} bytes, {size.lines:,} lines, {'~' if size.estimated else ''}{size.tokens:,} tokens"
-
-
 def shorten(text: str, limit: int = SUMMARY_CHARS) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

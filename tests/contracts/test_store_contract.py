@@ -473,3 +473,21 @@ def test_the_keep_limits_remove_the_longest_unused_first_and_no_more_than_needed
     assert store.expire(days=1, total_bytes=25_000) == [shelves[0].session]
     assert store.expire(days=0, total_bytes=25_000) == [shelves[1].session, shelves[2].session]
     assert store.shelves() == []
+
+
+def test_an_emptied_shelf_goes_on_without_its_outputs(store):
+    shelf = store.open_shelf(ids.new())
+    done, open_ = ids.new(), ids.new()
+    writer = shelf.create(done)
+    writer.append(b"gone soon")
+    writer.commit()
+    unfinished = shelf.create(open_)
+    unfinished.append(b"still coming")
+    assert store.empty_shelf(shelf.session) == 1
+    with pytest.raises(UnknownHandle):
+        shelf.open(done)
+    assert shelf.open(open_).read(0, 5) == b"still"
+    unfinished.commit()
+    shelf.append_journal(b"{}\n")
+    with pytest.raises(UnknownHandle):
+        store.empty_shelf(ids.new())

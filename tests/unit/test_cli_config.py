@@ -51,9 +51,7 @@ def overspill(place: Path, capsys: pytest.CaptureFixture[str]) -> Overspill:
 def process(*args: str, code: str = RUN, path: Path = SOURCE, stdout: int = subprocess.PIPE) -> Result:
     env = {**os.environ, "PYTHONPATH": f"{path}{os.pathsep}{SOURCE}"}
     command = [sys.executable, "-c", code, *args]
-    done = subprocess.run(  # noqa: S603
-        command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False
-    )
+    done = subprocess.run(command, env=env, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT, check=False)
     return Result(done.returncode, done.stdout, done.stderr)
 
 

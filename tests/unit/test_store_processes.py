@@ -54,7 +54,7 @@ class Keeper:
     """A process with a store of its own, told what to do line by line."""
 
     def __init__(self, root: Path) -> None:
-        self.process = subprocess.Popen(  # noqa: S603
+        self.process = subprocess.Popen(
             [sys.executable, "-c", KEEPER, str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
 
@@ -228,7 +228,7 @@ print(*[label.live for label in store.shelves()], flush=True)
 
 
 def test_a_forked_child_has_a_run_of_its_own_and_ends_without_touching_its_parent_s(tmp_path):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", FORKING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout.split() == ["2", "refused", "refused", "True", "True"]
@@ -255,7 +255,7 @@ os.wait()
 
 
 def test_a_child_that_lives_on_does_not_make_its_parent_s_closed_session_seem_live(tmp_path):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", LINGERING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert done.stdout.split() == ["False"]
@@ -263,7 +263,7 @@ def test_a_child_that_lives_on_does_not_make_its_parent_s_closed_session_seem_li
 
 def test_importing_and_constructing_touch_no_file(tmp_path):
     script = "import sys; from pathlib import Path; from overspill.store.files import FileStore; FileStore(Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "root")], timeout=PATIENCE, check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "root")], timeout=PATIENCE, check=True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -279,7 +279,7 @@ print(store.root, len(list(store.root.glob("overspill-*/session-*"))))
 
 
 def test_without_a_root_the_system_s_temporary_directory_is_used(tmp_path):
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-c", TEMPORARY],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,

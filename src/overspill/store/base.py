@@ -109,6 +109,10 @@ class Store(Protocol):
         """StoreError while it is live."""
         ...
 
+    def empty_shelf(self, session: str) -> int:
+        """Remove the complete outputs of a shelf, also of a live one, whose session goes on without them. How many there were."""
+        ...
+
     def expire(self, days: float, total_bytes: int) -> list[str]:
         """Apply the keep limits: remove the closed kept shelves unused for `days`, then the longest unused until what is kept has
         at most `total_bytes`. The sessions that were removed."""

@@ -69,6 +69,24 @@ class FileStore:
                 if not self._removed(root, find(root, session)):
                     raise rules.still_live(session)
 
+    def empty_shelf(self, session: str) -> int:
+        rules.check_id(session)
+        with explained(f"empty session {session}"):
+            if not self.root.exists():
+                raise unknown(session)
+            with (
+                layout.open_root(self.root) as root,
+                root.open_directory(find(root, session).run) as run,
+                run.open_directory(layout.session_directory(session)) as directory,
+            ):
+                removed = layout.outputs(directory)
+                for id in removed:
+                    directory.remove_file(id)
+        if self._run:
+            for id in removed:
+                self._run.quota.release(session, id)
+        return len(removed)
+
     def expire(self, days: float, total_bytes: int) -> list[str]:
         with explained(f"apply the keep limits in {self.root}"):
             if not self.root.exists():

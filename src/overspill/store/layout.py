@@ -116,6 +116,11 @@ def sessions(run: Directory) -> list[str]:
     return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _ours(run, name)]
 
 
+def outputs(session: Directory) -> list[str]:
+    """Ids of what is complete."""
+    return [name for name in session.names() if ids.is_uuid(name)]
+
+
 def sweep(session: Directory) -> None:
     """Remove what we made in it. The journal goes after the outputs and the lock last, so that a sweep cut short leaves a shelf
     that the next start recognises as rubbish."""

@@ -75,6 +75,15 @@ class MemoryStore:
                 raise rules.still_live(session)
             self._remove(found)
 
+    def empty_shelf(self, session: str) -> int:
+        with self._mutex:
+            outputs = self._found(session).outputs
+            complete = [id for id, output in outputs.items() if output.complete]
+            for id in complete:
+                del outputs[id]
+                self._quota.release(session, id)
+            return len(complete)
+
     def expire(self, days: float, total_bytes: int) -> list[str]:
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
