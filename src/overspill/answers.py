@@ -13,6 +13,7 @@ from overspill.spool import MEMORY, Spool
 from overspill.truncate import Cut, Shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
+_OUTLINED = 8 << 20  # bytes of JSON that are worth parsing for a preview
 _FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
 
 
@@ -55,7 +56,7 @@ class Source:
         return cut
 
     def outline(self, limit: int) -> str | None:
-        whole = self._whole(query.OUTLINE_UP_TO)
+        whole = self._whole(_OUTLINED)
         return None if whole is None else query.outline(whole, limit)
 
     def _whole(self, most: int) -> str | None:

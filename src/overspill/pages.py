@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from overspill import read, text, wording
 from overspill.errors import BadRequest
+from overspill.query import query
 from overspill.read import Bound, Passage, Range
 from overspill.stored import StoredOutput
 from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
@@ -30,7 +32,7 @@ def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
     """`get_artifact`: lines, bytes, a query, or everything from the beginning."""
     reader, view = stored.reader, stored.view
     if asked.query is not None:
-        return _queried(stored, asked.query, bound)
+        return _queried(stored, asked.query, 0, bound)
     if stored.kept.media == "binary":
         return _binary(stored, asked.bytes, bound)
     if asked.bytes is not None:
@@ -48,7 +50,7 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
         case "query":
             if not asked.query:
                 raise BadRequest("Query required for query mode.")
-            return _queried(stored, asked.query, bound)
+            return _queried(stored, asked.query, asked.from_, bound)
         case "grep":
             return _grepped(stored, asked, bound)
         case "slice":
@@ -84,10 +86,14 @@ def _paged(
     passage = fetch(bound)
     shown = text.clean(passage.text)
     if passage.omitted or located:
-        passage = fetch(Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER)))
+        passage = fetch(_less_footer(bound))
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
         shown = f"{text.clean(passage.text)}\n\n{_place(passage, rest)}"
     return Page(shown, stored.kept.id, passage.start_byte, passage.end_byte)
+
+
+def _less_footer(bound: Bound) -> Bound:
+    return Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER))
 
 
 def _place(passage: Passage, rest: list[str]) -> str:
@@ -119,8 +125,16 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{how}}})'
 
 
-def _queried(stored: StoredOutput, expression: str, bound: Bound) -> Page:
-    return Page(query(stored.reader, expression, bound).text, stored.kept.id)
+def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
+    found = query(stored.reader, expression, bound, start=start)
+    if found.next is not None:
+        found = query(stored.reader, expression, _less_footer(bound), start=start)
+    notes = [wording.EXPANDED] if found.expanded else []
+    if found.next is not None:
+        ask = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(expression)}, from={found.next})'
+        notes.append(wording.goes_on(ask))
+    shown = text.clean(found.text)
+    return Page("\n\n".join([shown, *notes]), stored.kept.id)
 
 
 def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -130,7 +144,7 @@ def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         stored.reader,
         stored.view,
         asked.pattern,
-        Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER)),
+        _less_footer(bound),
         context=asked.context,
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,

@@ -11,8 +11,7 @@ from typing import Any
 from overspill import ids, read, refs, text
 from overspill.collect import Collected
 from overspill.errors import ExpiredHandle, UnknownHandle
-from overspill.query import Answer as QueryAnswer
-from overspill.query import query
+from overspill.query import Found, query
 from overspill.store.base import Reader, Shelf
 from overspill.types import Kept, ToolCall
 from overspill.view import View
@@ -42,7 +41,7 @@ class StoredOutput:
     def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> read.Grep:
         return read.grep(self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal)
 
-    def query(self, expression: str) -> QueryAnswer:
+    def query(self, expression: str) -> Found:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
         return query(self.reader, expression, _EVERYTHING)
 

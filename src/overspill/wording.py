@@ -178,6 +178,13 @@ def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], s
     return f"{what} in bytes {start}-{end} of {size}."
 
 
+EXPANDED = "[Found in JSON that stood inside a string.]"
+
+
+def goes_on(ask: str) -> str:
+    return f"[More follows. Next: {ask}]"
+
+
 # Slow tools
 
 

@@ -59,7 +59,7 @@ def test_help_lists_the_commands_and_imports_none_of_them(place: Path) -> None:
     names = "{'rich', 'yaml', 'msgspec', 'anyio', 'mcp', 'overspill.settings'}"
     check = f"import sys, atexit; atexit.register(lambda: print({names} & set(sys.modules), file=sys.stderr)); {RUN}"
     result = process("--help", code=check)
-    assert "config  Show the settings in effect and where each comes from." in result.out
+    assert "  config     Show the settings in effect and where each comes from.\n" in result.out
     assert (result.code, result.err) == (0, "set()\n")
 
 

@@ -261,7 +261,7 @@ class LiveMemoryShelf(MemoryShelf):
     def append_journal(self, lines: bytes) -> None:
         rules.check_lines(lines)
         self._check_open()
-        self._held.lines += lines.splitlines(keepends=True)
+        self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
         self._held.used = time.time()
 
     def close(self) -> None:
