@@ -10,13 +10,14 @@ from itertools import islice
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.read.passage import Bound, clip
+from overspill.read.passage import Bound, clip, whole
 from overspill.read.pattern import compile_pattern
 from overspill.read.search import Hit, Search
 from overspill.store.base import Reader
 from overspill.view import View, boundary, decode
 
-_OUTSIDE = "from {start} is outside the output, which has {total} bytes."
+_PAST = "from {start} is past the end: the output has {total} bytes."
+_NO_PATTERN = "The pattern has to be text, not {value!r}."
 _COUNTED = 1000
 _MOST_CONTEXT = 200
 _REACH = 500
@@ -46,23 +47,26 @@ class Grep(Struct, frozen=True):
 def grep(
     reader: Reader,
     view: View,
-    pattern: str,
+    pattern: object,
     bound: Bound,
     *,
-    context: int = 2,
+    context: object = 2,
     ignore_case: bool = False,
     literal: bool = False,
-    start_byte: int = 0,
+    start_byte: object = 0,
     seconds: float | None = None,
 ) -> Grep:
     """`seconds` may end the search early; it then got at least one block further, and `next` goes on from there."""
-    if not 0 <= start_byte <= view.bytes:
-        raise BadRequest(_OUTSIDE.format(start=start_byte, total=view.bytes))
+    start, around = whole("from", start_byte, 0), whole("context", context, 0)
+    if start > view.bytes:
+        raise BadRequest(_PAST.format(start=start, total=view.bytes))
+    if not isinstance(pattern, str):
+        raise BadRequest(_NO_PATTERN.format(value=pattern))
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
-    page = _Page(reader, view, bound, min(max(context, 0), _MOST_CONTEXT), view.line_at(start_byte))
-    line_start = view.line_start(view.line_at(start_byte))
+    line = view.line_at(start)
+    page = _Page(reader, view, bound, min(around, _MOST_CONTEXT), line)
     buffer = reader.buffer()[: view.bytes]
-    search = Search(buffer, compiled, start_byte, line_start=line_start, reach=page.reach, seconds=seconds)
+    search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach, seconds=seconds)
     hits = search.hits()
     hit = next(hits, None)
     waiting = 0
@@ -78,7 +82,7 @@ def grep(
         hits=page.hits,
         total=page.hits + waiting,
         exact=search.reached == view.bytes,
-        searched_from=start_byte,
+        searched_from=start,
         searched_to=max(search.reached, resume),
         next=resume if resume < view.bytes else None,
         context=page.context,

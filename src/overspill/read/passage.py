@@ -6,11 +6,14 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.errors import BadRequest
 from overspill.store.base import Reader
 from overspill.view import View, boundary, decode, offset
 
 Unit: TypeAlias = Literal["bytes", "lines", "chars"]
 
+_NOT_WHOLE = "{name} has to be a whole number, not {value!r}."
+_TOO_SMALL = "{name} has to be at least {least}, not {value}."
 _LOOK_AHEAD = 4
 
 
@@ -106,6 +109,15 @@ def clip(text: str, bound: Bound) -> str:
     """As many characters from the beginning of the text as the bound holds."""
     encoded = text[: bound.chars].encode("utf-8", "surrogatepass")
     return decode(encoded[: boundary(encoded, min(max(bound.bytes, 0), len(encoded)))])
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """A number that came from a model, which may have sent anything."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRequest(_NOT_WHOLE.format(name=name, value=value))
+    if value < least:
+        raise BadRequest(_TOO_SMALL.format(name=name, least=least, value=value))
+    return value
 
 
 def _size(text: str) -> int:

@@ -5,18 +5,14 @@ What is asked for comes from a model and may be of any type; it is checked here.
 
 from __future__ import annotations
 
-from itertools import islice
-
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.read.passage import Bound, Passage, Range, Unit, fit, passage
+from overspill.read.passage import Bound, Passage, Range, Unit, fit, passage, whole
 from overspill.read.pattern import occurrences
 from overspill.store.base import Reader
 from overspill.view import View
 
-_NOT_WHOLE = "{name} has to be a whole number, not {value!r}."
-_TOO_SMALL = "{name} has to be at least {least}, not {value}."
 _INVERTED = "The range from {start} {first} to {end} {last} is empty."
 _PAST = "{name} {value} is past the end: the output has {total} {unit}."
 _EMPTY = "The output is empty."
@@ -57,7 +53,7 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
     """`length` characters from the character `start` on; None as `length` means all that follow."""
-    end = None if length is None else _whole("start", start, 0) + _whole("length", length, 1)
+    end = None if length is None else whole("start", start, 0) + whole("length", length, 1)
     first, last = _range("chars", start, end, view.chars)
     start_byte, end_byte = view.char_span(first, last)
     cut = fit(reader, start_byte, end_byte, bound)
@@ -71,8 +67,11 @@ def around(
     """`window` characters with an occurrence of the anchor in their middle; where the bound holds fewer, less on both sides."""
     if not isinstance(anchor, str) or not anchor:
         raise BadRequest(_NO_ANCHOR.format(value=anchor))
-    wide = max(_whole("window", window, 1), len(anchor))
-    at, matches = _locate(reader, anchor, _whole("match_index", match_index, 0))
+    wide = max(whole("window", window, 1), len(anchor))
+    index = whole("match_index", match_index, 0)
+    at, count = _locate(reader, anchor, index)
+    if at is None:
+        raise BadRequest(_NO_SUCH_MATCH.format(index=index, count=count) if count else _NOT_FOUND)
     middle = view.char_at(at)
     outer = inner = _window(view, middle, len(anchor), wide)
     while fit(reader, *inner, bound) < inner[1] and wide > len(anchor):
@@ -88,19 +87,22 @@ def around(
         following=Range("chars", view.char_at(end), view.char_at(outer[1])) if end < outer[1] else None,
         previous=Range("chars", view.char_at(outer[0]), view.char_at(start)) if outer[0] < start else None,
     )
-    return msgspec.structs.replace(found, matches=matches)
+    return msgspec.structs.replace(found, matches=count if count <= index + _COUNTED else None)
 
 
-def _locate(reader: Reader, anchor: str, index: int) -> tuple[int, int | None]:
-    """Where the index-th occurrence begins, and how many there are unless they are very many."""
-    needle = anchor.encode("utf-8", "surrogatepass")
-    found = occurrences(reader.buffer(), needle)
-    at = next(islice(found, index, None), None)
-    if at is None:
-        count = sum(1 for _ in occurrences(reader.buffer(), needle))
-        raise BadRequest(_NO_SUCH_MATCH.format(index=index, count=count) if count else _NOT_FOUND)
-    others = sum(1 for _ in islice(found, _COUNTED))
-    return at, index + 1 + others if others < _COUNTED else None
+def _locate(reader: Reader, anchor: str, index: int) -> tuple[int | None, int]:
+    """Where the index-th occurrence begins, and how many there are; counting stops some way behind it.
+
+    Raises nothing: a traceback would keep the buffer from being closed.
+    """
+    at, count = None, 0
+    for place in occurrences(reader.buffer(), anchor.encode("utf-8", "surrogatepass")):
+        if count == index:
+            at = place
+        count += 1
+        if count > index + _COUNTED:
+            break
+    return at, count
 
 
 def _window(view: View, middle: int, length: int, wide: int) -> tuple[int, int]:
@@ -111,8 +113,8 @@ def _window(view: View, middle: int, length: int, wide: int) -> tuple[int, int]:
 def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int]:
     start_name, end_name = _NAMES[unit]
     least = 1 if unit == "lines" else 0
-    first = _whole(start_name, start, least)
-    last = total if end is None else _whole(end_name, end, least)
+    first = whole(start_name, start, least)
+    last = total if end is None else whole(end_name, end, least)
     if end is not None and last - first + least <= 0:
         raise BadRequest(_INVERTED.format(start=start_name, first=first, end=end_name, last=last))
     if not total:
@@ -121,11 +123,3 @@ def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int
         words = "characters" if unit == "chars" else unit
         raise BadRequest(_PAST.format(name=start_name, value=first, total=total, unit=words if total > 1 else words[:-1]))
     return first, min(last, total)
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise BadRequest(_NOT_WHOLE.format(name=name, value=value))
-    if value < least:
-        raise BadRequest(_TOO_SMALL.format(name=name, least=least, value=value))
-    return value
