@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from overspill import tokens
-from overspill.events import Called, Entry, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
 
 
 class Counters(Struct):
@@ -24,6 +24,12 @@ class Counters(Struct):
     estimated_tokens: int = 0
     reported_tokens: int = 0
     refs: int = 0
+    extractions: int = 0
+    model_calls: int = 0
+    failed_model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
     sizes: dict[str, int] = {}
     seen: dict[str, list[tuple[int, int]]] = {}
     """By stored output: the byte ranges that were retrieved, merged."""
@@ -64,8 +70,19 @@ class Counters(Struct):
                 self.reported_tokens += event.reported
             case RefUsed():
                 self.refs += 1
+            case Extracted():
+                self.extractions += 1
+            case Asked():
+                self._add_model_call(event)
             case Opened() | JobChanged():
                 pass
+
+    def _add_model_call(self, event: Asked) -> None:
+        self.model_calls += 1
+        self.failed_model_calls += event.status == "failed"
+        self.input_tokens += event.input_tokens
+        self.output_tokens += event.output_tokens
+        self.cost += event.cost or 0.0
 
     def _add_retrieval(self, event: Retrieved) -> None:
         if event.status == "failed":

@@ -85,7 +85,50 @@ class JobChanged(Event, frozen=True, tag="job"):
     error: str = ""
 
 
-Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged
+class Asked(Event, frozen=True, tag="model"):
+    """One request to a model, a step of the operation `op`: sizes, and the beginning of the answer."""
+
+    op: str
+    model: str
+    status: Status = "ok"
+    latency: int = 0
+    messages: int = 0
+    request_bytes: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    preview: str = ""
+    """At most 4,096 bytes."""
+    error: str = ""
+
+
+class Quote(Struct, frozen=True, array_like=True):
+    """Stored bytes that an answer shows as they are; the hash lets anybody check that later."""
+
+    start: int
+    end: int
+    sha256: str
+
+
+class Extracted(Event, frozen=True, tag="extraction"):
+    """An operation of its own: what was asked of a stored output is not recorded, what was found only by its place."""
+
+    op: str
+    id: str
+    tool: str
+    mode: str
+    strategy: str
+    model: str = ""
+    found: bool = True
+    confidence: float = 0.0
+    chunks_searched: int = 0
+    chunks_total: int = 0
+    latency: int = 0
+    quotes: tuple[Quote, ...] = ()
+    warnings: int = 0
+
+
+Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | Extracted
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Entry).decode

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from overspill.errors import ExpiredHandle, HandleError, OverspillError
-from overspill.types import JobState, Kept, Size, ToolCall
+from overspill.types import Excerpt, JobState, Kept, Size, ToolCall
 
 SUMMARY_CHARS = 100
 
@@ -147,6 +147,43 @@ def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
     if tool == "get_tool_output" and isinstance(error, HandleError):
         return "Tool output expired." if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {shorten(spelling)}"
     return str(error)
+
+
+def abstract(tool: str, handle: str, strategy: str, text: str) -> str:
+    return f"ABSTRACT FROM TOOL OUTPUT {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{text}"
+
+
+def extraction_failed(tool: str, handle: str, strategy: str, error: str) -> str:
+    return f"TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{error}"
+
+
+def nothing_under(handle: str, stored: int) -> str:
+    """For a handle nobody knows: a successful answer that says what was searched."""
+    return (
+        f"Nothing was searched: no stored output of this session has the handle {handle!r}. "
+        f"{stored} outputs are stored in this session; use a handle exactly as a tool result gave it."
+    )
+
+
+def warnings(lines: Sequence[str]) -> str:
+    return "\n".join(f"WARNING: {line}" for line in lines)
+
+
+def citations(excerpts: Sequence[Excerpt], *, quoted: bool) -> str:
+    """Each was found in the stored bytes just as it is given here."""
+    head = "CITATIONS (checked against the stored output):"
+    return "\n".join([head, *(_citation(number, excerpt, quoted) for number, excerpt in enumerate(excerpts, 1))])
+
+
+def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:
+    lines = f"line {excerpt.start_line}"
+    if excerpt.end_line != excerpt.start_line:
+        lines = f"lines {excerpt.start_line}-{excerpt.end_line}"
+    place = f"[{number}] {lines}, bytes {excerpt.start_byte}-{excerpt.end_byte}"
+    return f"{place}: {excerpt.text.strip()}" if quoted else place
+
+
+NO_MATCH = "No content matching query found in tool output."
 
 
 def partial(count: int, seconds: float) -> str:

@@ -17,6 +17,7 @@ LineFrom: TypeAlias = Literal["start", "end"]
 Retention: TypeAlias = Literal["session", "process", "keep"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
+ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -82,6 +83,22 @@ class Override(Struct, frozen=True, kw_only=True):
     tool_timeout: Annotated[Seconds | None, Key("As `toolTimeout`.")] = None
     background: Annotated[bool | None, Key("As `async`.", spelling="async")] = None
     refs: Annotated[bool | None, Key("As `refs.enabled`.", owner_only=True)] = None
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """A place that serves models. The key itself never stands in a file: only where to find it."""
+
+    kind: Annotated[ProviderKind | None, Key("How to speak to it.", owner_only=True)] = None
+    base_url: Annotated[Name | None, Key("Its address, such as `http://127.0.0.1:8080/v1`.", owner_only=True)] = None
+    api_key_env: Annotated[Name | None, Key("The environment variable that holds its key.", owner_only=True)] = None
+    timeout: Annotated[Seconds | None, Key("Seconds that one request may take.", owner_only=True)] = None
+
+
+class ModelLimits(Struct, frozen=True, kw_only=True):
+    """What a model can take, where that is not known or a server allows less."""
+
+    context_window: Annotated[Limit | None, Key("Tokens it reads and writes at once at most.", owner_only=True)] = None
+    max_output_tokens: Annotated[Limit | None, Key("Tokens it writes at once at most.", owner_only=True)] = None
 
 
 class TruncationSettings(Struct, frozen=True):

@@ -16,9 +16,11 @@ from overspill.settings.keys import (
     Fallback,
     Key,
     Limit,
+    ModelLimits,
     Name,
     Override,
     PresetName,
+    Provider,
     RefsSettings,
     Retention,
     Retries,
@@ -74,6 +76,8 @@ class Settings:
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.")]
     servers: Annotated[Mapping[str, Override], Key("Rules by server name.")]
     refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", owner_only=True)]
+    providers: Annotated[Mapping[str, Provider], Key("Servers of models by name: `name/model`.", owner_only=True)]
+    model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", owner_only=True)]
     off: bool = False
     """Set by `for_tool` only: this tool's outputs pass as they are."""
 

@@ -1,0 +1,177 @@
+"""Who extracts, from which output, and what goes on record about it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from msgspec import Struct
+
+from overspill import engine, ids, tokens
+from overspill.errors import SettingsError
+from overspill.events import Asked, Extracted, Quote, now_ms
+from overspill.extract import Asks, Cache, Document, Mode, Policy, Progress, extract
+from overspill.ledger import Ledger
+from overspill.models.base import Model, ModelError, Request, Response
+from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.facts import ModelFacts
+from overspill.models.targets import Attempt, Targets
+from overspill.settings import Settings
+from overspill.stored import StoredOutput
+from overspill.types import Extraction
+
+BUILTIN = "builtin/lexical"
+_INDEXES = 4  # one may take as much memory as a large output
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What is wanted from a stored output."""
+
+    tool: str
+    """Which of our tools asks."""
+    query: str
+    mode: Mode = "auto"
+    max_tokens: int = 2000
+    turn_model: str | None = None
+    """The model of the calling turn: it extracts where no other is configured."""
+
+
+class Extractor:
+    """`models` are given by the host, by target name; others are opened by their provider when first needed."""
+
+    def __init__(
+        self, settings: Settings, ledger: Ledger, models: Mapping[str, Model], endpoints: Mapping[str, Endpoint]
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._models: dict[str, Model] = dict(models)
+        self._given = tuple(models)
+        self._endpoints = endpoints
+        self._cache = Cache()
+        self._indexes: OrderedDict[str, engine.Index] = OrderedDict()
+        self._lock = Lock()
+
+    async def extract(self, stored: StoredOutput, args_json: str, wish: Wish, progress: Progress | None = None) -> Extraction:
+        op, started = ids.new(), time.perf_counter()
+        kept = stored.kept
+        document = Document(kept.handle, kept.tool, args_json, stored.reader, stored.view, kept.size, kept.sha256)
+        found = await extract(
+            document,
+            wish.query,
+            mode=wish.mode,
+            model=self._model(wish.turn_model, op),
+            policy=self._policy(wish.max_tokens),
+            cache=self._cache,
+            engine=self._select,
+            progress=progress,
+        )
+        self._record(op, stored, wish, found, started)
+        return found
+
+    def targets(self, turn_model: str | None) -> Sequence[str]:
+        """The first that is set: toolOutput.models, extractionModel, the turn's model, what the host gave; else the engine."""
+        settings = self._settings
+        if settings.tool_output.models:
+            return settings.tool_output.models
+        first = settings.extraction_model or turn_model or next(iter(self._given), None)
+        return (first,) if first else ()
+
+    def _model(self, turn_model: str | None, op: str) -> Asks | None:
+        names = [name for name in self.targets(turn_model) if name != BUILTIN]
+        if not names:
+            return None
+        models = [self._opened(name) for name in names]
+        return Targets(models, retries=self._settings.extraction_retries, observe=lambda attempt: self._note(op, attempt))
+
+    def _opened(self, name: str) -> Model:
+        if name not in self._models:
+            limits = {
+                target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
+                for target, limit in self._settings.model_limits.items()
+            }
+            try:
+                self._models[name] = open_model(name, self._endpoints, limits)
+            except SettingsError as error:
+                return _Unavailable(name, str(error))
+        return self._models[name]
+
+    def _policy(self, max_tokens: int) -> Policy:
+        section = self._settings.tool_output
+        return Policy(
+            max_chunks=section.max_chunks,
+            overlap_percent=section.overlap_percent,
+            avg_line_bytes_threshold=section.avg_line_bytes_threshold,
+            max_extraction_chunks=section.max_extraction_chunks,
+            within_secs=section.answer_within_secs,
+            fallback=self._settings.extraction_fallback,
+            max_tokens=max_tokens,
+        )
+
+    def _select(self, document: Document, query: str, max_tokens: int) -> engine.Selection:
+        """Blocks. The index of an output is built once, while somebody asks about it."""
+        with self._lock:
+            index = self._indexes.get(document.sha256)
+            if index is None:
+                index = self._indexes[document.sha256] = engine.build(document.reader.buffer())
+                if len(self._indexes) > _INDEXES:
+                    self._indexes.popitem(last=False)
+            self._indexes.move_to_end(document.sha256)
+        model = self._settings.model
+        return engine.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
+
+    def _note(self, op: str, attempt: Attempt) -> None:
+        self._ledger.record(
+            Asked(
+                now_ms(),
+                op=op,
+                model=attempt.model,
+                status="ok" if attempt.ok else "failed",
+                latency=attempt.latency_ms,
+                messages=attempt.messages,
+                request_bytes=attempt.request_bytes,
+                input_tokens=attempt.usage.input_tokens,
+                output_tokens=attempt.usage.output_tokens,
+                cost=attempt.usage.cost,
+                preview=attempt.preview,
+                error=attempt.error,
+            )
+        )
+
+    def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction, started: float) -> None:
+        spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
+        quotes = tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans)
+        self._ledger.record(
+            Extracted(
+                now_ms(),
+                op=op,
+                id=stored.kept.id,
+                tool=wish.tool,
+                mode=wish.mode,
+                strategy=found.strategy,
+                model=found.model,
+                found=found.found,
+                confidence=round(found.confidence, 3),
+                chunks_searched=found.chunks_searched,
+                chunks_total=found.chunks_total,
+                latency=round((time.perf_counter() - started) * 1000),
+                quotes=quotes,
+                warnings=len(found.warnings),
+            )
+        )
+
+
+class _Unavailable:
+    """A target that cannot be opened: asking it says why, and the next one, or a fallback, answers."""
+
+    context_window = 32_768
+    max_output_tokens = 4_096
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    async def ask(self, request: Request) -> Response:
+        raise ModelError(self._why, passing=False)
