@@ -14,7 +14,7 @@ import msgspec
 from overspill import answers, ids, text, tokens, wording
 from overspill.answers import Answer, Source
 from overspill.budget import ContextBudget
-from overspill.collect import Collected, block_text, field
+from overspill.collect import Collected, block_text, field, to_json
 from overspill.decide import Cut, Keep, Pass, Room, Verdict, decide, surely_passes
 from overspill.errors import StoreError
 from overspill.events import Stored, now_ms
@@ -31,6 +31,8 @@ class Gate:
     def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
         self.settings = settings
         self.kept: dict[str, Kept] = {}
+        self.arguments: dict[str, str] = {}
+        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
@@ -58,6 +60,7 @@ class Gate:
         sealed = await anyio.to_thread.run_sync(got.spool.seal)
         kept = self._describe(call, got, sealed, reason)
         self.kept[kept.id] = kept
+        self.arguments[kept.id] = _as_json(call)
         self._ledger.record(Stored(now_ms(), kept, call.kind))
         return kept
 
@@ -195,6 +198,13 @@ _AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
 
 async def _off_loop(work: Callable[[], _T], size: int) -> _T:
     return work() if size <= _AT_ONCE else await anyio.to_thread.run_sync(work)
+
+
+def _as_json(call: ToolCall) -> str:
+    try:
+        return to_json(call.args)
+    except (TypeError, ValueError, RecursionError):
+        return "{}"
 
 
 def _text_block(content: str) -> Block:

@@ -9,22 +9,25 @@ from typing import Any
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill import pages, tokens, wording
+from overspill import abstracts, pages, tokens, wording
 from overspill.answers import Answer
 from overspill.decide import Pass, decide
 from overspill.errors import BadRequest, OverspillError
 from overspill.events import Retrieved, now_ms
+from overspill.extract import Mode
+from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
 from overspill.jobs import Job, Jobs
 from overspill.ledger import Ledger
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.stored import Outputs
-from overspill.tools import TOOLS, GetArtifact, GetToolOutput, arguments
-from overspill.types import Kept, Reply
+from overspill.tools import TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
+from overspill.types import Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
 _UNBOUNDED = 1 << 40
+_FRAME = 250  # tokens set aside for what stands round an extraction
 _LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
 
 
@@ -38,12 +41,13 @@ class Asked(Struct, frozen=True):
 class Retrieval:
     """Never passes the gate, never goes to the background, but takes room like any answer."""
 
-    def __init__(self, gate: Gate, outputs: Outputs, jobs: Jobs, ledger: Ledger) -> None:
+    def __init__(self, gate: Gate, outputs: Outputs, jobs: Jobs, ledger: Ledger, extractor: Extractor) -> None:
         self.turn_model: str | None = None
         self._gate = gate
         self._outputs = outputs
         self._jobs = jobs
         self._ledger = ledger
+        self._extractor = extractor
         self._shown = False
 
     def offered(self) -> list[str]:
@@ -78,6 +82,8 @@ class Retrieval:
                 return await self._artifact(arguments(name, GetArtifact, args))
             case "get_tool_output":
                 return await self._tool_output(arguments(name, GetToolOutput, args))
+            case "tool_output":
+                return await self._abstract(arguments(name, ToolOutput, args))
             case _:
                 raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
 
@@ -108,7 +114,35 @@ class Retrieval:
             job.told = True
         if asked.mode == "raw" and not self._passes(stored.kept):
             raise BadRequest(wording.too_large(stored.kept.size.bytes))
+        if asked.mode == "extract":
+            return await self._snippets(stored, asked.query)
         return await self._bounded(lambda bound: pages.tool_output(stored, asked, bound))
+
+    async def _abstract(self, asked: ToolOutput) -> Page:
+        try:
+            stored = self._outputs.recent(asked.handle)
+        except HandleError:
+            text = wording.nothing_under(asked.handle, len(self._gate.kept))
+            return Page(wording.abstract("unknown", asked.handle, "auto", text))
+        kept = stored.kept
+        try:
+            found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
+        except OverspillError as error:
+            return Page(wording.extraction_failed(kept.tool, kept.handle, asked.mode, str(error)), kept.id, is_error=True)
+        return abstracts.abstract(kept, found, self._bound())
+
+    async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
+        if not query:
+            raise BadRequest("Query required for extract mode.")
+        found = await self._extract(stored, "get_tool_output", query, "snippets")
+        return abstracts.snippets(stored.kept, found, self._bound())
+
+    async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> Extraction:
+        bound, room = self._bound(), self._gate.room
+        most = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
+        most = most if room is None else min(most, room)
+        wish = Wish(tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self.turn_model)
+        return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), wish)
 
     async def _of_running(self, job: Job, asked: GetToolOutput) -> Page:
         """Of a tool that streams, what is there so far can be read already."""
@@ -123,14 +157,17 @@ class Retrieval:
 
     async def _bounded(self, produce: Callable[[Bound], Page]) -> Page:
         """At most the bound, and at most the room that is left."""
-        settings, room = self._gate.settings, self._gate.room
-        bound = Bound(settings.answer_max_bytes or _UNBOUNDED, settings.answer_max_chars)
+        bound, room = self._bound(), self._gate.room
         page = await anyio.to_thread.run_sync(produce, bound)
         while room is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
             shown = len(page.text.encode("utf-8", "replace"))
             bound = Bound(max(_LEAST, min(bound.bytes, shown) * room // count * 9 // 10), bound.chars)
             page = await anyio.to_thread.run_sync(produce, bound)
         return page
+
+    def _bound(self) -> Bound:
+        settings = self._gate.settings
+        return Bound(settings.answer_max_bytes or _UNBOUNDED, settings.answer_max_chars)
 
     def _passes(self, kept: Kept) -> bool:
         settings = self._gate.settings.for_tool(kept.tool, kept.server)

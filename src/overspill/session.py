@@ -18,9 +18,12 @@ from overspill.calls import Calls, Errors
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Stored
+from overspill.extractor import Extractor
 from overspill.gate import Gate
 from overspill.jobs import Job
 from overspill.ledger import Ledger
+from overspill.models.base import Model
+from overspill.models.endpoints import Endpoint
 from overspill.perform import Tool
 from overspill.retrieval import Retrieval
 from overspill.settings import Settings
@@ -37,7 +40,8 @@ P = ParamSpec("P")
 class Session:
     """`async with Session() as session`, or `begin` and `close` where there is no such block.
 
-    `name` opens a kept session again. `notice` says whether the host shows the model a notice each turn; where it does not,
+    `name` opens a kept session again. `models` are asked by their target's name, others at their provider's or at `endpoints`;
+    `notice` says whether the host shows the model a notice each turn; where it does not,
     texts tell the model to wait instead.
     """
 
@@ -48,12 +52,16 @@ class Session:
         name: str = "",
         budget: ContextBudget | None = None,
         store: Store | None = None,
+        models: Mapping[str, Model] | None = None,
+        endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
     ) -> None:
         self.settings = settings or Settings()
         self.name = name
         self.budget = budget
         self._store = store
+        self._models = models or {}
+        self._endpoints = endpoints or {}
         self._shows_notice = notice
         self._registered: dict[str, Tool] = {}
         self._open: _Open | None = None
@@ -61,7 +69,9 @@ class Session:
     async def begin(self) -> None:
         if self._open is None:
             shelf = await anyio.to_thread.run_sync(self._open_shelf)
-            self._open = _Open(self.settings, shelf, self.budget, notice=self._shows_notice)
+            ledger = Ledger(shelf.session, shelf.append_journal)
+            extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
+            self._open = _Open(self.settings, shelf, ledger, extractor, self.budget, notice=self._shows_notice)
 
     async def close(self) -> list[JobInfo]:
         """Cancel what still runs, close the files, apply retention. Returns the jobs whose threads could not be interrupted."""
@@ -214,13 +224,22 @@ class Session:
 class _Open:
     """What a session has while it is open."""
 
-    def __init__(self, settings: Settings, shelf: Shelf, budget: ContextBudget | None, *, notice: bool) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        shelf: Shelf,
+        ledger: Ledger,
+        extractor: Extractor,
+        budget: ContextBudget | None,
+        *,
+        notice: bool,
+    ) -> None:
         self.shelf = shelf
-        self.ledger = Ledger(shelf.session, shelf.append_journal)
+        self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
         self.outputs = Outputs(shelf, self.gate.kept)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
-        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger)
+        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
         for event in events.read(shelf.journal()):
             self.ledger.counters.add(event)
             if isinstance(event, Stored):

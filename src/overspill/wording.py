@@ -183,6 +183,7 @@ def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:
     return f"{place}: {excerpt.text.strip()}" if quoted else place
 
 
+SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
 NO_MATCH = "No content matching query found in tool output."
 
 

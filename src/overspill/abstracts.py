@@ -1,0 +1,71 @@
+"""What a model reads about an extraction: the abstract with its checked citations, or the snippets as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from overspill import text, wording
+from overspill.extractor import BUILTIN
+from overspill.pages import Page
+from overspill.read import Bound
+from overspill.types import Excerpt, Extraction, Kept
+
+
+def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
+    """`tool_output`: as much of the citations as the bound holds; their places go before their words."""
+    before = [wording.warnings(found.warnings)] if found.warnings else []
+    # What the built-in engine answers is nothing but passages: their words stand above already.
+    quoted = found.model != BUILTIN
+    shown = ""
+    for excerpts, with_words in ((found.excerpts, quoted), (found.excerpts, False), ((), False)):
+        after = [wording.citations(excerpts, quoted=with_words)] if excerpts else []
+        body = "\n\n".join([*before, found.text, *after])
+        shown = text.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
+        if bound.holds(shown):
+            break
+    return Page(shown, kept.id)
+
+
+def snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
+    """`get_tool_output` in mode extract: whole snippets, as many as the bound holds, and how many it does not."""
+    for count in range(len(found.excerpts), -1, -1):
+        shown = _json(found, found.excerpts[:count])
+        if bound.holds(shown):
+            return Page(shown, kept.id)
+    return Page(_json(found, ()), kept.id)
+
+
+def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
+    result: dict[str, Any] = {
+        "snippets": [_snippet(excerpt) for excerpt in excerpts],
+        "source_hash": found.source_hash,
+        "source_size_bytes": found.source_size_bytes,
+        "chunks_searched": found.chunks_searched,
+        "chunks_total": found.chunks_total,
+        "confidence": round(found.confidence, 3),
+    }
+    if not found.excerpts:
+        result["no_match_reason"] = wording.NO_MATCH
+    if omitted := len(found.excerpts) - len(excerpts):
+        result["snippets_omitted"] = omitted
+        result["hint"] = wording.SNIPPETS_OMITTED
+    if found.strategy == "truncate":
+        result["truncated"] = text.clean(found.text)
+    if found.warnings:
+        result["warnings"] = list(found.warnings)
+    return msgspec.json.encode(result).decode()
+
+
+def _snippet(excerpt: Excerpt) -> dict[str, Any]:
+    return {
+        "text": text.clean(excerpt.text),
+        "start_byte": excerpt.start_byte,
+        "end_byte": excerpt.end_byte,
+        "chunk_index": excerpt.chunk_index,
+        "start_char": excerpt.start_char,
+        "end_char": excerpt.end_char,
+        "start_line": excerpt.start_line,
+        "end_line": excerpt.end_line,
+    }
