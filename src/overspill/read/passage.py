@@ -107,8 +107,9 @@ def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
 
 def clip(text: str, bound: Bound) -> str:
     """As many characters from the beginning of the text as the bound holds."""
-    encoded = text[: bound.chars].encode("utf-8", "surrogatepass")
-    return decode(encoded[: boundary(encoded, min(max(bound.bytes, 0), len(encoded)))])
+    room = max(bound.bytes, 0)
+    encoded = text[: room if bound.chars is None else min(room, bound.chars)].encode("utf-8", "surrogatepass")
+    return decode(encoded[: boundary(encoded, min(room, len(encoded)))])
 
 
 def whole(name: str, value: object, least: int) -> int:
