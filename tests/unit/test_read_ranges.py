@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import mmap
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from overspill.errors import BadRequest
-from overspill.read import Bound, Passage, Range, around, bytes_range, chars, lines, raw
+from overspill.read import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
 from overspill.view import View
 
 
@@ -204,3 +206,31 @@ def test_a_hundred_megabytes_in_one_line_are_within_reach() -> None:
     assert (answer.start_byte, answer.first_line) == (49_999_995, 1)
     tail = chars(reader, view, view.chars - 3, None, Bound(100))
     assert (tail.text, tail.last_line, tail.end_byte) == ("yyy", 1, 100_000_010)
+
+
+class MappedReader(BytesReader):
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self.mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        super().__init__(self.mapped[:])
+
+    def buffer(self) -> memoryview:
+        return memoryview(self.mapped)
+
+    def close(self) -> None:
+        self.mapped.close()
+
+
+def test_neither_an_answer_nor_an_error_keeps_a_mapped_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_bytes(b"needle\n" * 5000)
+    reader = MappedReader(path)
+    view = View(reader)
+    answers = around(reader, view, "needle", ROOMY), grep(reader, view, "need.e", Bound(100))
+    try:
+        around(reader, view, "no such thing", ROOMY)
+    except BadRequest as error:
+        reader.close()
+        assert str(error) == "Anchor not found in content"
+    assert reader.mapped.closed
+    assert answers[1].next
