@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import anyio
+import anyio.to_thread
 import msgspec
 
-from overspill import jobs, wording
+from overspill import ids, jobs, refs, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
 from overspill.collect import Collected
@@ -20,14 +21,13 @@ from overspill.gate import Gate
 from overspill.jobs import Job, Jobs
 from overspill.ledger import Ledger
 from overspill.perform import Tool, perform
-from overspill.refs import Use
 from overspill.settings import Settings
 from overspill.types import Reply, ToolCall
 
 _WRITE_AFTER = 0.2  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
-Resolve: TypeAlias = Callable[[ToolCall], tuple[Mapping[str, Any], Sequence[Use]]]
+Resolve: TypeAlias = Callable[[ToolCall, Settings], tuple[Mapping[str, Any], Sequence[refs.Use]]]
 
 
 class Calls:
@@ -48,7 +48,7 @@ class Calls:
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
         try:
-            resolved = await self._resolved(call)
+            resolved = await self._resolved(call, settings)
         except RefError as error:
             if errors == "raise":
                 raise
@@ -68,7 +68,7 @@ class Calls:
         return self._record(call, await self._gate.deliver(call, got, settings), started)
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
-        resolved = await self._resolved(call)
+        resolved = await self._resolved(call, self._gate.settings.for_tool(call.name, call.server))
         return await self.jobs.start(call.name, partial(self._body, resolved, tool))
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
@@ -89,10 +89,12 @@ class Calls:
         """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
         return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, self._threads, jobs.current.get())
 
-    async def _resolved(self, call: ToolCall) -> ToolCall:
-        args, uses = self._resolve(call)
+    async def _resolved(self, call: ToolCall, settings: Settings) -> ToolCall:
+        if not settings.refs.enabled or not refs.mentioned(call.args):
+            return call
+        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
         for use in uses:
-            self._ledger.record(RefUsed(now_ms(), call.name, use.id, use.bytes))
+            self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
         return call if args is call.args else msgspec.structs.replace(call, args=args)
 
     async def _body(self, call: ToolCall, tool: Tool, job: Job) -> None:

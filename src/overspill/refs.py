@@ -34,6 +34,7 @@ _NOT_FINITE = "the number {number} is too large to be given on."
 _TOO_DEEP = "it is nested too deeply."
 
 _LITERAL = "\\{{output:"
+_OPENINGS = ("{{output:", _LITERAL)
 _REFERENCE = re.compile(r"\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}", re.DOTALL)
 _LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 
@@ -80,6 +81,15 @@ def resolve(
     if check and filling.uses and (reason := check(filled)):
         raise RefError(_MISFIT.format(tool=tool, reason=reason))
     return filled, filling.uses
+
+
+def mentioned(value: Any) -> bool:
+    """Whether there may be anything to fill in: quick, and without recursion for the arguments most calls have."""
+    if isinstance(value, str):
+        return value.startswith(_OPENINGS)
+    if isinstance(value, Mapping):
+        return any(mentioned(member) for member in cast("Mapping[str, Any]", value).values())
+    return isinstance(value, list | tuple) and any(mentioned(item) for item in cast("Sequence[Any]", value))
 
 
 class _Filling:

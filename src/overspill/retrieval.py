@@ -12,7 +12,7 @@ from msgspec import Struct
 from overspill import abstracts, pages, tokens, wording
 from overspill.answers import Answer
 from overspill.decide import Pass, decide
-from overspill.errors import BadRequest, OverspillError
+from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.events import Retrieved, now_ms
 from overspill.extract import Mode
 from overspill.extractor import Extractor, Wish
@@ -21,7 +21,7 @@ from overspill.jobs import Job, Jobs
 from overspill.ledger import Ledger
 from overspill.pages import Page
 from overspill.read import Bound
-from overspill.stored import Outputs
+from overspill.stored import Outputs, StoredOutput
 from overspill.tools import TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
 from overspill.types import Extraction, Kept, Reply
 from overspill.wording import JobStatus

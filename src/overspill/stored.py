@@ -12,6 +12,7 @@ from overspill import ids, read, refs, text
 from overspill.collect import Collected
 from overspill.errors import ExpiredHandle, UnknownHandle
 from overspill.query import Found, query
+from overspill.settings import Settings
 from overspill.store.base import Reader, Shelf
 from overspill.types import Kept, ToolCall
 from overspill.view import View
@@ -101,9 +102,20 @@ class Outputs:
         while self._recent:
             self._recent.popitem()[1].close()
 
-    def resolve(self, call: ToolCall) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
-        """The call's arguments with references to stored outputs replaced by their content."""
-        return call.args, ()
+    def resolve(self, call: ToolCall, settings: Settings) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
+        """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""
+        return refs.resolve(
+            call.args,
+            self._source,
+            tool=call.name,
+            server=call.server,
+            allow=[(way.from_, way.to) for way in settings.refs.allow],
+            max_ref_bytes=settings.refs.max_ref_bytes,
+        )
+
+    def _source(self, spelling: str) -> refs.Source:
+        stored = self.recent(spelling)
+        return refs.Source(stored.reader, stored.kept)
 
     def partial(self, collected: Collected) -> StoredOutput:
         """What a tool that is still running has produced so far."""

@@ -1,13 +1,20 @@
-"""Bytes as text without moving anything: what is not UTF-8 still has its place, and lines end where people see them end."""
+"""Bytes as text without moving anything: what is not UTF-8 still has its place, and lines end where people see them end.
+
+A character is a code point of valid UTF-8; a lone surrogate as Python's `surrogatepass` writes it; or one invalid byte, shown
+as U+FFFD. A line ends with LF, CRLF or CR.
+"""
 
 from __future__ import annotations
 
-import codecs
 import re
 
-REPLACEMENT = "\ufffd"
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_HANDLER = "overspill.position"
+_LOOK_AHEAD = 3  # bytes that may follow the first one of a character
+_REPLACEMENT = "\ufffd"
+
+# Invalid bytes come out of `surrogateescape` one by one as U+DC80…U+DCFF, an encoded lone surrogate as three of them.
+_ESCAPED_SURROGATE = re.compile("(\udced[\udca0-\udcbf][\udc80-\udcbf])")
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
@@ -15,14 +22,52 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def decode(data: bytes | memoryview) -> str:
-    """One character for each valid sequence and each encoded lone surrogate, one U+FFFD for each other byte."""
-    return str(data, "utf-8", _HANDLER)
+def decode(data: bytes) -> str:
+    """Text with exactly one character for each character of the view, so that positions hold."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
+    parts[::2] = [_ESCAPED_BYTE.sub(_REPLACEMENT, part) for part in parts[::2]]
+    parts[1::2] = [part.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass") for part in parts[1::2]]
+    return "".join(parts)
 
 
 def clean(text: str) -> str:
-    """For a model's eyes: lone surrogates, which no provider accepts, become U+FFFD."""
-    return text if text.isascii() else _SURROGATES.sub(REPLACEMENT, text)
+    """On its way to a model: a lone surrogate becomes U+FFFD. Control characters stay, they are what the tool said."""
+    return _SURROGATE.sub(_REPLACEMENT, text)
+
+
+def searchable(data: bytes) -> bytes:
+    """Valid UTF-8 (lone surrogates allowed) of the same length: each invalid byte becomes the control character SUBSTITUTE."""
+    parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
+    parts[::2] = [_ESCAPED_BYTE.sub("\x1a", part) for part in parts[::2]]
+    return "".join(parts).encode("utf-8", "surrogateescape")
+
+
+def boundary(data: bytes, at: int) -> int:
+    """`at`, or the start of the character that it lies inside of; data has to go on for three bytes after it, or to its end."""
+    for back in range(1, min(_LOOK_AHEAD, at) + 1):
+        lead = data[at - back]
+        if lead >= 0xC0:
+            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            character = data[at - back : at - back + length]
+            return at - back if len(character) == length > back and characters(character) == 1 else at
+        if lead < 0x80:
+            break
+    return at
+
+
+def offset(data: bytes, chars: int) -> int:
+    """How many bytes the first `chars` characters of data take."""
+    if data.isascii():
+        return min(chars, len(data))
+    escaped = data.decode("utf-8", "surrogateescape")
+    for found in _ESCAPED_SURROGATE.finditer(escaped):
+        if found.start() >= chars:
+            break
+        chars += 2
+    return len(escaped[:chars].encode("utf-8", "surrogateescape"))
 
 
 def is_text(data: bytes) -> bool:
@@ -48,22 +93,15 @@ def whole(data: bytes) -> int:
     return len(data)
 
 
+def characters(data: bytes) -> int:
+    """How many there are."""
+    if data.isascii():
+        return len(data)
+    escaped = data.decode("utf-8", "surrogateescape")
+    return len(escaped) - 2 * sum(1 for _ in _ESCAPED_SURROGATE.finditer(escaped))
+
+
 def line_ends(data: bytes) -> int:
-    """How many lines end in data: with LF, CRLF or CR."""
-    ends = data.count(b"\n")
-    if b"\r" in data:
-        ends += data.count(b"\r") - data.count(b"\r\n")
-    return ends
-
-
-def _keep_position(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    unit = error.object[error.start : error.start + 3]
-    try:
-        return unit.decode("utf-8", "surrogatepass"), error.start + len(unit)
-    except UnicodeDecodeError:
-        return REPLACEMENT, error.start + 1
-
-
-# An error handler can only be named once registered; registering one changes nothing for anybody else.
-codecs.register_error(_HANDLER, _keep_position)
+    """How many lines end in data."""
+    # Looking for a CR is much faster than counting, and most outputs have none.
+    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)

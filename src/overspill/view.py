@@ -12,64 +12,11 @@ from bisect import bisect_left, bisect_right
 from itertools import islice
 
 from overspill.store.base import Reader
+from overspill.text import boundary, characters, line_ends, offset
 
 _BLOCK = 64 * 1024
 _LOOK_AHEAD = 3  # bytes that may follow the first one of a character
-_REPLACEMENT = "\ufffd"
-
-# Invalid bytes come out of `surrogateescape` one by one as U+DC80…U+DCFF, an encoded lone surrogate as three of them.
-_ESCAPED_SURROGATE = re.compile("(\udced[\udca0-\udcbf][\udc80-\udcbf])")
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-
-
-def decode(data: bytes) -> str:
-    """Text with exactly one character for each character of the view, so that positions hold."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
-    parts[::2] = [_ESCAPED_BYTE.sub(_REPLACEMENT, part) for part in parts[::2]]
-    parts[1::2] = [part.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass") for part in parts[1::2]]
-    return "".join(parts)
-
-
-def clean(text: str) -> str:
-    """On its way to a model: a lone surrogate becomes U+FFFD. Control characters stay, they are what the tool said."""
-    return _SURROGATE.sub(_REPLACEMENT, text)
-
-
-def searchable(data: bytes) -> bytes:
-    """Valid UTF-8 (lone surrogates allowed) of the same length: each invalid byte becomes the control character SUBSTITUTE."""
-    parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
-    parts[::2] = [_ESCAPED_BYTE.sub("\x1a", part) for part in parts[::2]]
-    return "".join(parts).encode("utf-8", "surrogateescape")
-
-
-def boundary(data: bytes, at: int) -> int:
-    """`at`, or the start of the character that it lies inside of; data has to go on for three bytes after it, or to its end."""
-    for back in range(1, min(_LOOK_AHEAD, at) + 1):
-        lead = data[at - back]
-        if lead >= 0xC0:
-            length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-            character = data[at - back : at - back + length]
-            return at - back if len(character) == length > back and _characters(character) == 1 else at
-        if lead < 0x80:
-            break
-    return at
-
-
-def offset(data: bytes, chars: int) -> int:
-    """How many bytes the first `chars` characters of data take."""
-    if data.isascii():
-        return min(chars, len(data))
-    escaped = data.decode("utf-8", "surrogateescape")
-    for found in _ESCAPED_SURROGATE.finditer(escaped):
-        if found.start() >= chars:
-            break
-        chars += 2
-    return len(escaped[:chars].encode("utf-8", "surrogateescape"))
 
 
 class View:
@@ -127,13 +74,13 @@ class View:
         # The LF of a CRLF still belongs to the line that the CR ends.
         if head.endswith(b"\r") and self._reader.read(byte, byte + 1) == b"\n":
             head = head[:-1]
-        return self._ends[block] + _line_ends(head) + 1
+        return self._ends[block] + line_ends(head) + 1
 
     def char_at(self, byte: int) -> int:
         """How many characters stand before the one that the byte belongs to."""
         block, head = self._head(byte)
         following = self._reader.read(byte, min(byte + _LOOK_AHEAD, self.bytes))
-        return self._chars[block] + _characters(head[: boundary(head + following, len(head))])
+        return self._chars[block] + characters(head[: boundary(head + following, len(head))])
 
     def _head(self, byte: int) -> tuple[int, bytes]:
         self._pass_over(byte)
@@ -160,17 +107,5 @@ class View:
         end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else boundary(data, end)
         data = data[:end]
         self._starts.append(start + end)
-        self._chars.append(self._chars[-1] + _characters(data))
-        self._ends.append(self._ends[-1] + _line_ends(data))
-
-
-def _characters(data: bytes) -> int:
-    if data.isascii():
-        return len(data)
-    escaped = data.decode("utf-8", "surrogateescape")
-    return len(escaped) - 2 * sum(1 for _ in _ESCAPED_SURROGATE.finditer(escaped))
-
-
-def _line_ends(data: bytes) -> int:
-    # Looking for a CR is much faster than counting, and most outputs have none.
-    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)
+        self._chars.append(self._chars[-1] + characters(data))
+        self._ends.append(self._ends[-1] + line_ends(data))

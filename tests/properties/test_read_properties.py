@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from overspill.read import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
 from overspill.read.pattern import compile_pattern
 from overspill.read.search import Search
-from overspill.view import View, boundary, decode, offset, searchable
+from overspill.text import boundary, decode, offset, searchable
+from overspill.view import View
 
 
 class BytesReader:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.view import View, boundary, clean, decode, offset, searchable
+from overspill.text import boundary, clean, decode, offset, searchable
+from overspill.view import View
 
 
 class BytesReader:

@@ -16,7 +16,7 @@ from overspill.query.pointer import below, follow, is_pointer, tokens
 from overspill.query.stream import follow_stream
 from overspill.read.passage import Bound, clip, whole
 from overspill.store.base import Reader
-from overspill.view import decode
+from overspill.text import decode
 
 _NOT_TEXT = "The query has to be a JSON pointer or a JMESPath expression, not {value!r}."
 _TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."

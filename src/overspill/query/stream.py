@@ -18,7 +18,7 @@ from overspill.errors import BadRequest
 from overspill.query.document import Number, Value, documents, is_object
 from overspill.query.pointer import SHOWN_KEYS, below, follow, index_of, named, no_element, no_key
 from overspill.store.base import Reader
-from overspill.view import decode
+from overspill.text import decode
 
 Event: TypeAlias = tuple[str, Any]
 Events: TypeAlias = Iterator[Event]

@@ -14,7 +14,8 @@ from overspill.read.passage import Bound, clip, whole
 from overspill.read.pattern import compile_pattern
 from overspill.read.search import Hit, Search
 from overspill.store.base import Reader
-from overspill.view import View, boundary, decode
+from overspill.text import boundary, decode
+from overspill.view import View
 
 _PAST = "from {start} is past the end: the output has {total} bytes."
 _NO_PATTERN = "The pattern has to be text, not {value!r}."

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from overspill.errors import BadRequest
 from overspill.store.base import Reader
-from overspill.view import View, boundary, decode, offset
+from overspill.text import boundary, decode, offset
+from overspill.view import View
 
 Unit: TypeAlias = Literal["bytes", "lines", "chars"]
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from overspill.read.pattern import Literal, Pattern
-from overspill.view import boundary, searchable
+from overspill.text import boundary, searchable
 
 _BLOCK = 4 * 1024 * 1024
 _PIECE = 256 * 1024
