@@ -1,0 +1,114 @@
+"""One step: ask, call tools, answer. Who runs the tools, and what becomes of their outputs, is the caller's business."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.models.base import Message, Request, Response
+from overspill.models.written import UNREADABLE, understand
+from overspill.types import ToolCall
+
+FINAL_HINT = "This is your last turn: no tool can be called any more. Give your final answer now, from what you have found."
+
+
+class Asks(Protocol):
+    async def ask(self, request: Request) -> Response: ...
+
+
+RunCalls: TypeAlias = Callable[[Sequence[ToolCall]], Awaitable[Sequence[Message]]]
+"""Answers the calls of one step: as many messages as calls, in their order."""
+
+
+class Step(Struct, frozen=True):
+    response: Response
+    messages: tuple[Message, ...]
+    """What the conversation grows by: the response, then an answer to each of its calls."""
+
+
+class Outcome(Struct, frozen=True):
+    response: Response | None
+    """None when the model had nothing to say in the end."""
+    turns: int
+    reason: Literal["answered", "last_turn", "empty"]
+
+
+async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
+    """Calls of tools that were not offered, or without what they need, are answered with what is wrong and not run."""
+    response = await model.ask(request)
+    if request.tool_choice == "none":
+        response = replace(response, calls=())
+    else:
+        response = understand(response, [tool["name"] for tool in request.tools])
+    wrong = {place: said for place, call in enumerate(response.calls) if (said := _complaint(call, request.tools))}
+    sound = [call for place, call in enumerate(response.calls) if place not in wrong]
+    answers = iter(await run_calls(sound) if sound else ())
+    return Step(
+        response,
+        (
+            Message("assistant", response.text, response.calls),
+            *(
+                Message("tool", wrong[place], call_id=call.id, is_error=True) if place in wrong else next(answers)
+                for place, call in enumerate(response.calls)
+            ),
+        ),
+    )
+
+
+async def converse(
+    model: Asks, request: Request, run_calls: RunCalls, *, max_turns: int, final_hint: str = FINAL_HINT
+) -> Outcome:
+    """Steps until the model answers without calling anything; in the last turn it cannot call, and is told so."""
+    for turn in range(1, max_turns):
+        taken = await step(model, request, run_calls)
+        if not taken.response.calls:
+            return _outcome(taken.response, turn, "answered")
+        request = replace(request, messages=(*request.messages, *taken.messages))
+    # The tools stay listed: some providers reject a conversation with calls of tools that are not.
+    last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
+    return _outcome((await step(model, last, run_calls)).response, max_turns, "last_turn")
+
+
+def in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
+    """The calls of a step at the same time, answered in their order."""
+
+    async def run_calls(calls: Sequence[ToolCall]) -> Sequence[Message]:
+        answers: dict[int, Message] = {}
+
+        async def answer(place: int, call: ToolCall) -> None:
+            answers[place] = await run(call)
+
+        async with anyio.create_task_group() as group:
+            for place, call in enumerate(calls):
+                group.start_soon(answer, place, call)
+        return [answers[place] for place in range(len(calls))]
+
+    return run_calls
+
+
+def _outcome(response: Response, turns: int, reason: Literal["answered", "last_turn"]) -> Outcome:
+    if response.text.strip():
+        return Outcome(response, turns, reason)
+    return Outcome(None, turns, "empty")
+
+
+def _complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
+    """Empty for a call that can be run."""
+    tool = next((tool for tool in tools if tool["name"] == call.name), None)
+    if tool is None:
+        return f"There is no tool {call.name!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."
+    if UNREADABLE in call.args:
+        return f"The arguments of {call.name} are not a JSON object. {_usage(tool)}"
+    missing = [name for name in tool["parameters"].get("required", ()) if name not in call.args]
+    return f"{call.name} was called without {', '.join(missing)}. {_usage(tool)}" if missing else ""
+
+
+def _usage(tool: dict[str, Any]) -> str:
+    parameters = tool["parameters"]
+    required = parameters.get("required", ())
+    described = [name if name in required else f"{name} (optional)" for name in parameters.get("properties", {})]
+    return f"It takes: {', '.join(described) or 'no arguments'}."

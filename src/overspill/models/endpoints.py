@@ -1,0 +1,147 @@
+"""Where models are served, and how a target `provider/model` becomes something that can be asked.
+
+Nothing here speaks to anybody, and the client libraries (the extra `models`) are loaded only when a target is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.models.base import Model
+from overspill.models.facts import ModelFacts, facts_of
+
+Kind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
+
+TIMEOUT = 120.0
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """One place that serves models. Neither the key nor a header's value is ever shown."""
+
+    kind: Kind
+    base_url: str = ""
+    """Empty for the provider's own address."""
+    api_key: str = ""
+    headers: Mapping[str, str] = {}
+    timeout: float = TIMEOUT
+    """Seconds for a whole request, however slowly its answer arrives."""
+
+    @property
+    def address(self) -> str:
+        """The base URL for people: without a user, a password or a query."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [
+            ("kind", self.kind),
+            ("base_url", self.address if self.base_url else ""),
+            ("api_key", "***" if self.api_key else ""),
+            ("headers", sorted(self.headers)),
+            ("timeout", self.timeout),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Endpoint({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+
+class _Known(Struct, frozen=True):
+    kind: Kind
+    base_url: str
+    keys: tuple[str, ...]
+    """Environment variables the key is usually in, the first that is set; empty where no key is needed."""
+
+
+_KNOWN: dict[str, _Known] = {
+    "openai": _Known("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    "anthropic": _Known("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)),
+    "google": _Known("google", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "ollama": _Known("ollama", "http://127.0.0.1:11434/v1", ()),
+    "openrouter": _Known("openai-compatible", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "groq": _Known("openai-compatible", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    "mistral": _Known("openai-compatible", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
+    "deepseek": _Known("openai-compatible", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
+    "xai": _Known("openai-compatible", "https://api.x.ai/v1", ("XAI_API_KEY",)),
+}
+
+_NEEDS_KEY = ("openai", "anthropic", "google")
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
+    """The well-known providers this environment has a key or an address for; Ollama always, it needs neither."""
+    found = {"ollama": Endpoint(kind="ollama", base_url=_ollama_url(environ.get("OLLAMA_HOST", "")))}
+    for name, known in _KNOWN.items():
+        key = next((environ[variable] for variable in known.keys if environ.get(variable)), "")
+        if key:
+            found[name] = Endpoint(kind=known.kind, api_key=key)
+    if url := environ.get("OPENAI_BASE_URL"):
+        # Whoever changes this address speaks to a server that is like OpenAI's, seldom to OpenAI's.
+        found["openai"] = Endpoint(kind="openai-compatible", base_url=url, api_key=environ.get("OPENAI_API_KEY", ""))
+    return found
+
+
+def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
+    """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
+    provider, _, name = target.partition("/")
+    if not provider or not name:
+        raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
+    endpoint = _complete(provider, endpoints)
+    try:
+        providers = import_module("overspill.models.providers")
+        return providers.ProviderModel(target, endpoint, facts_of(target, facts))
+    except ImportError as missing:
+        raise SettingsError(
+            f"{target} needs the client libraries for model providers. Install them: pip install 'overspill[models]'"
+        ) from missing
+
+
+def _complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    known = _KNOWN.get(provider)
+    endpoint = endpoints.get(provider)
+    if endpoint is None:
+        if known is None:
+            raise SettingsError(_unknown(provider, {*_KNOWN, *endpoints}))
+        endpoint = Endpoint(kind=known.kind)
+    url = endpoint.base_url or _default_url(endpoint.kind, known)
+    if not url:
+        raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise SettingsError(f"The base URL of the model endpoint {provider!r} has to begin with http:// or https://.")
+    needs_key = endpoint.kind in _NEEDS_KEY or (known is not None and known.keys and not endpoint.base_url)
+    if needs_key and not endpoint.api_key:
+        variable = known.keys[0] if known and known.keys else f"{endpoint.kind.upper()}_API_KEY"
+        raise SettingsError(f"There is no API key for {provider!r}. Set {variable}, or give the endpoint {provider!r} a key.")
+    return Endpoint(
+        kind=endpoint.kind, base_url=url, api_key=endpoint.api_key, headers=endpoint.headers, timeout=endpoint.timeout
+    )
+
+
+def _default_url(kind: Kind, known: _Known | None) -> str:
+    if known is not None and known.kind == kind:
+        return known.base_url
+    return _KNOWN[kind].base_url if kind in _KNOWN else ""
+
+
+def _unknown(provider: str, names: set[str]) -> str:
+    near = get_close_matches(provider, names, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    return (
+        f"No model provider is called {provider!r}.{guess} Known: {', '.join(sorted(names))}. "
+        f"For any other server, configure an endpoint called {provider!r} of the kind openai-compatible with its base URL."
+    )
+
+
+def _ollama_url(host: str) -> str:
+    if not host:
+        return ""
+    address = host if "://" in host else f"http://{host}"
+    parts = urlsplit(address)
+    port = "" if parts.port or parts.scheme == "https" else ":11434"
+    return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"

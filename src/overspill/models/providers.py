@@ -1,0 +1,205 @@
+"""Real providers behind the protocol, through pydantic-ai's direct requests: no agent, no hidden retries, no tracing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any
+
+import anyio
+from pydantic_ai import exceptions as failures
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from overspill.models.base import Message, ModelError, Request, Response, Usage
+from overspill.models.endpoints import Endpoint
+from overspill.models.facts import ModelFacts
+from overspill.models.written import UNREADABLE
+from overspill.text import clean
+from overspill.types import ToolCall
+
+_CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}
+_PASSING_STATUS = (408, 409, 425)
+
+
+class ProviderModel:
+    """One model at one endpoint.
+
+    Connections last as long as requests are under way; `async with model:` keeps them open between requests.
+    """
+
+    def __init__(self, target: str, endpoint: Endpoint, facts: ModelFacts) -> None:
+        provider, _, name = target.partition("/")
+        client = import_module(f"overspill.models.clients.{_CLIENTS.get(endpoint.kind, endpoint.kind)}")
+        self.name = target
+        self.context_window = facts.context_window
+        self.max_output_tokens = facts.max_output_tokens
+        self._endpoint = endpoint
+        self._model = client.connect(provider, name, endpoint)
+
+    async def __aenter__(self) -> ProviderModel:
+        await self._model.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # A cancelled request has to close its connection too.
+        with anyio.CancelScope(shield=True):
+            await self._model.__aexit__(None, None, None)
+
+    async def ask(self, request: Request) -> Response:
+        messages, settings = _messages(request), self._settings(request)
+        tools = ModelRequestParameters(function_tools=[_tool(tool) for tool in request.tools])
+        async with self._answering():
+            response = await model_request(
+                self._model, messages, model_settings=settings, model_request_parameters=tools, instrument=False
+            )
+            return Response(_text(response), _calls(response), self._usage(response), self.name)
+
+    @asynccontextmanager
+    async def _answering(self) -> AsyncGenerator[None]:
+        try:
+            async with self:
+                yield
+        except Exception as error:  # whatever a client library raises is a model that did not answer
+            # The library's error quotes what the server said, and that may quote the request or the key: it goes no further.
+            raise self._failure(error) from None
+
+    def _settings(self, request: Request) -> ModelSettings:
+        settings = ModelSettings(timeout=self._endpoint.timeout, request_timeout=self._endpoint.timeout)
+        if request.max_output_tokens is not None:
+            settings["max_tokens"] = min(request.max_output_tokens, self.max_output_tokens)
+        if request.tools:
+            settings["tool_choice"] = request.tool_choice
+        if request.temperature is not None:
+            settings["temperature"] = request.temperature
+        if request.top_p is not None:
+            settings["top_p"] = request.top_p
+        if self._endpoint.headers:
+            settings["extra_headers"] = dict(self._endpoint.headers)
+        return settings
+
+    def _usage(self, response: ModelResponse) -> Usage:
+        return Usage(response.usage.input_tokens, response.usage.output_tokens, self._cost(response))
+
+    def _cost(self, response: ModelResponse) -> float | None:
+        if self._endpoint.kind in _CLIENTS:
+            return None  # the same name costs something else, or nothing, on another server
+        try:
+            return float(response.cost().total_price)
+        except (LookupError, ValueError, AssertionError):
+            return None
+
+    def _failure(self, error: Exception) -> ModelError:
+        what, passing = next(((what, passing) for kind, what, passing in _FAILURES if isinstance(error, kind)), _OTHER)
+        if isinstance(error, failures.ModelHTTPError):
+            passing = passing or error.status_code in _PASSING_STATUS or error.status_code >= 500
+        said = ", ".join(_codes(error))
+        return ModelError(
+            f"{self.name}: {what.format(address=self._endpoint.address, timeout=self._endpoint.timeout)}"
+            f"{f' ({said})' if said else ''}.",
+            passing=passing,
+            retry_after=error.retry_after if isinstance(error, failures.ModelAPIError) else None,
+        )
+
+
+_FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
+    (failures.ModelRateLimitError, "the rate limit is reached", True),
+    (failures.ModelQuotaExceededError, "the account's quota or credit is used up", False),
+    (failures.ModelOverloadedError, "the provider is overloaded", True),
+    (failures.ModelUnavailableError, "the provider is not available", True),
+    (failures.ModelServerError, "the provider failed", True),
+    (failures.ModelRequestTimeout, "no answer within {timeout:g} s", True),
+    (failures.ModelTimeoutError, "no answer within {timeout:g} s", True),
+    (failures.ModelConnectionError, "no connection to {address}", True),
+    (failures.ModelContextWindowExceededError, "the request is longer than the model's context window", False),
+    (failures.ModelAuthenticationError, "the API key was not accepted", False),
+    (failures.ModelNotFoundError, "{address} knows no such model", False),
+    (failures.ModelRequestRejectedError, "the request was rejected", False),
+    (failures.UserError, "the request cannot be put to this model", False),
+    (failures.ContentFilterError, "the answer was withheld by a content filter", False),
+    (failures.ModelHTTPError, "the provider refused", False),
+    # A gateway's hiccup looks like this, and so does a base URL that leads to a web page: trying again is cheap.
+    (failures.ModelAPIError, "the answer could not be read", True),
+    (failures.UnexpectedModelBehavior, "the answer could not be read", True),
+)
+_OTHER = ("the answer could not be read", True)
+
+
+def _codes(error: Exception) -> list[str]:
+    """What of the provider's words is safe to repeat: a status, and a code no key or sentence looks like."""
+    if not isinstance(error, failures.ModelAPIError | failures.UnexpectedModelBehavior):
+        return [type(error).__name__]
+    code = getattr(error, "provider_error_code", None)
+    status = [f"HTTP {error.status_code}"] if isinstance(error, failures.ModelHTTPError) else []
+    return [*status, *([code] if isinstance(code, str) and re.fullmatch("[A-Za-z_]{1,40}", code) else [])]
+
+
+def _messages(request: Request) -> list[ModelMessage]:
+    names = {call.id: call.name for message in request.messages for call in message.calls}
+    system = clean(request.system) or None
+    found: list[ModelMessage] = []
+    for message in request.messages:
+        if message.role == "assistant":
+            found.append(_assistant(message))
+            continue
+        part = _answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
+        # Answers to the calls of one step, and what the user says after them, are one message to most providers.
+        if found and isinstance(previous := found[-1], ModelRequest):
+            found[-1] = ModelRequest([*previous.parts, part], instructions=system)
+        else:
+            found.append(ModelRequest([part], instructions=system))
+    return found
+
+
+def _assistant(message: Message) -> ModelResponse:
+    calls = [ToolCallPart(call.name, _sendable(call.args), call.id) for call in message.calls]
+    return ModelResponse([*([TextPart(clean(message.text))] if message.text else []), *calls])
+
+
+def _answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
+    outcome = "failed" if message.is_error else "success"
+    return ToolReturnPart(names.get(message.call_id, ""), clean(message.text), message.call_id, outcome=outcome)
+
+
+def _sendable(args: Mapping[str, Any]) -> dict[str, Any]:
+    return json.loads(clean(json.dumps(dict(args), ensure_ascii=False)))
+
+
+def _tool(definition: Mapping[str, Any]) -> ToolDefinition:
+    # Strict mode would rewrite the schema.
+    return ToolDefinition(
+        name=definition["name"],
+        parameters_json_schema=definition["parameters"],
+        description=definition.get("description"),
+        strict=False,
+    )
+
+
+def _text(response: ModelResponse) -> str:
+    refusal = (response.provider_details or {}).get("refusal")
+    return response.text or (refusal if isinstance(refusal, str) else "")
+
+
+def _calls(response: ModelResponse) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(part.tool_call_id, part.tool_name, _args(part)) for part in response.tool_calls)
+
+
+def _args(part: ToolCallPart) -> dict[str, Any]:
+    try:
+        return part.args_as_dict(raise_if_invalid=True)
+    except (ValueError, AssertionError):
+        return {UNREADABLE: part.args}

@@ -1,0 +1,173 @@
+"""Tool calls that a model wrote into its text instead of making them.
+
+Understood are `<tool_call>…</tool_call>` and its relatives, fenced blocks, and a text that is or ends with the call itself, as
+JSON or as Python would write it. A text in which no known tool is named stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from overspill.models.base import Response
+from overspill.types import ToolCall
+
+UNREADABLE = "INVALID_JSON"
+"""The one argument of a call whose arguments could not be read, with the text they were."""
+
+_Found: TypeAlias = tuple[str, dict[str, Any]]
+"""A known tool's name and the arguments."""
+
+_MARKED = (
+    re.compile(r"<tool_?calls?>\s*(?P<call>.*?)\s*(?:</tool_?calls?>|\Z)", re.S | re.I),
+    re.compile(r"<function=(?P<name>[\w.-]+)>\s*(?P<call>.*?)\s*(?:</function>|\Z)", re.S),
+    re.compile(r"\[TOOL_CALLS\]\s*(?P<call>.*)\Z", re.S),
+    re.compile(r"<\|python_tag\|>\s*(?P<call>.*?)\s*(?:<\|eom_id\|>|\Z)", re.S),
+    re.compile(r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*[\w+-]*[ \t]*\n?(?P<call>.*?)\s*(?:(?P=fence)|\Z)", re.S | re.M),
+)
+_BARE = re.compile(r"^[ \t]*(?=[\[{]|[\w.]+\()", re.M)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.S)
+
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_LONGEST = 100_000  # characters; a call is short
+_BARE_TRIES = 20
+
+
+def understand(response: Response, known: Collection[str]) -> Response:
+    """The response with the calls its text holds, and the text without them; unchanged where it holds none."""
+    if response.calls or len(response.text) > _LONGEST:
+        return response
+    rest, found = _calls_in(_THOUGHT.sub("", response.text), known)
+    if not found:
+        return response
+    calls = tuple(ToolCall(f"call_{secrets.token_hex(8)}", name, args) for name, args in found)
+    return replace(response, text=rest.strip(), calls=calls)
+
+
+def _calls_in(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
+    for pattern in _MARKED:
+        found: list[_Found] = []
+        rest = text
+        for match in pattern.finditer(text):
+            if calls := _read(match["call"], match.groupdict().get("name", ""), known):
+                found += calls
+                rest = rest.replace(match[0], "", 1)
+        if found:
+            return rest, found
+    for match in islice(_BARE.finditer(text), _BARE_TRIES):
+        if calls := _read(text[match.end() :], "", known):
+            return text[: match.start()], calls
+    return text, []
+
+
+def _read(written: str, name: str, known: Collection[str]) -> list[_Found]:
+    """Every value in the text has to be a call; a document that holds one among other things is no call."""
+    values = _values(written.strip(), known)
+    if name:
+        values = [{"name": name, "arguments": value} for value in values]
+    found = [_call(value, known) for value in _flat(values)]
+    return [call for call in found if call] if all(found) else []
+
+
+def _values(written: str, known: Collection[str]) -> list[Any]:
+    """The JSON values of a text, one after the other; where it is not JSON, the values of its Python expressions."""
+    decoder = json.JSONDecoder(strict=False)
+    values: list[Any] = []
+    position = 0
+    try:
+        while position < len(written):
+            value, end = decoder.raw_decode(written, position)
+            values.append(value)
+            position = end + len(written[end:]) - len(written[end:].lstrip(" \t\r\n,;"))
+    except (ValueError, RecursionError):
+        return _expressions(written, known)
+    return values
+
+
+def _expressions(written: str, known: Collection[str]) -> list[Any]:
+    try:
+        body = ast.parse(written).body
+        return [_value(statement.value, known) for statement in body if isinstance(statement, ast.Expr)]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+
+
+def _value(node: ast.expr, known: Collection[str]) -> Any:
+    """Literals, with JSON's names for true, false and null; a call of a known tool becomes the object that describes it."""
+    match node:
+        case ast.Call(func=ast.Name("print"), args=[inner], keywords=[]):
+            return _value(inner, known)
+        case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[], keywords=keywords) if _known(name, known):
+            return {"name": name, "arguments": {word.arg: _value(word.value, known) for word in keywords if word.arg}}
+        case ast.Dict(keys=keys, values=values):
+            return {_value(key, known): _value(value, known) for key, value in zip(keys, values, strict=True) if key}
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item, known) for item in items]
+        case ast.Name(id=word) if word in _CONSTANTS:
+            return _CONSTANTS[word]
+        case _:
+            return ast.literal_eval(node)
+
+
+def _flat(values: list[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, list):
+            yield from cast(list[Any], value)
+        elif isinstance(value, dict) and isinstance(listed := cast(dict[Any, Any], value).get("tool_calls"), list):
+            yield from cast(list[Any], listed)
+        else:
+            yield value
+
+
+def _call(value: Any, known: Collection[str]) -> _Found | None:
+    if not isinstance(value, dict):
+        return None
+    fields = cast(dict[Any, Any], value)
+    if isinstance(inner := fields.get("function"), dict):
+        return _call(inner, known)
+    if len(fields) == 1:
+        (key, args), *_ = fields.items()
+        if isinstance(args, dict) and (name := _known(key, known)):
+            return name, cast(dict[str, Any], args)
+    name_key = next((key for key in _NAME_KEYS if _known(fields.get(key), known)), None)
+    if name_key is None:
+        return None
+    name = _known(fields[name_key], known)
+    args = _arguments(fields, name_key)
+    return (name, args) if name and args is not None else None
+
+
+def _arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] | None:
+    key = next((key for key in _ARGUMENT_KEYS if key in fields), None)
+    if key is None:
+        # {"tool": "Grep", "pattern": "x"} is a call; {"name": "Grep", "colour": "red"} may be anything.
+        return {k: v for k, v in fields.items() if k != name_key} if name_key in ("tool", "tool_name") else None
+    value = fields[key]
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}", strict=False)
+        except ValueError:
+            return {UNREADABLE: value}
+    return cast(dict[str, Any], value) if isinstance(value, dict) else None
+
+
+def _known(name: Any, known: Collection[str]) -> str | None:
+    """As the tool is really spelled: small models change its case or put a namespace before it."""
+    if not isinstance(name, str):
+        return None
+    bare = name.rpartition(".")[2]
+    if name in known or bare in known:
+        return name if name in known else bare
+    alike = [spelling for spelling in known if spelling.lower() == bare.lower()]
+    return alike[0] if len(alike) == 1 else None

@@ -1,0 +1,202 @@
+"""Stand-ins for what a test cannot have or must control: models that say what they are told to, tools that end when told to."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from overspill.errors import OverspillError
+from overspill.models.base import Model, Request, Response
+from overspill.types import ToolCall
+
+Reply: TypeAlias = str | Response | ToolCall | Sequence[ToolCall] | Exception
+"""A text, a whole response, one or more tool calls, or what to raise."""
+
+
+class ScriptExhausted(OverspillError):
+    """A test's script does not cover what happened."""
+
+
+class ScriptedModel:
+    """Answers from a list, in order, or by a function of the request; remembers every request.
+
+    `latency` seconds pass before each answer. `gate`, where given, is waited for first.
+    """
+
+    def __init__(
+        self,
+        replies: Sequence[Reply] | Callable[[Request], Reply] = (),
+        *,
+        name: str = "test/scripted",
+        context_window: int = 128_000,
+        max_output_tokens: int = 4_096,
+        latency: float = 0.0,
+        gate: anyio.Event | None = None,
+    ) -> None:
+        self.name = name
+        self.context_window = context_window
+        self.max_output_tokens = max_output_tokens
+        self.requests: list[Request] = []
+        self._script = replies if callable(replies) else self._in_order(list(replies))
+        self._latency = latency
+        self._gate = gate
+
+    async def ask(self, request: Request) -> Response:
+        self.requests.append(request)
+        # Chosen before any waiting: parallel requests get their replies in the order they were made.
+        reply = self._script(request)
+        if self._gate:
+            await self._gate.wait()
+        await anyio.sleep(self._latency)
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(reply, Response):
+            return reply
+        if isinstance(reply, str):
+            return Response(reply, model=self.name)
+        return Response("", (reply,) if isinstance(reply, ToolCall) else tuple(reply), model=self.name)
+
+    def _in_order(self, replies: list[Reply]) -> Callable[[Request], Reply]:
+        def next_reply(request: Request) -> Reply:
+            if len(self.requests) > len(replies):
+                asked = request.messages[-1].text if request.messages else request.system
+                raise ScriptExhausted(
+                    f"{self.name} has {len(replies)} scripted replies and was asked {len(self.requests)} times; "
+                    f"the last request ends with {asked[-200:]!r}."
+                )
+            return replies[len(self.requests) - 1]
+
+        return next_reply
+
+
+class _Recorded(Struct, frozen=True):
+    key: str
+    response: Response
+
+
+class _Header(Struct, frozen=True):
+    name: str
+    context_window: int
+    max_output_tokens: int
+
+
+class RecordingModel:
+    """Asks another model and writes down what it answered, one JSON line each. Requests are kept as hashes only."""
+
+    def __init__(self, inner: Model, path: Path) -> None:
+        self.name = inner.name
+        self.context_window = inner.context_window
+        self.max_output_tokens = inner.max_output_tokens
+        self._inner = inner
+        self._path = path
+        path.write_bytes(msgspec.json.encode(_Header(self.name, self.context_window, self.max_output_tokens)) + b"\n")
+
+    async def ask(self, request: Request) -> Response:
+        response = await self._inner.ask(request)
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(_Recorded(_key(request), response)) + b"\n")
+        return response
+
+
+class ReplayingModel:
+    """Answers what was recorded for the same request; several answers to one request come in order, the last again and again."""
+
+    def __init__(self, path: Path) -> None:
+        header, *lines = path.read_bytes().splitlines()
+        described = msgspec.json.decode(header, type=_Header)
+        self.name = described.name
+        self.context_window = described.context_window
+        self.max_output_tokens = described.max_output_tokens
+        self._path = path
+        self._answers: dict[str, list[Response]] = {}
+        for line in lines:
+            recorded = msgspec.json.decode(line, type=_Recorded)
+            self._answers.setdefault(recorded.key, []).append(recorded.response)
+
+    async def ask(self, request: Request) -> Response:
+        answers = self._answers.get(_key(request))
+        if answers is None:
+            raise ScriptExhausted(
+                f"{self._path.name} holds no answer to this request: it differs from what was recorded. Record it again."
+            )
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+
+def _key(request: Request) -> str:
+    """A hash of the request in which the ids of calls are their places: some are made up afresh in every run."""
+    ids = [call.id for message in request.messages for call in message.calls]
+    plain = msgspec.to_builtins(request)
+    for message in plain["messages"]:
+        message["call_id"] = _place(message["call_id"], ids)
+        for call in message["calls"]:
+            call["id"] = _place(call["id"], ids)
+    return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()
+
+
+def _place(call_id: str, ids: list[str]) -> str:
+    return str(ids.index(call_id)) if call_id in ids else call_id
+
+
+class SlowTool:
+    """A tool that says when it has begun and ends when the test lets it: as a coroutine, in a thread, or in pieces.
+
+    `await tool(…)`, `tool.blocking(…)` and `tool.streaming(…)` all return `result` once `release()` was called, or raise it.
+    """
+
+    def __init__(self, result: Any = "done") -> None:
+        self.result = result
+        self.calls: list[dict[str, Any]] = []
+        self.cancelled = 0
+        self._begun = threading.Event()
+        self._released = threading.Event()
+
+    def release(self) -> None:
+        self._released.set()
+
+    async def begun(self) -> None:
+        await _reached(self._begun)
+
+    async def __call__(self, **args: Any) -> Any:
+        self._begin(args)
+        try:
+            await _reached(self._released)
+        except anyio.get_cancelled_exc_class():
+            self.cancelled += 1
+            raise
+        return self._end()
+
+    def blocking(self, **args: Any) -> Any:
+        self._begin(args)
+        self._released.wait()
+        return self._end()
+
+    async def streaming(self, **args: Any) -> AsyncIterator[Any]:
+        """The first of the result's pieces at once, the others after the release."""
+        self._begin(args)
+        first, *others = self.result
+        yield first
+        await _reached(self._released)
+        for piece in others:
+            yield piece
+
+    def _begin(self, args: dict[str, Any]) -> None:
+        self.calls.append(args)
+        self._begun.set()
+
+    def _end(self) -> Any:
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+async def _reached(event: threading.Event) -> None:
+    # A thread's event serves a tool in any thread and any loop; looking often enough is what is left to do.
+    while not event.is_set():  # noqa: ASYNC110
+        await anyio.sleep(0.001)
