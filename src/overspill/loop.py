@@ -44,19 +44,17 @@ async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
         response = replace(response, calls=())
     else:
         response = understand(response, [tool["name"] for tool in request.tools])
-    wrong = {place: said for place, call in enumerate(response.calls) if (said := _complaint(call, request.tools))}
-    sound = [call for place, call in enumerate(response.calls) if place not in wrong]
-    answers = iter(await run_calls(sound) if sound else ())
-    return Step(
-        response,
-        (
-            Message("assistant", response.text, response.calls),
-            *(
-                Message("tool", wrong[place], call_id=call.id, is_error=True) if place in wrong else next(answers)
-                for place, call in enumerate(response.calls)
-            ),
-        ),
-    )
+    answers: dict[int, Message] = {}
+    sound: dict[int, ToolCall] = {}
+    for place, call in enumerate(response.calls):
+        if said := _complaint(call, request.tools):
+            answers[place] = Message("tool", said, call_id=call.id, is_error=True)
+        else:
+            sound[place] = call
+    if sound:
+        answers.update(zip(sound, await run_calls(list(sound.values())), strict=True))
+    in_order = (answers[place] for place in range(len(response.calls)))
+    return Step(response, (Message("assistant", response.text, response.calls), *in_order))
 
 
 async def converse(

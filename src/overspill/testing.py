@@ -16,7 +16,7 @@ from overspill.errors import OverspillError
 from overspill.models.base import Model, Request, Response
 from overspill.types import ToolCall
 
-Reply: TypeAlias = str | Response | ToolCall | Sequence[ToolCall] | Exception
+ScriptedReply: TypeAlias = str | Response | ToolCall | Sequence[ToolCall] | Exception
 """A text, a whole response, one or more tool calls, or what to raise."""
 
 
@@ -32,7 +32,7 @@ class ScriptedModel:
 
     def __init__(
         self,
-        replies: Sequence[Reply] | Callable[[Request], Reply] = (),
+        replies: Sequence[ScriptedReply] | Callable[[Request], ScriptedReply] = (),
         *,
         name: str = "test/scripted",
         context_window: int = 128_000,
@@ -63,8 +63,8 @@ class ScriptedModel:
             return Response(reply, model=self.name)
         return Response("", (reply,) if isinstance(reply, ToolCall) else tuple(reply), model=self.name)
 
-    def _in_order(self, replies: list[Reply]) -> Callable[[Request], Reply]:
-        def next_reply(request: Request) -> Reply:
+    def _in_order(self, replies: list[ScriptedReply]) -> Callable[[Request], ScriptedReply]:
+        def next_reply(request: Request) -> ScriptedReply:
             if len(self.requests) > len(replies):
                 asked = request.messages[-1].text if request.messages else request.system
                 raise ScriptExhausted(

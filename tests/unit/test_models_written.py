@@ -123,6 +123,11 @@ def test_arguments_that_cannot_be_read_are_handed_on_as_such() -> None:
     assert found('{"name": "Read", "arguments": ""}') == [("Read", {})]
 
 
+def test_marks_inside_the_arguments_are_part_of_them() -> None:
+    args = {"pattern": "<think>no</think><tool_call>Read(start=1)</tool_call>"}
+    assert found(json.dumps({"name": "Grep", "arguments": args})) == [("Grep", args)]
+
+
 def test_a_name_that_could_be_two_tools_is_neither() -> None:
     text = Response('{"name": "GREP", "arguments": {}}')
     assert understand(text, ("Grep", "grep")) == text

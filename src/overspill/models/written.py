@@ -33,7 +33,7 @@ _MARKED = (
     re.compile(r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*[\w+-]*[ \t]*\n?(?P<call>.*?)\s*(?:(?P=fence)|\Z)", re.S | re.M),
 )
 _BARE = re.compile(r"^[ \t]*(?=[\[{]|[\w.]+\()", re.M)
-_THOUGHT = re.compile(r"<think>.*?</think>", re.S)
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
@@ -54,6 +54,8 @@ def understand(response: Response, known: Collection[str]) -> Response:
 
 
 def _calls_in(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
+    if calls := _read(text, "", known):  # first, since its arguments may hold what looks like a mark
+        return "", calls
     for pattern in _MARKED:
         found: list[_Found] = []
         rest = text
