@@ -46,6 +46,7 @@ def found(text: str) -> list[tuple[str, dict[str, object]]]:
         '{"name": "grep", "arguments": {"pattern": "moon"}}',
         '{"name": "functions.Grep", "arguments": {"pattern": "moon"}}',
         "{'name': 'Grep', 'arguments': {'pattern': 'moon',},}",
+        '{{"name": "Grep", "arguments": {"pattern": "moon"}}}',
         'Grep(pattern="moon")',
         '[Grep(pattern="moon")]',
         '```tool_code\nprint(default_api.Grep(pattern="moon"))\n```',
@@ -92,6 +93,9 @@ def test_several_written_calls_are_several_calls(text: str) -> None:
         "```python\nfor line in Read(start=1):\n    print(line)\n```",
         '```python\nimport os\nx = Grep(pattern="moon")\n```',
         'Grep("moon")',
+        '```python\nimport os\nGrep(pattern="moon")\n```',
+        "{[1]: 2}",
+        'Grep(pattern="' + "x" * 10_000 + '")',
         "Grep(pattern=os.environ)",
         '{"name": "Grep", "arguments": {"pattern": "moon"}} is how one would call it.',
         '{"name": "Grep", "arguments": {"pattern": ',
@@ -126,6 +130,10 @@ def test_arguments_that_cannot_be_read_are_handed_on_as_such() -> None:
 def test_marks_inside_the_arguments_are_part_of_them() -> None:
     args = {"pattern": "<think>no</think><tool_call>Read(start=1)</tool_call>"}
     assert found(json.dumps({"name": "Grep", "arguments": args})) == [("Grep", args)]
+
+
+def test_a_pattern_written_as_python_keeps_its_backslashes_without_a_warning() -> None:
+    assert found(r'Grep(pattern="\d+ \w")') == [("Grep", {"pattern": r"\d+ \w"})]
 
 
 def test_a_name_that_could_be_two_tools_is_neither() -> None:

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeAlias, cast
+from warnings import catch_warnings
 
 from msgspec.structs import replace
 
@@ -39,7 +40,9 @@ _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action"
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _LONGEST = 100_000  # characters; a call is short
-_BARE_TRIES = 20
+_LONGEST_PYTHON = 10_000  # that parser is slow
+_BARE_TRIES = 10
+_GAP = re.compile(r"[\s,;]+")
 
 
 def understand(response: Response, known: Collection[str]) -> Response:
@@ -89,17 +92,21 @@ def _values(written: str, known: Collection[str]) -> list[Any]:
         while position < len(written):
             value, end = decoder.raw_decode(written, position)
             values.append(value)
-            position = end + len(written[end:]) - len(written[end:].lstrip(" \t\r\n,;"))
+            gap = _GAP.match(written, end)
+            position = gap.end() if gap else end
     except (ValueError, RecursionError):
         return _expressions(written, known)
     return values
 
 
 def _expressions(written: str, known: Collection[str]) -> list[Any]:
+    if len(written) > _LONGEST_PYTHON:
+        return []
     try:
-        body = ast.parse(written).body
-        return [_value(statement.value, known) for statement in body if isinstance(statement, ast.Expr)]
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        with catch_warnings(action="ignore"):  # a pattern like "\\d" is worth a warning in a program only
+            body = ast.parse(written).body
+        return [_value(statement.value, known) if isinstance(statement, ast.Expr) else None for statement in body]
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return []
 
 
@@ -112,7 +119,7 @@ def _value(node: ast.expr, known: Collection[str]) -> Any:
             return {"name": name, "arguments": {word.arg: _value(word.value, known) for word in keywords if word.arg}}
         case ast.Dict(keys=keys, values=values):
             return {_value(key, known): _value(value, known) for key, value in zip(keys, values, strict=True) if key}
-        case ast.List(elts=items) | ast.Tuple(elts=items):
+        case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
             return [_value(item, known) for item in items]
         case ast.Name(id=word) if word in _CONSTANTS:
             return _CONSTANTS[word]
