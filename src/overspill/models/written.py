@@ -118,13 +118,21 @@ def _value(node: ast.expr, known: Collection[str]) -> Any:
         case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[], keywords=keywords) if _known(name, known):
             return {"name": name, "arguments": {word.arg: _value(word.value, known) for word in keywords if word.arg}}
         case ast.Dict(keys=keys, values=values):
-            return {_value(key, known): _value(value, known) for key, value in zip(keys, values, strict=True) if key}
+            return {_json(key, str): _value(value, known) for key, value in zip(keys, values, strict=True)}
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
             return [_value(item, known) for item in items]
         case ast.Name(id=word) if word in _CONSTANTS:
             return _CONSTANTS[word]
         case _:
-            return ast.literal_eval(node)
+            return _json(node, str | int | float | None)
+
+
+def _json(node: ast.expr | None, kinds: Any) -> Any:
+    """A literal that JSON has too."""
+    value = ast.literal_eval(node) if node else ...
+    if not isinstance(value, kinds):
+        raise ValueError
+    return value
 
 
 def _flat(values: list[Any]) -> Iterator[Any]:
