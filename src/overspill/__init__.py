@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overspill.budget import ContextBudget
     from overspill.errors import OverspillError
+    from overspill.oneshot import extract
     from overspill.session import Session
     from overspill.settings import Settings
     from overspill.sync import SyncSession
     from overspill.types import Kept, Output, Reply, ToolCall
 
-__all__ = ["ContextBudget", "Kept", "Output", "OverspillError", "Reply", "Session", "Settings", "SyncSession", "ToolCall"]
+__all__ = ["ContextBudget", "Kept", "Output", "OverspillError", "Reply", "Session", "Settings", "SyncSession", "ToolCall", "extract"]
 
 _HOMES = {
     "ContextBudget": "budget",
@@ -28,6 +29,7 @@ _HOMES = {
     "Settings": "settings",
     "SyncSession": "sync",
     "ToolCall": "types",
+    "extract": "oneshot",
 }
 
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 from overspill import events, ids
 from overspill.counters import Counters
 from overspill.errors import HandleError, StoreError, UnknownHandle
-from overspill.events import JobChanged, Stored
-from overspill.store.base import Shelf, ShelfLabel, Store
+from overspill.events import Extracted, JobChanged, Stored
+from overspill.store.base import Reader, Shelf, ShelfLabel, Store
 from overspill.stored import StoredOutput
 from overspill.types import Kept
 
@@ -75,7 +75,7 @@ class Archive:
             yield stored
 
     def verify(self, items: Sequence[Item]) -> Iterator[Check]:
-        """Size and SHA-256 of each, taken again."""
+        """Size and SHA-256 of each, taken again, and every passage that an extraction quoted from it."""
         for item in items:
             try:
                 yield Check(item.kept, self._problem(item.kept))
@@ -121,11 +121,14 @@ class Archive:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
+                size, misquoted = reader.size, _misquoted(shelf, kept.id, reader)
             finally:
                 reader.close()
-        if reader.size != kept.size.bytes:
-            return f"has {reader.size:,} bytes; {kept.size.bytes:,} were stored"
-        return "" if digest.hexdigest() == kept.sha256 else "its bytes are not those that were stored: the SHA-256 differs"
+        if size != kept.size.bytes:
+            return f"has {size:,} bytes; {kept.size.bytes:,} were stored"
+        if digest.hexdigest() != kept.sha256:
+            return "its bytes are not those that were stored: the SHA-256 differs"
+        return f"{misquoted} quoted passages are not in it" if misquoted else ""
 
     def _shelves(self) -> Iterator[tuple[ShelfLabel, Shelf]]:
         for store in self._stores:
@@ -146,6 +149,16 @@ class Archive:
                 yield shelf
                 return
         raise UnknownHandle(f"session-{session}")
+
+
+def _misquoted(shelf: Shelf, id: str, reader: Reader) -> int:
+    """Recorded quotes of it that its bytes do not bear out."""
+    return sum(
+        hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256
+        for event in events.read(shelf.journal())
+        if isinstance(event, Extracted) and event.id == id
+        for quote in event.quotes
+    )
 
 
 def _is_there(shelf: Shelf, id: str) -> bool:

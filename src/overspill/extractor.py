@@ -37,6 +37,8 @@ class Wish(Struct, frozen=True, kw_only=True):
     max_tokens: int = 2000
     turn_model: str | None = None
     """The model of the calling turn: it extracts where no other is configured."""
+    targets: tuple[str, ...] = ()
+    """Models to ask instead of the configured ones."""
 
 
 class Extractor:
@@ -62,7 +64,7 @@ class Extractor:
             document,
             wish.query,
             mode=wish.mode,
-            model=self._model(wish.turn_model, op),
+            model=self._model(wish, op),
             policy=self._policy(wish.max_tokens),
             cache=self._cache,
             engine=self._select,
@@ -71,16 +73,16 @@ class Extractor:
         self._record(op, stored, wish, found, started)
         return found
 
-    def targets(self, turn_model: str | None) -> Sequence[str]:
-        """The first that is set: toolOutput.models, extractionModel, the turn's model, what the host gave; else the engine."""
+    def targets(self, wish: Wish) -> Sequence[str]:
+        """The first that is set: the wish's own, toolOutput.models, extractionModel, the turn's, the host's; else the engine."""
         settings = self._settings
-        if settings.tool_output.models:
-            return settings.tool_output.models
-        first = settings.extraction_model or turn_model or next(iter(self._given), None)
+        if named := wish.targets or settings.tool_output.models:
+            return named
+        first = settings.extraction_model or wish.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
-    def _model(self, turn_model: str | None, op: str) -> Asks | None:
-        names = [name for name in self.targets(turn_model) if name != BUILTIN]
+    def _model(self, wish: Wish, op: str) -> Asks | None:
+        names = [name for name in self.targets(wish) if name != BUILTIN]
         if not names:
             return None
         models = [self._opened(name) for name in names]

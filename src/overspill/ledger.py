@@ -10,7 +10,7 @@ from overspill import events, ids
 from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
-from overspill.events import Called, Entry, Retrieved, Settled, Stored, now_ms
+from overspill.events import Asked, Called, Entry, Retrieved, Settled, Stored, now_ms
 from overspill.types import Kind
 
 _MOST_WAITING = 64
@@ -88,8 +88,10 @@ def log_stored(event: Stored) -> None:
     logger.warning("Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
 
 
-def accounting(event: Called, session: str) -> dict[str, Any]:
+def accounting(event: Called | Asked, session: str) -> dict[str, Any]:
     """One entry of the accounting file."""
+    if isinstance(event, Asked):
+        return _model_entry(event)
     entry: dict[str, Any] = {
         "type": "tool",
         "timestamp": event.t,
@@ -107,3 +109,17 @@ def accounting(event: Called, session: str) -> dict[str, Any]:
             "truncated": event.truncated,
         }
     return entry
+
+
+def _model_entry(event: Asked) -> dict[str, Any]:
+    provider, _, model = event.model.partition("/")
+    return {
+        "type": "llm",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "provider": provider,
+        "model": model,
+        "tokens": {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens},
+        "costUsd": event.cost,
+    }

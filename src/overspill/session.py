@@ -18,12 +18,14 @@ from overspill.calls import Calls, Errors
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Stored
-from overspill.extractor import Extractor
+from overspill.extract import Progress
+from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
 from overspill.jobs import Job
 from overspill.ledger import Ledger
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
+from overspill.optree import Op, op_tree
 from overspill.perform import Tool
 from overspill.retrieval import Retrieval
 from overspill.settings import Settings
@@ -31,7 +33,7 @@ from overspill.store.base import Shelf, Store
 from overspill.store.files import FileStore
 from overspill.stored import Outputs, StoredOutput
 from overspill.tools import TOOLS, Format, definition
-from overspill.types import JobInfo, Kept, Kind, Reply, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 P = ParamSpec("P")
@@ -106,6 +108,11 @@ class Session:
     @property
     def counters(self) -> Counters:
         return self._opened.ledger.counters
+
+    def op_tree(self) -> Op:
+        """What happened in this session so far, as a tree."""
+        self._opened.ledger.flush()
+        return op_tree(events.read(self._opened.shelf.journal()))
 
     async def call(
         self,
@@ -184,6 +191,12 @@ class Session:
         """A stored output of this session, to read without a model. `with` closes it."""
         return self._opened.outputs.open(handle)
 
+    async def extract(self, handle: str, wish: Wish, progress: Progress | None = None) -> Extraction:
+        """What `tool_output` does, for a host: the parts of a stored output that are wanted, not yet put into words."""
+        opened = self._opened
+        with opened.outputs.open(handle) as stored:
+            return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
+
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Called directly, it goes through the gate and returns the text for the model."""
         name = getattr(function, "__name__", type(function).__name__)
@@ -239,6 +252,7 @@ class _Open:
         self.gate = Gate(settings, shelf, self.ledger, budget)
         self.outputs = Outputs(shelf, self.gate.kept)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
         for event in events.read(shelf.journal()):
             self.ledger.counters.add(event)

@@ -117,7 +117,7 @@ def test_importing_the_protocol_loop_and_endpoints_loads_no_client_library() -> 
         "heavy = 'pydantic', 'pydantic_ai', 'openai', 'anthropic', 'google.genai', 'pytest'\n"
         "print([name for name in heavy if name in sys.modules])"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
 
 

@@ -1,0 +1,98 @@
+"""`overspill extract`: what is needed from a file or a stream, without reading all of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import anyio
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from overspill import wording
+from overspill.cli import look
+from overspill.cli.config import load_settings, settings_options
+from overspill.cli.models import endpoints
+from overspill.extractor import BUILTIN
+from overspill.oneshot import extract as extract_from
+from overspill.tools import ExtractMode
+from overspill.types import Extraction
+
+
+@click.command()
+@click.argument("what")
+@click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--mode", type=click.Choice(get_args(ExtractMode)), default="auto", show_default=True, help="How to extract.")
+@click.option("--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model; repeat for more, in order.")
+@click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="Tokens of the answer at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer and its excerpts with their places as JSON.")
+@settings_options
+def extract(
+    what: str,
+    file: Path,
+    mode: ExtractMode,
+    models: tuple[str, ...],
+    max_tokens: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Print the parts of FILE (or standard input) that answer WHAT, word for word.
+
+    \b
+    kubectl logs web-0 | overspill extract "every failed request with its id"
+    overspill extract "the integrity hash of version 1.3.0" registry.json --json
+
+    Without a model the built-in engine answers: no key, no network. Exit code 1 when nothing was found.
+    """
+    settings = load_settings(**options).settings
+    source = sys.stdin.buffer if str(file) == "-" else file
+    if source is sys.stdin.buffer and sys.stdin.isatty():
+        click.echo("Reading from the terminal; end with Ctrl-D.", err=True)
+
+    async def run() -> Extraction:
+        with _progress() as shown:
+            return await extract_from(
+                source,
+                what,
+                max_tokens=max_tokens,
+                mode=mode,
+                models=models,
+                settings=settings,
+                endpoints=endpoints(settings, os.environ),
+                progress=shown,
+            )
+
+    found = anyio.run(run)
+    if as_json:
+        look.print_json(found)
+    else:
+        for warning in found.warnings:
+            click.echo(f"overspill: {warning}", err=True)
+        click.echo(look.visible(found.text) if sys.stdout.isatty() else found.text)
+        if found.excerpts and found.model != BUILTIN:
+            click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
+    sys.exit(0 if found.found else 1)
+
+
+class _progress:
+    """A bar on a terminal while chunks are asked about; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.completed}/{task.total} chunks"), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("chunks", total=None)
+
+    def __enter__(self) -> _progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: int, total: int) -> None:
+        self._bar.update(self._task, completed=done, total=total)

@@ -1,0 +1,82 @@
+"""A session as a tree of operations: calls, retrievals and extractions, and below an extraction each request to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from overspill import ids
+from overspill.events import Asked, Called, Entry, Extracted, Opened, Retrieved, Status
+
+OpKind: TypeAlias = Literal["session", "tool", "model"]
+
+
+class Op(Struct, frozen=True, omit_defaults=True):
+    """`kind` session stands for a piece of work with steps of its own: the whole session, or one extraction."""
+
+    kind: OpKind
+    name: str
+    t: int
+    """When it ended, in Unix milliseconds; of the whole session, when it began."""
+    latency: int = 0
+    status: Status = "ok"
+    attributes: dict[str, Any] = {}
+    children: tuple[Op, ...] = ()
+
+
+def op_tree(events: Iterable[Entry]) -> Op:
+    """A view of a journal. Requests are figures only, answers the recorded beginning."""
+    root = Op("session", "", 0)
+    steps: dict[str, list[Op]] = {}
+    ops: list[Op] = []
+    for event in events:
+        match event:
+            case Opened():
+                root = Op("session", event.session, root.t or event.t)
+            case Called():
+                ops.append(_called(event, root.name))
+            case Retrieved():
+                attributes = {"mode": event.mode, "charactersOut": event.chars_out}
+                ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
+            case Asked():
+                steps.setdefault(event.op, []).append(_asked(event))
+            case Extracted():
+                ops.append(_extracted(event, steps.pop(event.op, [])))
+            case _:
+                pass
+    return msgspec.structs.replace(root, children=tuple(ops))
+
+
+def _called(event: Called, session: str) -> Op:
+    attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
+    if event.id:
+        attributes |= {"tool_output_handle": ids.handle(session, event.id), "tool_output_reason": event.reason}
+    return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
+
+
+def _extracted(event: Extracted, steps: list[Op]) -> Op:
+    attributes = {
+        "id": ids.artifact_id(event.id),
+        "mode": event.mode,
+        "strategy": event.strategy,
+        "model": event.model,
+        "found": event.found,
+        "chunks": f"{event.chunks_searched}/{event.chunks_total}",
+        "excerpts": len(event.quotes),
+    }
+    return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
+
+
+def _asked(event: Asked) -> Op:
+    attributes: dict[str, Any] = {
+        "messages": event.messages,
+        "requestBytes": event.request_bytes,
+        "tokensIn": event.input_tokens,
+        "tokensOut": event.output_tokens,
+        "cost": event.cost,
+        "response": event.preview or event.error,
+    }
+    return Op("model", event.model, event.t, event.latency, event.status, attributes)
