@@ -20,10 +20,10 @@ LAYERS: list[set[str]] = [
     {"read", "query", "collect", "perform"},
     {"refs"},
     {"engine", "models", "loop"},
-    {"answers", "gate", "extract"},
-    {"stored", "calls", "tools", "pages", "retrieval", "archive"},
+    {"answers", "gate", "extraction"},
+    {"stored", "calls", "tools", "pages", "extractor", "abstracts", "retrieval", "archive", "optree"},
     {"session"},
-    {"sync", "testing", "mcp_client", "overspill"},
+    {"sync", "oneshot", "testing", "mcp_client", "overspill"},
     {"proxy", "agent", "hosts", "viewer"},
     {"cli"},
 ]

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from overspill.sync import SyncSession
     from overspill.types import Kept, Output, Reply, ToolCall
 
-__all__ = ["ContextBudget", "Kept", "Output", "OverspillError", "Reply", "Session", "Settings", "SyncSession", "ToolCall", "extract"]
+__all__ = [
+    "ContextBudget",
+    "Kept",
+    "Output",
+    "OverspillError",
+    "Reply",
+    "Session",
+    "Settings",
+    "SyncSession",
+    "ToolCall",
+    "extract",
+]
 
 _HOMES = {
     "ContextBudget": "budget",

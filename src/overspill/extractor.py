@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill import engine, ids, tokens
 from overspill.errors import SettingsError
 from overspill.events import Asked, Extracted, Quote, now_ms
-from overspill.extract import Asks, Cache, Document, Mode, Policy, Progress, extract
+from overspill.extraction import Asks, Cache, Document, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import Endpoint, open_model
@@ -59,7 +59,7 @@ class Extractor:
     async def extract(self, stored: StoredOutput, args_json: str, wish: Wish, progress: Progress | None = None) -> Extraction:
         op, started = ids.new(), time.perf_counter()
         kept = stored.kept
-        document = Document(kept.handle, kept.tool, args_json, stored.reader, stored.view, kept.size, kept.sha256)
+        document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
         found = await extract(
             document,
             wish.query,

@@ -16,6 +16,7 @@ from overspill.types import Kind
 _MOST_WAITING = 64
 
 logger = logging.getLogger("overspill")
+logger.addHandler(logging.NullHandler())  # whoever configures no logging is shown nothing
 
 
 class Ledger:
@@ -85,7 +86,8 @@ def log_stored(event: Stored) -> None:
         "tokens": kept.size.tokens,
         "tool_output": True,
     }
-    logger.warning("Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
+    level = logging.INFO if kept.reason == "requested" else logging.WARNING
+    logger.log(level, "Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
 
 
 def accounting(event: Called | Asked, session: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 from overspill.errors import BadRequest
-from overspill.extract import Mode, Progress
+from overspill.extraction import Mode, Progress
 from overspill.extractor import Wish
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint

@@ -14,7 +14,7 @@ from overspill.answers import Answer
 from overspill.decide import Pass, decide
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.events import Retrieved, now_ms
-from overspill.extract import Mode
+from overspill.extraction import Mode
 from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
 from overspill.jobs import Job, Jobs

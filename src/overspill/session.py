@@ -18,7 +18,7 @@ from overspill.calls import Calls, Errors
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Stored
-from overspill.extract import Progress
+from overspill.extraction import Progress
 from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
 from overspill.jobs import Job

@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import anyio
 import click
-import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -54,7 +53,7 @@ def extract(
         click.echo("Reading from the terminal; end with Ctrl-D.", err=True)
 
     async def run() -> Extraction:
-        with _progress() as shown:
+        with _Bar() as shown:
             return await extract_from(
                 source,
                 what,
@@ -78,7 +77,7 @@ def extract(
     sys.exit(0 if found.found else 1)
 
 
-class _progress:
+class _Bar:
     """A bar on a terminal while chunks are asked about; nothing elsewhere."""
 
     def __init__(self) -> None:
@@ -87,7 +86,7 @@ class _progress:
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task("chunks", total=None)
 
-    def __enter__(self) -> _progress:
+    def __enter__(self) -> _Bar:
         self._bar.start()
         return self
 
