@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from overspill.errors import BadRequest, HandleError, RefError
 from overspill.query import Number, lookup
-from overspill.query.document import Value, is_array, is_object, written
+from overspill.query.document import Value, is_array, is_object, opened, written
 from overspill.query.pointer import below
 from overspill.read.passage import Bound
 from overspill.store.base import Reader
@@ -184,7 +184,8 @@ def _decoded(data: bytes) -> str:
 
 
 def _plain(value: Value) -> Value:
-    """Numbers as a tool expects them."""
+    """All of it opened, with numbers as a tool expects them."""
+    value = opened(value)
     if is_object(value):
         return {key: _plain(member) for key, member in value.items()}
     if is_array(value):

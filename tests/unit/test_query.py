@@ -130,6 +130,14 @@ def test_numbers_from_a_stream_keep_their_value(number: str, expected: str) -> N
     assert ask(f'{{"n": [{number}]}}', "/n", largest=STREAMED).text == f"[{expected}]"
 
 
+def test_json_as_some_programs_write_it_is_understood() -> None:
+    odd = '{"a": [NaN, "tab\there", "\\ud800"]}'
+    assert ask(odd, "/a/0").text == "NaN"
+    assert ask(odd, "/a/1").text == "tab\there"
+    assert ask(odd, "/a").text == '[NaN,"tab\\there","\ud800"]'
+    assert ask('["\ud800", 1]', "/1").text == "1"
+
+
 def test_numbers_are_numbers_to_expressions() -> None:
     text = '[{"p": 1.50, "n": "a"}, {"p": 0.25, "n": "b"}]'
     assert ask(text, "sum([].p)").text == "1.75"
@@ -191,6 +199,7 @@ def test_what_is_not_json_is_said_so() -> None:
     )
     assert refusal('{"a": 1}\n{"a":\n', "a").startswith("The output is not JSON (line 3, column 1:")
     assert refusal(" \n", "/a") == "The output is empty, so there is no JSON to query."
+    assert refusal("", "a") == "The output is empty, so there is no JSON to query."
     assert refusal("line one\nline two", "/a", largest=STREAMED) == (
         "The output is not JSON (lexical error: invalid char in json text.). Use grep, lines or a slice."
     )
@@ -318,7 +327,7 @@ def test_an_outline_of_a_string_that_holds_json_is_of_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "plain", "42", '"just a string"', '{"cut": ', "[" * 100_000, "[" + " " * 8 * 1024 * 1024 + "]"]
+    "text", ["", "plain", "42", '"just a string"', '{"cut": ', "[" * 100_000, "[" + " " * 16 * 1024 * 1024 + "]"]
 )
 def test_what_has_no_structure_has_no_outline(text: str) -> None:
     assert outline(text, 1000) is None

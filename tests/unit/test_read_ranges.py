@@ -227,10 +227,9 @@ def test_neither_an_answer_nor_an_error_keeps_a_mapped_file_open(tmp_path: Path)
     reader = MappedReader(path)
     view = View(reader)
     answers = around(reader, view, "needle", ROOMY), grep(reader, view, "need.e", Bound(100))
-    try:
+    with pytest.raises(BadRequest) as raised:
         around(reader, view, "no such thing", ROOMY)
-    except BadRequest as error:
-        reader.close()
-        assert str(error) == "Anchor not found in content"
+    reader.close()
+    assert str(raised.value) == "Anchor not found in content"
     assert reader.mapped.closed
     assert answers[1].next

@@ -10,7 +10,7 @@ from jmespath.exceptions import JMESPathError  # pyright: ignore[reportMissingTy
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.query.document import Number, Value, expand, is_object, parse, quoted, written
+from overspill.query.document import Number, Value, expand, is_object, parse, quoted, skeleton, written
 from overspill.query.outline import kind, outlined
 from overspill.query.pointer import below, follow, is_pointer, tokens
 from overspill.query.stream import follow_stream
@@ -76,18 +76,18 @@ def lookup(reader: Reader, pointer: str, *, largest: int = _LARGEST) -> Value:
 def _found(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
     if is_pointer(expression):
         path = tokens(expression)
-        return follow_stream(reader, path) if reader.size > largest else follow(_parsed(reader), path)
+        return follow_stream(reader, path) if reader.size > largest else follow(skeleton(_text_of(reader)), path)
     try:
         compiled = cast("Any", untyped_jmespath).compile(expression)
     except JMESPathError as error:
         raise _unusable(error) from None
     if reader.size > largest:
         raise BadRequest(_TOO_LARGE.format(size=reader.size, largest=largest))
-    return _searched(compiled, _parsed(reader))
+    return _searched(compiled, parse(_text_of(reader)))
 
 
-def _parsed(reader: Reader) -> Value:
-    return parse(decode(reader.read(0, reader.size)))
+def _text_of(reader: Reader) -> str:
+    return decode(reader.read(0, reader.size))
 
 
 def _searched(compiled: Any, value: Value) -> tuple[Value, bool]:

@@ -1,4 +1,7 @@
-"""JSON text to values and back, without losing a digit, and JSON that hides inside strings."""
+"""JSON text to values and back, without losing a digit, and JSON that hides inside strings.
+
+Values are opened as they are looked into: until then a part of a document is `Raw`, its text, checked to be JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,20 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias, TypeGuard
 
+import msgspec
+from msgspec import Raw
+
 from overspill.errors import BadRequest
 from overspill.read.passage import Bound
 
 Value: TypeAlias = Any
-"""dict, list, str, int, Number, bool or None; a float where a JMESPath function computed one."""
+"""dict, list, str, int, Number, bool, None, or Raw; a float where a JMESPath function computed one."""
 
 _NOT_JSON = "The output is not JSON (line {line}, column {column}: {reason}). Use grep, lines or a slice."
 _EMPTY = "The output is empty, so there is no JSON to query."
 _NO_VALUE = "The expression gives no value that JSON knows. A & belongs inside a function such as sort_by."
 _MOST_DIGITS = 1000
+_BYTE_ORDER_MARK = "\ufeff"
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -26,10 +33,8 @@ class Number(float):
     __slots__ = ("spelling",)
     spelling: str
 
-    def __new__(cls, spelling: str) -> Number:
-        self = super().__new__(cls, spelling)
+    def __init__(self, spelling: str) -> None:  # pyright: ignore[reportInconsistentConstructor]
         self.spelling = spelling
-        return self
 
 
 Number.__name__ = "float"  # JMESPath functions tell types by the name of the class.
@@ -40,6 +45,10 @@ def _integer(spelling: str) -> int | Number:
     return Number(spelling) if spelling == "-0" or len(spelling) > _MOST_DIGITS else int(spelling)
 
 
+_DOCUMENTS = msgspec.json.Decoder(Raw)
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+# More lenient: NaN, lone surrogates and control characters in strings are what some programs write.
 _DECODER = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=Number, strict=False)
 
 
@@ -52,25 +61,30 @@ def is_array(value: Value) -> TypeGuard[list[Value]]:
 
 
 def documents(text: str) -> list[Value]:
-    """The JSON documents of a text, one or, as in NDJSON, several. BadRequest where it is anything else."""
-    found: list[Value] = []
-    at = _past_space(text, 1 if text.startswith("\ufeff") else 0)
-    while at < len(text):
-        try:
-            value, at = _DECODER.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            raise BadRequest(_NOT_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)) from None
-        found.append(value)
-        at = _past_space(text, at)
-    if not found:
-        raise BadRequest(_EMPTY)
-    return found
+    """The JSON documents of a text, one or, as in NDJSON, several; none of blank text. BadRequest where it is anything else."""
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return [*_DOCUMENTS.decode_lines(text)]
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _complete(text)
+
+
+def skeleton(text: str) -> Value:
+    """The one document, or an array of the several."""
+    return _together(documents(text))
 
 
 def parse(text: str) -> Value:
-    """The one document, or an array of the several."""
-    found = documents(text)
-    return found[0] if len(found) == 1 else found
+    """Like `skeleton`, with everything in it opened."""
+    return _together(_complete(text.removeprefix(_BYTE_ORDER_MARK)))
+
+
+def opened(value: Value) -> Value:
+    """One level of what was Raw."""
+    if not isinstance(value, Raw):
+        return value
+    first = bytes(memoryview(value)[:1])
+    return _OBJECT.decode(value) if first == b"{" else _ARRAY.decode(value) if first == b"[" else _DECODER.decode(_source(value))
 
 
 def embedded(text: str) -> Value:
@@ -78,7 +92,7 @@ def embedded(text: str) -> Value:
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:
-        value = parse(text)
+        value = opened(skeleton(text))
     except (BadRequest, RecursionError):
         return text
     value = embedded(value) if isinstance(value, str) else value
@@ -88,8 +102,7 @@ def embedded(text: str) -> Value:
 def expand(value: Value) -> Value:
     """The value with every string that holds JSON replaced by what it holds; the very value if there is none."""
     if isinstance(value, str):
-        inner = embedded(value)
-        return value if inner is value else expand(inner)
+        return value if embedded(value) is value else expand(parse(value))
     if is_array(value):
         items = [expand(item) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
@@ -125,12 +138,37 @@ def _parts(value: Value) -> Iterator[str]:
             yield "," if index else "["
             yield from _parts(item)
         yield "]" if value else "[]"
+    elif isinstance(value, Raw):
+        yield msgspec.json.format(_source(value), indent=-1)
     elif isinstance(value, Number):
         yield value.spelling
     elif value is None or isinstance(value, str | int | float):
         yield json.dumps(value, ensure_ascii=False)
     else:
         raise BadRequest(_NO_VALUE)
+
+
+def _complete(text: str) -> list[Value]:
+    found: list[Value] = []
+    at = _past_space(text, 0)
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise BadRequest(_NOT_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)) from None
+        found.append(value)
+        at = _past_space(text, at)
+    return found
+
+
+def _together(found: list[Value]) -> Value:
+    if not found:
+        raise BadRequest(_EMPTY)
+    return found[0] if len(found) == 1 else found
+
+
+def _source(value: Raw) -> str:
+    return bytes(value).decode()
 
 
 def _past_space(text: str, at: int) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from overspill.errors import BadRequest
-from overspill.query.document import Value, documents, embedded, is_array, is_object, quoted, written
+from overspill.query.document import Value, documents, embedded, is_array, is_object, opened, quoted, written
 from overspill.read.passage import Bound
 
-_MOST_TEXT = 8 * 1024 * 1024
+_MOST_TEXT = 16 * 1024 * 1024
 _DETAIL = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
 _SHORT = Bound(240, 60)
 
@@ -19,7 +19,8 @@ def outline(text: str, limit: int) -> str | None:
         return None
     try:
         first, *others = documents(text)
-        if not others and isinstance(first, str) and embedded(first) is first:
+        only = opened(first)
+        if not others and isinstance(only, str) and embedded(only) is only:
             return None
         label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
         return outlined(first, Bound(4 * limit, limit), label)
@@ -55,21 +56,19 @@ def short(text: str) -> str:
 
 
 class _Sketch:
-    """Lines of more or less detail; what strings hold is parsed once."""
+    """Lines of more or less detail; what has been opened for one is there for the next."""
 
     def __init__(self) -> None:
-        self._held: dict[int, Value] = {}
+        self._opened: dict[int, tuple[Value, Value, str]] = {}
 
     def lines(self, value: Value, depth: int, keys: int) -> list[str]:
-        if isinstance(value, str) and (inner := self._inside(value)) is not value:
-            first, *rest = self.lines(inner, depth, keys)
-            return [f"string that holds JSON: {first}", *rest]
+        value, label = self._open(value)
         if is_object(value) and depth:
-            return [kind(value), *self._members(value, depth, keys)]
+            return [label + kind(value), *self._members(value, depth, keys)]
         if is_array(value) and value and depth:
             first, *rest = self.lines(value[0], depth - 1, keys)
-            return [f"{kind(value)}, the first: {first}", *rest]
-        return [kind(value)]
+            return [f"{label}{kind(value)}, the first: {first}", *rest]
+        return [label + kind(value)]
 
     def _members(self, members: dict[str, Value], depth: int, keys: int) -> list[str]:
         lines: list[str] = []
@@ -78,7 +77,10 @@ class _Sketch:
             lines += [f"- {short(key)[1:-1]}: {first}", *(f"  {line}" for line in rest)]
         return lines + [f"- … {len(members) - keys:,} more"] * (len(members) > keys)
 
-    def _inside(self, text: str) -> Value:
-        if id(text) not in self._held:
-            self._held[id(text)] = embedded(text)
-        return self._held[id(text)]
+    def _open(self, value: Value) -> tuple[Value, str]:
+        # The value itself is held too, so that no other can come to have its id.
+        if id(value) not in self._opened:
+            inside = opened(value)
+            held = embedded(inside) if isinstance(inside, str) else inside
+            self._opened[id(value)] = (value, held, "" if held is inside else "string that holds JSON: ")
+        return self._opened[id(value)][1:]

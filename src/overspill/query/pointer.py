@@ -6,7 +6,7 @@ import re
 from urllib.parse import unquote
 
 from overspill.errors import BadRequest
-from overspill.query.document import Value, embedded, is_array, is_object
+from overspill.query.document import Value, embedded, is_array, is_object, opened
 from overspill.query.outline import kind, short
 
 _MALFORMED = "{pointer} is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."
@@ -41,6 +41,7 @@ def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]
     through = False
     for token in path:
         place = below(place, token)
+        value = opened(value)
         if isinstance(value, str) and (inner := embedded(value)) is not value:
             through, value = True, inner
         if is_object(value):
@@ -54,7 +55,7 @@ def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]
             value = value[index]
         else:
             raise BadRequest(_NOTHING_BELOW.format(place=place, what=kind(value)))
-    return value, through
+    return opened(value), through
 
 
 def index_of(token: str, place: str) -> int:
