@@ -6,6 +6,7 @@ from overspill import text, tokens
 from overspill.types import Size
 
 _SAMPLE = 2048  # bytes tokenized of each stride
+_CHECKPOINT = 64 * 1024
 _FIRST_SAMPLE = 16 * 1024
 _STRIDE = 128 * 1024
 _STRIDES = 64  # after that many, strides grow with the output: the samples of 2 GiB are a few MB
@@ -21,6 +22,8 @@ class Meter:
         self._ends = 0
         self._last: bytes = b""
         self._tail: bytes = b""  # the beginning of a character whose rest has not arrived
+        self.checkpoints: list[tuple[int, int, int]] = []
+        """(bytes, characters, line ends) here and there on the way: where a reader may begin to count."""
         self._start = bytearray()  # counted exactly as long as there is no more than this
         self._sampled_bytes = 0
         self._sampled_tokens = 0
@@ -36,6 +39,12 @@ class Meter:
         self._count_chars(data)
         self._sample(data)
         self.bytes += len(data)
+        if self.bytes - (self.checkpoints[-1][0] if self.checkpoints else 0) >= _CHECKPOINT and self._is_a_clean_place():
+            self.checkpoints.append((self.bytes, self._chars, self._ends))
+
+    def _is_a_clean_place(self) -> bool:
+        """Neither inside a character nor between a CR and the LF that may follow it."""
+        return not self._tail and self._last != b"\r"
 
     def size(self) -> Size:
         chars = self._chars + len(text.decode(self._tail))

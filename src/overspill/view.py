@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 from itertools import islice
 
 from overspill.store.base import Reader
@@ -26,13 +27,18 @@ class View:
     64 KiB. Inside a block, positions are counted anew.
     """
 
-    def __init__(self, reader: Reader, block: int = _BLOCK) -> None:
+    def __init__(self, reader: Reader, block: int = _BLOCK, checkpoints: Iterable[tuple[int, int, int]] = ()) -> None:
         self.bytes = reader.size
         self._reader = reader
         self._block = max(block, _LOOK_AHEAD + 1)
         self._starts = array("Q", [0])
         self._chars = array("Q", [0])
         self._ends = array("Q", [0])
+        for start, chars, ends in checkpoints:
+            if start <= self.bytes:
+                self._starts.append(start)
+                self._chars.append(chars)
+                self._ends.append(ends)
 
     @property
     def chars(self) -> int:
