@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from inspect import isasyncgen, isgenerator
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import anyio.to_thread
 import msgspec
@@ -16,9 +16,10 @@ from overspill.spool import MEMORY, Spool
 from overspill.types import Block, Media, Output
 
 _SNIFF = 64 * 1024
-_STEP_CHUNKS = 256
-_STEP_SECONDS = 0.02
-_BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_AT_ONCE = 256 * 1024  # characters encoded without leaving the event loop
+
+Apart: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs something that may block, off the event loop."""
 
 
 class Collected:
@@ -26,16 +27,25 @@ class Collected:
 
     def __init__(self, make_spool: Callable[[], Spool]) -> None:
         self.is_error = False
+        self.complete = False
+        """Whether all of the result, or the failure, is here."""
         self.content: list[Block] | None = None
         self.plain: str | None = None
         """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
         self.media: Media = "text"
         self.boundaries: tuple[int, ...] = ()
-        self.error: Exception | None = None
+        self.error: Exception | SystemExit | None = None
         self.broke_off = ""
         """Why the tool ended before its time, when something of its output was there already."""
         self._make_spool = make_spool
         self._spool: Spool | None = None
+        self._head = bytearray()
+        self._over = False
+
+    @property
+    def produced(self) -> int:
+        """Bytes so far, of a tool that may still be running."""
+        return 0 if self._spool is None else self._spool.total
 
     @property
     def spool(self) -> Spool:
@@ -46,34 +56,36 @@ class Collected:
                 self._spool.add_text(self.plain)
         return self._spool
 
-    async def take(self, result: Any) -> None:
-        """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop."""
+    async def take(self, result: Any, apart: Apart = anyio.to_thread.run_sync) -> None:
+        """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop, a tool's own `apart`."""
         if isinstance(result, Output):
-            self.is_error, result = result.is_error, result.content
-        if result is None:
-            result = wording.NO_OUTPUT
-        if isinstance(result, str):
+            self.is_error = result.is_error
+            await self._take_blocks(result.content)
+        elif result is None:
+            self.plain = wording.NO_OUTPUT
+        elif isinstance(result, str):
             await self._take_text(result)
         elif isinstance(result, bytes | bytearray | memoryview):
-            await self._take_stream(_slices(cast("bytes", result)))
+            await self._take_stream(_slices(memoryview(cast("bytes", result))))
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
-            await self._take_stream(_stepped(result))
+            await self._take_generator(result, apart)
         elif is_blocks(result):
             await self._take_blocks(result)
         else:
             await self._take_json(result)
+        self.complete = True
 
     @property
     def failure(self) -> str:
         return "" if self.error is None else describe(self.error)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: Exception | SystemExit) -> None:
         """The tool raised: its words are the answer, after whatever it had produced until then."""
-        self.is_error, self.error = True, error
-        if self._spool is not None and self._spool.total:
-            self.broke_off = describe(error)
+        self.is_error, self.error, self.complete = True, error, True
+        if self.produced:
+            self.broke_off = wording.brief_error(describe(error))
         else:
             self._spool = None
             self.plain = wording.tool_failed(describe(error))
@@ -84,41 +96,69 @@ class Collected:
 
     async def _take_text(self, content: str) -> None:
         self.plain = content
-        if len(content) > MEMORY // 4:
+        if len(content) > _AT_ONCE:
             await anyio.to_thread.run_sync(lambda: self.spool)
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
         """An error of the stream is its end: what it had produced stays."""
-        head = bytearray()
         try:
             async for chunk in chunks:
-                data = text.encode(chunk) if isinstance(chunk, str) else bytes(chunk)
-                head += data[: _SNIFF - len(head)]
-                self.spool.add(data)
+                self._add(chunk, self.spool)
                 if self.spool.due:
                     await anyio.to_thread.run_sync(self.spool.flush)
         except Exception as error:  # a tool's own code: whatever it raises is what the model has to know
             self.fail(error)
         finally:
-            self.media = _media(bytes(head))
+            self.media = _media(bytes(self._head))
             if isasyncgen(chunks):
                 await chunks.aclose()
 
+    async def _take_generator(self, chunks: Generator[Any], apart: Apart) -> None:
+        """Each chunk is there as soon as it was yielded, also when the generator then blocks and is left behind."""
+        spool = self.spool
+
+        def drain() -> None:
+            with closing(chunks):
+                for chunk in chunks:
+                    if self._over:
+                        return
+                    self._add(chunk, spool)
+                    if spool.due:
+                        spool.flush()
+
+        try:
+            await apart(drain)
+        except Exception as error:  # a tool's own code, as above
+            self.fail(error)
+        finally:
+            self._over = True
+            self.media = _media(bytes(self._head))
+
+    def _add(self, chunk: Any, spool: Spool) -> None:
+        if not isinstance(chunk, str | bytes | bytearray | memoryview):
+            raise TypeError(wording.not_a_chunk(type(chunk).__name__))
+        data = text.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
+        self._head += data[: _SNIFF - len(self._head)]
+        spool.add(data)
+
     async def _take_blocks(self, blocks: Sequence[Block]) -> None:
-        self.content = list(blocks)
         starts: list[int] = []
         for block in blocks:
             if (content := block_text(block)) is not None:
                 starts.append(self.spool.total)
-                await anyio.to_thread.run_sync(self.spool.add_text, content)
+                if len(content) > _AT_ONCE:
+                    await anyio.to_thread.run_sync(self.spool.add_text, content)
+                else:
+                    self.spool.add_text(content)
+        self.content = list(blocks)
         self.boundaries = tuple(starts[1:])
 
     async def _take_json(self, value: Any) -> None:
         try:
             content = await anyio.to_thread.run_sync(to_json, value) if _is_large(value) else to_json(value)
         except (TypeError, ValueError, RecursionError) as error:
-            self.is_error = True
             content = wording.not_serialisable(type(value).__name__, str(error))
+            self.is_error, self.error = True, TypeError(content)
         await self._take_text(content)
 
 
@@ -132,7 +172,22 @@ def to_json(value: Any) -> str:
 def is_blocks(result: Any) -> bool:
     if not isinstance(result, list | tuple) or not result:
         return False
-    return all(field(block, "type") in _BLOCK_TYPES for block in cast("Sequence[Any]", result))
+    return all(_is_block(block) for block in cast("Sequence[Any]", result))
+
+
+def _is_block(block: Any) -> bool:
+    """As MCP shapes it; a record that only has such a "type" too is data like any other, and measured like that."""
+    match field(block, "type"):
+        case "text":
+            return isinstance(field(block, "text"), str)
+        case "image" | "audio":
+            return isinstance(field(block, "data"), str)
+        case "resource":
+            return block_text(block) is not None or isinstance(field(field(block, "resource"), "blob"), str)
+        case "resource_link":
+            return field(block, "uri") is not None
+        case _:
+            return False
 
 
 def block_text(block: Block) -> str | None:
@@ -168,30 +223,7 @@ def _media(head: bytes) -> Media:
     return "text" if text.is_text(head[: text.whole(head)]) else "binary"
 
 
-async def _slices(data: bytes) -> AsyncIterator[memoryview]:
-    view = memoryview(data).cast("B")
+async def _slices(data: memoryview) -> AsyncIterator[memoryview]:
+    view = data.cast("B") if data.c_contiguous else memoryview(data.tobytes())
     for start in range(0, len(view), MEMORY):
         yield view[start : start + MEMORY]
-
-
-async def _stepped(chunks: Iterator[Any]) -> AsyncIterator[Any]:
-    """A blocking generator, stepped in worker threads: several chunks at a step while they come quickly."""
-    failed: list[Exception] = []
-
-    def step() -> list[Any]:
-        batch: list[Any] = []
-        until = time.monotonic() + _STEP_SECONDS
-        try:
-            for chunk in chunks:
-                batch.append(chunk)
-                if len(batch) >= _STEP_CHUNKS or time.monotonic() > until:
-                    break
-        except Exception as error:  # raised again below, after what came before it was taken
-            failed.append(error)
-        return batch
-
-    while batch := await anyio.to_thread.run_sync(step):
-        for chunk in batch:
-            yield chunk
-    if failed:
-        raise failed[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache, partial
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -13,6 +13,7 @@ import anyio.to_thread
 from overspill.jobs import Job
 
 Tool: TypeAlias = Callable[..., Any]
+T = TypeVar("T")
 
 
 async def perform(tool: Tool, args: Mapping[str, Any], threads: anyio.CapacityLimiter, job: Job | None = None) -> Any:
@@ -20,21 +21,19 @@ async def perform(tool: Tool, args: Mapping[str, Any], threads: anyio.CapacityLi
     if _is_async(tool):
         result = tool(**args)
     else:
-        work = partial(tool, **args) if job is None else partial(_counted, job, tool, args)
-        result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=threads)
+        result = await in_thread(partial(tool, **args), threads, job)
     return await result if inspect.isawaitable(result) else result
+
+
+async def in_thread(work: Callable[[], T], threads: anyio.CapacityLimiter, job: Job | None = None) -> T:
+    """Foreign code that may block: it cannot be interrupted, but it can be left behind, and its job knows of it."""
+    return await anyio.to_thread.run_sync(
+        work if job is None else partial(_counted, job, work), abandon_on_cancel=True, limiter=threads
+    )
 
 
 def _is_async(tool: Tool) -> bool:
     """Whether calling it returns at once: coroutine functions, async generators, objects with an async `__call__`."""
-    try:
-        return _inspect(tool)
-    except TypeError:  # not hashable
-        return _inspect.__wrapped__(tool)
-
-
-@cache
-def _inspect(tool: Tool) -> bool:
     while isinstance(tool, partial):
         tool = tool.func
     if not (inspect.isfunction(tool) or inspect.ismethod(tool) or inspect.isbuiltin(tool)):
@@ -42,9 +41,9 @@ def _inspect(tool: Tool) -> bool:
     return inspect.iscoroutinefunction(tool) or inspect.isasyncgenfunction(tool)
 
 
-def _counted(job: Job, tool: Tool, args: Mapping[str, Any]) -> Any:
+def _counted(job: Job, work: Callable[[], T]) -> T:
     job.threads += 1
     try:
-        return tool(**args)
+        return work()
     finally:
         job.threads -= 1
