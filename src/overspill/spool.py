@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from threading import Lock
 
 from msgspec import Struct
 
 from overspill import text
-from overspill.errors import StoreError
+from overspill.errors import HandleError, StoreError
 from overspill.measure import Meter
 from overspill.store.base import Reader, Shelf, Writer
 from overspill.types import Size
@@ -39,6 +40,7 @@ class Spool:
         self._memory = bytearray()
         self._writer: Writer | None = None
         self._hash = hashlib.sha256()
+        self._closed = False
         self._lock = Lock()  # a job's output is flushed by whoever reads it while the job goes on writing
 
     @property
@@ -57,6 +59,8 @@ class Spool:
     def add(self, data: bytes) -> None:
         """Quick: measures and remembers. Whoever adds a lot looks at `due` and flushes off the event loop."""
         with self._lock:
+            if self._closed:  # a generator that was left behind may still yield
+                return
             self.total += len(data)
             if self.failure:
                 return
@@ -83,27 +87,48 @@ class Spool:
         if self._writer is None:
             return bytes(self._memory[start:end])
         self.flush()
-        reader = self._shelf.open(self.id)
+        try:
+            reader = self._shelf.open(self.id)
+        except (StoreError, HandleError):  # the store is gone, and with it what it held
+            return b""
         try:
             return reader.read(start, end)
         finally:
             reader.close()
 
     def seal(self) -> Sealed:
-        """Commit what there is. StoreError when nothing could be stored."""
+        """Commit what there is. StoreError when nothing could be stored; what was in memory then still is."""
         with self._lock:
-            self._to_store()
-            if self._writer is None:
-                raise StoreError(self.failure)
-            self._writer.commit()
+            self._closed = True
+            held = self._memory if self._writer is None else bytearray()
+            try:
+                self._commit()
+            except StoreError:
+                self._writer, self._memory = None, held
+                raise
+            assert self._writer is not None
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
                 self._meter = self._measured_anew(self._shelf.open(self.id))
             return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure)
 
     def discard(self) -> None:
         with self._lock:
+            self._closed = True
             if self._writer is not None:
                 self._writer.discard()
+
+    def _commit(self) -> None:
+        self._to_store()
+        if self._writer is None:
+            raise StoreError(self.failure)
+        try:
+            if self.failure and not self._writer.size:
+                raise StoreError(self.failure)
+            self._writer.commit()
+        except StoreError:
+            with suppress(StoreError):
+                self._writer.discard()
+            raise
 
     def _within_limit(self, data: bytes) -> bytes:
         if self._limit is None or self._meter.bytes + len(data) <= self._limit:
