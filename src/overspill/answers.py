@@ -14,6 +14,7 @@ from overspill.truncate import Cut, Shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
 _OUTLINED = 8 << 20  # bytes of JSON that are worth parsing for a preview
+_LEAST_PREVIEW = 100  # bytes; less would show nothing but its marker
 _FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
 
 
@@ -43,14 +44,16 @@ class Source:
             strategy = "head_tail"
         if (whole := self._whole(MEMORY)) is not None:
             return truncate(whole, limit, strategy, shape)
-        need = limit * 4
-        head = text.decode(self._spool.read(0, need))[:limit]
-        tail = text.decode(self._tail(need))[-limit:]
+        if self._plain is not None:
+            head, tail = self._plain[:limit], self._plain[-limit:]
+        else:
+            head = text.decode(self._spool.read(0, limit * 4))[:limit]
+            tail = text.decode(self._tail(limit * 4))[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
-    def cut_to_bytes(self, limit: int, settings: Settings) -> Cut:
-        """The same, bounded in UTF-8 bytes."""
-        chars = limit
+    def cut_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
+        """The same, bounded in UTF-8 bytes, and in characters where those are given."""
+        chars = limit if chars is None else min(chars, limit)
         while (over := len(text.encode((cut := self.cut(max(chars, 1), settings)).text))) > limit and chars > 1:
             chars = min(chars - 1, chars * limit // over)
         return cut
@@ -77,13 +80,15 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     if not settings.preview_chars or settings.truncation.default_strategy == "none":
         return [Answer((message,))]
     frame = f"{message}\n\n{wording.preview(kept, '')}"
-    cap = settings.tool_response_max_bytes
-    if cap and kept.size.bytes < 2 * cap and cap - len(frame) > settings.preview_chars:
-        cut = source.cut_to_bytes(cap - len(frame), settings)
-    else:
-        cut = source.cut(settings.preview_chars, settings)
-    if (outline := source.outline(settings.preview_chars)) is not None:
+    cap, chars = settings.tool_response_max_bytes, settings.preview_chars
+    room = (cap or _OUTLINED) - len(frame)
+    if room < _LEAST_PREVIEW:
+        return [Answer((message,))]
+    if (outline := source.outline(min(chars, room // 4))) is not None:
         cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
+    else:
+        nearly = kept.reason == "size_cap" and kept.size.bytes < 2 * cap
+        cut = source.cut_to_bytes(room, settings, max(chars, room) if nearly else chars)
     return [Answer((f"{message}\n\n{wording.preview(kept, text.clean(cut.text))}",), cut), Answer((message,))]
 
 

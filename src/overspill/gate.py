@@ -19,6 +19,7 @@ from overspill.decide import Cut, Keep, Pass, Room, Verdict, decide, surely_pass
 from overspill.errors import StoreError
 from overspill.events import Stored, now_ms
 from overspill.ledger import Ledger
+from overspill.measure import size_of
 from overspill.settings import Settings
 from overspill.spool import Sealed, Spool
 from overspill.store.base import Shelf
@@ -48,9 +49,9 @@ class Gate:
         size = got.spool.size
         match self._verdict(got, size, settings):
             case Pass():
-                reply = await self._pass(call, got, size)
+                reply = await self._pass(got, size, settings)
             case Cut(limit):
-                reply = self._cut(got, size, limit, settings)
+                reply = await self._cut(got, size, limit, settings)
             case Keep(reason):
                 reply = await self._keep_and_word(call, got, size, reason, settings)
         return await self._with_blobs_kept(call, reply, settings)
@@ -82,15 +83,24 @@ class Gate:
     def _verdict(self, got: Collected, size: Size, settings: Settings) -> Verdict:
         if got.media == "binary":
             return Keep("binary")
-        if got.spool.failure:  # over the limit of one output, or a store that does not work: it cannot pass as if it were whole
-            return Keep("size_cap")
+        in_hand = got.plain is not None or got.content is not None
+        if got.spool.failure and not (in_hand and _never_kept(settings)):
+            return Keep("size_cap")  # over the limit of one output, or a store that does not work: what is not whole cannot pass
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
-        if isinstance(verdict, Pass) and self._budget is not None and not self._budget.reserve(size.tokens):
-            return Keep("reserve_failed")
+        if isinstance(verdict, Pass) and self._budget is not None and not _never_kept(settings):
+            return verdict if self._budget.reserve(self._tokens_shown(got, size)) else Keep("reserve_failed")
         return verdict
 
-    async def _pass(self, call: ToolCall, got: Collected, size: Size) -> Reply:
+    async def _pass(self, got: Collected, size: Size, settings: Settings) -> Reply:
+        fits = True
+        if self._budget is not None and _never_kept(settings):
+            need = self._tokens_shown(got, size)
+            if not (fits := self._budget.reserve(need)):
+                self._budget.charge(need)
+        return msgspec.structs.replace(await self._passed(got, size), fits=fits)
+
+    async def _passed(self, got: Collected, size: Size) -> Reply:
         plain = got.plain
         if plain is None and got.content is None:
             plain = text.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
@@ -99,20 +109,19 @@ class Gate:
         if plain is not None:
             return self._shown(got, plain)
         assert got.content is not None
-        return self._reply(got.content, "\n".join(part for block in got.content if (part := block_text(block)) is not None), got)
+        return self._reply(got.content, _joined(got.content, "\n"), got)
 
     def _shown(self, got: Collected, plain: str) -> Reply:
-        shown = text.clean(plain)
-        if got.broke_off:
-            shown = f"{shown}\n\n{wording.stream_failed(got.broke_off)}"
+        shown = "\n\n".join((text.clean(plain), *_notes(got)))
         return self._reply([_text_block(shown)], shown, got)
 
-    def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
-        cut = Source(got.spool, size, got.plain).cut_to_bytes(limit, settings)
-        shown = text.clean(cut.text)
+    async def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
+        source = Source(got.spool, size, got.plain)
+        cut = await _off_loop(lambda: source.cut_to_bytes(limit, settings), size.bytes)
         facts = answers.truncation(cut, size, self._tokens, None)
-        answer, fits = self.reserve([Answer((shown,))])
-        got.spool.discard()
+        answer, fits = self.reserve([Answer((text.clean(cut.text), *_notes(got)))])
+        if not got.spool.in_memory:
+            await anyio.to_thread.run_sync(got.spool.discard)
         return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
 
     async def _keep_and_word(self, call: ToolCall, got: Collected, size: Size, reason: Reason, settings: Settings) -> Reply:
@@ -122,48 +131,53 @@ class Gate:
             unstored = got.spool.failure
         except StoreError as error:
             unstored = str(error)
-        source = Source(got.spool, size if kept is None else kept.size, got.plain)
+        if kept is not None:
+            size = kept.size
+        if unstored and got.plain is not None:  # what is not stored was not measured either
+            size = await anyio.to_thread.run_sync(size_of, got.plain, settings.model)
+        source = Source(got.spool, size, got.plain)
 
         def word() -> list[Answer]:
+            if got.media == "binary":
+                return [Answer((_binary(kept, got.spool.total, unstored, "Binary output"),))]
             if unstored:
                 return answers.incomplete(kept, got.spool.total, unstored, source, settings)
             assert kept is not None
-            if got.media == "binary":
-                return [Answer((wording.binary(kept, "Binary output"),))]
             return answers.FORMS[settings.answer_form](kept, source, settings)
 
         candidates = await _off_loop(word, got.spool.total)
-        if got.broke_off:
-            note = wording.stream_failed(got.broke_off)
-            candidates = [Answer((*candidate.blocks, note), candidate.cut) for candidate in candidates]
-        answer, fits = self.reserve(candidates)
+        answer, fits = self.reserve([Answer((*each.blocks, *_notes(got)), each.cut) for each in candidates])
         facts = None
         if answer.cut is not None:
-            facts = answers.truncation(answer.cut, source.size, self._tokens, kept and kept.artifact_id)
+            facts = answers.truncation(answer.cut, size, self._tokens, kept and kept.artifact_id)
         return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
 
     async def _with_blobs_kept(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
         """Images, audio and binary resources pass in place unless they are too large to hand on."""
-        if settings.off or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
+        if _never_kept(settings) or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []
+        kept, fits = reply.kept, reply.fits
         for block in reply.content:
-            oversized = _blob_size(block) > settings.max_inline_blob
-            content.append(_text_block(await self._keep_blob(call, block, settings)) if oversized else block)
-        shown = "\n".join(part for block in content if (part := block_text(block)) is not None)
-        return msgspec.structs.replace(reply, text=shown, content=content)
+            if _blob_size(block) > settings.max_inline_blob:
+                found, shown = await self._keep_blob(call, block, settings)
+                answer, fitted = self.reserve([Answer((shown,))])
+                kept, fits, block = kept or found, fits and fitted, _text_block(answer.text)
+            content.append(block)
+        return msgspec.structs.replace(reply, text=_joined(content, "\n\n"), content=content, kept=kept, fits=fits)
 
-    async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> str:
+    async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
         got = Collected(partial(self._spool, settings))
         got.media = "binary"
-        got.spool.add(_blob(block))
-        what = f"{str(field(block, 'type')).capitalize()} {field(block, 'mimeType') or field(block, 'mime_type') or ''}".strip()
+        await anyio.to_thread.run_sync(lambda: got.spool.add(_blob(block)))
+        resource = field(block, "resource") or block
+        kind = field(resource, "mimeType") or field(resource, "mime_type") or ""
+        what = f"{str(field(block, 'type')).capitalize()} {kind}".strip()
         try:
             kept = await self.keep(call, got, "binary")
         except StoreError as error:
-            return wording.not_kept(None, got.spool.total, str(error))
-        answer, _ = self.reserve([Answer((wording.binary(kept, what),))])
-        return answer.text
+            return None, wording.not_kept(None, got.spool.total, str(error))
+        return kept, _binary(kept, got.spool.total, kept.missing, what)
 
     def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
         missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
@@ -188,6 +202,9 @@ class Gate:
     def _spool(self, settings: Settings, new_id: Callable[[], str] = ids.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
 
+    def _tokens_shown(self, got: Collected, size: Size) -> int:
+        return size.tokens + sum(self._tokens(note) for note in _notes(got))
+
     def _tokens(self, shown: str) -> int:
         return tokens.count(shown, self.settings.model).tokens
 
@@ -198,6 +215,23 @@ _AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
 
 async def _off_loop(work: Callable[[], _T], size: int) -> _T:
     return work() if size <= _AT_ONCE else await anyio.to_thread.run_sync(work)
+
+
+def _never_kept(settings: Settings) -> bool:
+    return settings.off or not settings.tool_output.enabled
+
+
+def _notes(got: Collected) -> list[str]:
+    """What has to be said besides the output itself."""
+    return [wording.stream_failed(got.broke_off)] if got.broke_off else []
+
+
+def _binary(kept: Kept | None, total: int, unstored: str, what: str) -> str:
+    return wording.not_kept(kept, total, unstored) if kept is None or unstored else wording.binary(kept, what)
+
+
+def _joined(content: Sequence[Block], by: str) -> str:
+    return text.clean(by.join(part for block in content if (part := block_text(block)) is not None))
 
 
 def _as_json(call: ToolCall) -> str:

@@ -82,9 +82,12 @@ def not_kept(kept: Kept | None, total_bytes: int, why: str) -> str:
             f"[The output has {total_bytes:,} bytes. Nothing of it could be stored: {why} "
             "What is not shown above is gone; call the tool again for less.]"
         )
+    how = f'get_tool_output("{kept.artifact_id}", "slice")'
+    if kept.media == "binary":
+        how = f'get_artifact(id="{kept.artifact_id}", bytes="0-999")'
     return (
         f"[The output has {total_bytes:,} bytes. Only the first {kept.size.bytes:,} are stored: {why} "
-        f'Read those with get_tool_output("{kept.artifact_id}", "slice"); for the rest call the tool again for less.]'
+        f"Read those with {how}; for the rest call the tool again for less.]"
     )
 
 
@@ -112,11 +115,26 @@ def stream_failed(error: str) -> str:
     return f"[The tool failed before it was finished: {error}. What it had produced until then is above or stored.]"
 
 
+_ERROR_CHARS = 1_000
+
+
+def brief_error(error: str) -> str:
+    """For a line or a record that has to stay short, whatever a tool raised."""
+    return error if len(error) <= _ERROR_CHARS else f"{error[:_ERROR_CHARS]}… [{len(error) - _ERROR_CHARS:,} more characters]"
+
+
 def timed_out(seconds: float) -> str:
     return f"not finished after {seconds:g} s (toolTimeout)"
 
 
 NO_OUTPUT = "The tool returned no output."
+
+
+CANCELLED = "the session was aborted before the tool had finished"
+
+
+def not_a_chunk(kind: str) -> str:
+    return f"the tool yielded a value of type {kind}; a stream is made of text or bytes"
 
 
 def not_serialisable(kind: str, error: str) -> str:
