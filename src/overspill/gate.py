@@ -32,6 +32,8 @@ class Gate:
     def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
         self.settings = settings
         self.kept: dict[str, Kept] = {}
+        self.checkpoints: dict[str, list[tuple[int, int, int]]] = {}
+        """By stored output, places from which to count lines and characters; gone with the process, and then counted anew."""
         self.arguments: dict[str, str] = {}
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self._shelf = shelf
@@ -61,6 +63,7 @@ class Gate:
         sealed = await anyio.to_thread.run_sync(got.spool.seal)
         kept = self._describe(call, got, sealed, reason)
         self.kept[kept.id] = kept
+        self.checkpoints[kept.id] = sealed.checkpoints
         self.arguments[kept.id] = _as_json(call)
         self._ledger.record(Stored(now_ms(), kept, call.kind))
         return kept

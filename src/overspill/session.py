@@ -250,7 +250,7 @@ class _Open:
         self.shelf = shelf
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept)
+        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)

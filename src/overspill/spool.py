@@ -24,6 +24,8 @@ class Sealed(Struct, frozen=True):
     size: Size
     sha256: str
     missing: str
+    checkpoints: list[tuple[int, int, int]]
+    """As `Meter` noted them: a reader need not count anew."""
 
 
 class Spool:
@@ -109,7 +111,7 @@ class Spool:
             assert self._writer is not None
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
                 self._meter = self._measured_anew(self._shelf.open(self.id))
-            return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure)
+            return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
 
     def discard(self) -> None:
         with self._lock:

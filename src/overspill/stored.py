@@ -24,10 +24,10 @@ _EVERYTHING = read.Bound(1 << 62)
 class StoredOutput:
     """One output, to read without a model. Positions: bytes and characters from 0, lines from 1."""
 
-    def __init__(self, kept: Kept, reader: Reader) -> None:
+    def __init__(self, kept: Kept, reader: Reader, checkpoints: Sequence[tuple[int, int, int]] = ()) -> None:
         self.kept = kept
         self.reader = reader
-        self.view = View(reader)
+        self.view = View(reader, checkpoints=checkpoints)
 
     def bytes(self, start: int = 0, end: int | None = None) -> bytes:
         return self.reader.read(start, self.reader.size if end is None else end)
@@ -59,9 +59,10 @@ class StoredOutput:
 class Outputs:
     """Look-ups for one session. Ids of other sessions are as unknown as ids that never were."""
 
-    def __init__(self, shelf: Shelf, kept: Mapping[str, Kept]) -> None:
+    def __init__(self, shelf: Shelf, kept: Mapping[str, Kept], checkpoints: Mapping[str, Sequence[tuple[int, int, int]]]) -> None:
         self._shelf = shelf
         self._kept = kept
+        self._checkpoints = checkpoints
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._lock = Lock()
 
@@ -94,7 +95,7 @@ class Outputs:
 
     def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
         try:
-            return StoredOutput(kept, self._shelf.open(kept.id))
+            return StoredOutput(kept, self._shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
         except UnknownHandle:
             raise ExpiredHandle(spelling) from None
 
