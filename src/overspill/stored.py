@@ -89,7 +89,7 @@ class Outputs:
             if stored is None:
                 stored = self._recent[kept.id] = self._opened(kept, spelling)
                 if len(self._recent) > _OPEN:
-                    self._recent.popitem(last=False)[1].close()
+                    self._recent.popitem(last=False)  # not closed: somebody may be reading it; it closes with its last reader
             self._recent.move_to_end(kept.id)
             return stored
 

@@ -143,6 +143,9 @@ class FileReader:
                     self._map.close()
                 self._map = None
 
+    def __del__(self) -> None:
+        self.close()
+
     def _readable(self) -> int:
         if self._fd is None:
             raise rules.no_longer_open("reader")
