@@ -139,9 +139,9 @@ def now_ms() -> int:
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The events of a journal. Lines of a kind this version does not know are passed over."""
+    """The events of a journal. Lines that this version cannot understand are passed over."""
     for line in lines:
         try:
             yield _decode(line)
-        except msgspec.ValidationError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             continue
