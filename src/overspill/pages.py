@@ -15,7 +15,7 @@ from overspill.read import Bound, Passage, Range
 from overspill.stored import StoredOutput
 from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
 
-_FOOTER = 400  # bytes set aside for the line that says how to go on
+_FOOTER = 512  # bytes set aside for the line that says how to go on
 
 
 class Page(Struct, frozen=True):
@@ -39,13 +39,17 @@ def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
         first, last = parse_range("bytes", asked.bytes)
         return _paged(stored, bound, lambda bound: read.bytes_range(reader, view, first, last + 1, bound), _next_artifact)
     if asked.lines is not None or asked.start_line is not None or asked.end_line is not None:
-        first, last = parse_range("lines", asked.lines) if asked.lines else (asked.start_line or 1, asked.end_line)
+        first, last = 1 if asked.start_line is None else asked.start_line, asked.end_line
+        if asked.lines is not None:
+            first, last = parse_range("lines", asked.lines)
         return _paged(stored, bound, lambda bound: read.lines(reader, view, first, last, bound), _next_artifact)
     return _paged(stored, bound, lambda bound: read.raw(reader, view, bound), _next_artifact)
 
 
 def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     """`get_tool_output` in its modes that need no model."""
+    if stored.kept.media == "binary" and asked.mode != "query":
+        return _binary(stored, None, bound)
     match asked.mode:
         case "query":
             if not asked.query:
@@ -92,8 +96,9 @@ def _paged(
     return Page(shown, stored.kept.id, passage.start_byte, passage.end_byte)
 
 
-def _less_footer(bound: Bound) -> Bound:
-    return Bound(max(1, bound.bytes - _FOOTER), bound.chars and max(1, bound.chars - _FOOTER))
+def _less_footer(bound: Bound, more: int = 0) -> Bound:
+    footer = _FOOTER + more
+    return Bound(max(1, bound.bytes - footer), bound.chars and max(1, bound.chars - footer))
 
 
 def _place(passage: Passage, rest: list[str]) -> str:
@@ -127,8 +132,8 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
 
 def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
     found = query(stored.reader, expression, bound, start=start)
-    if found.next is not None:
-        found = query(stored.reader, expression, _less_footer(bound), start=start)
+    if found.next is not None or found.expanded:
+        found = query(stored.reader, expression, _less_footer(bound, len(text.encode(expression))), start=start)
     notes = [wording.EXPANDED] if found.expanded else []
     if found.next is not None:
         ask = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(expression)}, from={found.next})'

@@ -22,7 +22,7 @@ from overspill.ledger import Ledger
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.stored import Outputs, StoredOutput
-from overspill.tools import TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
+from overspill.tools import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
 from overspill.types import Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
@@ -58,7 +58,8 @@ class Retrieval:
 
     async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
         started = time.perf_counter()
-        asked = Asked(name, str(args.get("mode") or ""))
+        mode = args.get("mode")
+        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "")
         try:
             page = await self._page(name, args)
         except OverspillError as error:
@@ -146,7 +147,7 @@ class Retrieval:
 
     async def _of_running(self, job: Job, asked: GetToolOutput) -> Page:
         """Of a tool that streams, what is there so far can be read already."""
-        if asked.mode not in ("slice", "grep") or job.result is None or not job.result.spool.total:
+        if asked.mode not in ("slice", "grep") or job.result is None or not job.result.produced:
             raise BadRequest(wording.NOT_READY)
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         try:

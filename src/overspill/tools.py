@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -14,6 +14,7 @@ from overspill.errors import BadRequest
 Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
 ExtractMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
 OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query"]
+MODES = frozenset((*get_args(ExtractMode), *get_args(OutputMode)))
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
@@ -75,6 +76,8 @@ def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
 def _of(kind: str, description: str = "", **more: Any) -> dict[str, Any]:
     return {"type": kind, **more, **({"description": description} if description else {})}
 
+
+_LONGEST = 18  # digits: more bytes or lines than any output has, and no more than the interpreter takes for a number
 
 _TOOL_OUTPUT = Definition(
     "tool_output",
@@ -194,6 +197,6 @@ def arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
 def parse_range(name: str, spelling: str) -> tuple[int, int]:
     """`a-b`, both included; a single number means just that one."""
     first, dash, last = spelling.replace(" ", "").partition("-")
-    if not first.isdecimal() or (dash and not last.isdecimal()):
+    if not first.isdecimal() or (dash and not last.isdecimal()) or len(spelling) > 2 * _LONGEST:
         raise BadRequest(f'{name} has to look like "100-200", not {spelling[:50]!r}.')
     return int(first), int(last if dash else first)
