@@ -15,12 +15,12 @@ from overspill import ids, jobs, refs, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
 from overspill.collect import Collected
-from overspill.errors import RefError, StoreError
+from overspill.errors import RefError, SessionClosed, StoreError
 from overspill.events import Called, JobChanged, RefUsed, now_ms
 from overspill.gate import Gate
 from overspill.jobs import Job, Jobs
 from overspill.ledger import Ledger
-from overspill.perform import Tool, perform
+from overspill.perform import Tool, in_thread, perform
 from overspill.settings import Settings
 from overspill.types import Reply, ToolCall
 
@@ -43,8 +43,10 @@ class Calls:
         self._budget = budget
         self._notice = notice
         self._threads = anyio.CapacityLimiter(gate.settings.max_running)
+        ledger.waits = self._write_soon
 
     async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: bool | None = None) -> Reply:
+        self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
         try:
@@ -57,17 +59,20 @@ class Calls:
             job = await self.jobs.run(call.name, partial(self._body, resolved, tool), settings.async_timeout_secs)
             if job.background:
                 return self._record(call, self._running(job), started)
-            got: Collected = job.result
+            got = job.result or self._gate.collector(settings)
+            if not got.complete:
+                got.fail(SessionClosed(wording.CANCELLED))
         else:
             got = self._gate.collector(settings)
             await self._collect(resolved, tool, got, settings)
         if errors == "raise" and got.error is not None:
             got.discard()
-            self.refuse(call, str(got.error))
+            self.refuse(call, wording.brief_error(got.failure))
             raise got.error
         return self._record(call, await self._gate.deliver(call, got, settings), started)
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
+        self.jobs.check_open()
         resolved = await self._resolved(call, self._gate.settings.for_tool(call.name, call.server))
         return await self.jobs.start(call.name, partial(self._body, resolved, tool))
 
@@ -76,7 +81,10 @@ class Calls:
         replies: dict[int, Reply] = {}
 
         async def one(index: int, call: ToolCall) -> None:
-            replies[index] = await answer(call)
+            try:
+                replies[index] = await answer(call)
+            except SessionClosed as error:
+                replies[index] = self.refuse(call, str(error))
 
         async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):
@@ -103,9 +111,10 @@ class Calls:
         await self._collect(call, tool, got, settings, job)
         if not job.background:
             return
-        if got.error is not None:
-            job.error = got.failure
-        if got.error is None or got.broke_off:
+        if got.error is not None and not job.cancelled:
+            job.error = wording.brief_error(got.failure)
+        shortened = job.error not in ("", got.failure)
+        if got.error is None or got.broke_off or shortened:
             try:
                 await self._gate.keep(call, got, "background")
             except StoreError as error:
@@ -125,12 +134,14 @@ class Calls:
         self.jobs.clock.set(scope, settings.tool_timeout, time_is_up)
         try:
             with scope:
-                await got.take(await perform(tool, call.args, self._threads, job))
-        except Exception as error:  # the tool's own code: a failure of it is an answer
+                result = await perform(tool, call.args, self._threads, job)
+                await got.take(result, partial(in_thread, threads=self._threads, job=job))
+        except (Exception, SystemExit) as error:  # the tool's own code: a failure of it is an answer, and no end of the program
             got.fail(error)
         else:
-            if timed_out and scope.cancelled_caught:
-                got.fail(TimeoutError(wording.timed_out(settings.tool_timeout)))
+            if not got.complete:
+                late = TimeoutError(wording.timed_out(settings.tool_timeout))
+                got.fail(late if timed_out else SessionClosed(wording.CANCELLED))
         finally:
             self.jobs.clock.forget(scope)
 
@@ -153,13 +164,14 @@ class Calls:
                 truncated=kept is not None or reply.truncation is not None,
             )
         )
-        if self._ledger.waiting == 1:
-            self._write_soon()
         return reply
 
     def _write_soon(self) -> None:
         """Calls that passed are written together, a moment later: one by one that would cost more than anything else here."""
-        self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
+        if self.jobs.clock.running:
+            self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
+        else:
+            self._ledger.flush()
 
     def refuse(self, call: ToolCall, text: str) -> Reply:
         """Answer a call that was not made, or whose failure the host gets as an exception."""

@@ -22,6 +22,10 @@ class Clock:
         self._rings_at = math.inf
         self._earlier: anyio.Event | None = None
 
+    @property
+    def running(self) -> bool:
+        return self._earlier is not None
+
     async def start(self) -> None:
         """Once, before the first alarm is set."""
         if self._earlier is None:

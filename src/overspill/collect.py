@@ -70,7 +70,7 @@ class Collected:
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
-            await self._take_generator(result, apart)
+            await self._take_generator(cast("Generator[Any, Any, Any]", result), apart)
         elif is_blocks(result):
             await self._take_blocks(result)
         else:
@@ -113,7 +113,7 @@ class Collected:
             if isasyncgen(chunks):
                 await chunks.aclose()
 
-    async def _take_generator(self, chunks: Generator[Any], apart: Apart) -> None:
+    async def _take_generator(self, chunks: Generator[Any, Any, Any], apart: Apart) -> None:
         """Each chunk is there as soon as it was yielded, also when the generator then blocks and is left behind."""
         spool = self.spool
 

@@ -135,6 +135,10 @@ class Jobs:
         self._to_background(job)
         return await self._start(job, body)
 
+    def check_open(self) -> None:
+        if not self.open:
+            raise SessionClosed("The session takes no new tool calls: it is ending.")
+
     def pending(self) -> list[Job]:
         return [job for job in self.background.values() if not job.done]
 
@@ -180,8 +184,7 @@ class Jobs:
         self._changed(job)
 
     async def _start(self, job: Job, body: Body) -> Job:
-        if not self.open:
-            raise SessionClosed("The session takes no new tool calls: it is ending.")
+        self.check_open()
         self._active.add(job)
         await self._owner.start(partial(self._run, job, body))
         return job

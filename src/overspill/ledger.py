@@ -23,19 +23,16 @@ class Ledger:
     """Keeps the counters current and writes events to a session's journal. A journal that fails stops no tool.
 
     What tells of stored outputs and jobs is written at once, with all that came before it. Events of calls and retrievals may
-    wait for a `flush`, at most so many of them.
+    wait for a `flush`, at most so many of them; `waits` is called when one begins to.
     """
 
     def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
         self.session = session
         self.counters = Counters()
         self.failure = ""
+        self.waits: Callable[[], None] = lambda: None
         self._write = write
         self._waiting: list[bytes] = []
-
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
 
     def record(self, event: Entry) -> None:
         self.counters.add(event)
@@ -44,6 +41,8 @@ class Ledger:
             log_stored(event)
         if not isinstance(event, Called | Retrieved) or len(self._waiting) >= _MOST_WAITING:
             self.flush()
+        elif len(self._waiting) == 1:
+            self.waits()
 
     def flush(self) -> bool:
         """Always true: there is nothing to be done again."""

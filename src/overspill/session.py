@@ -130,7 +130,9 @@ class Session:
         if tool is None and self.owns(name):
             return await self.invoke(name, args or {})
         call = ToolCall(id, name, args or {}, server, kind)
-        return await self._opened.calls.call(call, tool or self._tool(name), errors=errors, background=background)
+        return await self._opened.calls.call(
+            call, self._tool(name) if tool is None else tool, errors=errors, background=background
+        )
 
     async def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
         """All calls of a turn, in parallel, ours and the host's, in their order. `execute` runs one of the host's.
@@ -163,7 +165,7 @@ class Session:
     ) -> str:
         """Run in the background from the beginning. Returns the id to ask for the output with."""
         call = ToolCall("", name, args or {}, server, kind)
-        return (await self._opened.calls.start(call, tool or self._tool(name))).artifact_id
+        return (await self._opened.calls.start(call, self._tool(name) if tool is None else tool)).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
         """Answer a call of one of our own tools. Mistakes of the model are answers too."""
@@ -181,10 +183,12 @@ class Session:
         return wording.notice(self._opened.retrieval.statuses())
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store something of the host's own, whatever its size."""
+        """Store something of the host's own, whatever its size. Of a stream that fails half-way what came is kept, and says so."""
         gate, call = self._opened.gate, ToolCall("", name)
         got = gate.collector(self.settings.for_tool(name))
         await got.take(data)
+        if got.error is not None and not got.broke_off:
+            raise got.error
         return await gate.keep(call, got, "requested")
 
     def open(self, handle: str) -> StoredOutput:
@@ -248,6 +252,7 @@ class _Open:
         notice: bool,
     ) -> None:
         self.shelf = shelf
+        self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
         self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints)
@@ -261,6 +266,8 @@ class _Open:
 
     def close(self) -> None:
         self.outputs.close()
+        if self.budget is not None:
+            self.ledger.note_settlements(self.budget)
         self.ledger.flush()
         self.shelf.close()
 
