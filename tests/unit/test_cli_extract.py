@@ -1,0 +1,128 @@
+"""`overspill extract`: a file or a stream in, the parts that answer out, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from overspill.cli.models import endpoints
+from overspill.errors import SettingsError
+from overspill.settings import Settings
+
+RUN = "from overspill.cli import main; main()"
+LOG = "".join(f"INFO step {i} done\n" for i in range(3000)) + "ERROR step 3000 failed: no space left on device\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "temp").mkdir()
+    (tmp_path / "build.log").write_text(LOG)
+    return tmp_path
+
+
+def command(place: Path, *args: str) -> tuple[list[str], dict[str, str]]:
+    home = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": str(place / "home"), "TMPDIR": str(place / "temp")}
+    return [sys.executable, "-c", RUN, "extract", *args], {**os.environ, **home}
+
+
+def run(place: Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    line, env = command(place, *args)
+    return subprocess.run(line, env=env, cwd=place, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_file_is_searched(place: Path):
+    done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "300")
+    assert done.returncode == 0
+    assert "ERROR step 3000 failed: no space left on device" in done.stdout
+    assert done.stderr == ""
+    assert list((place / "temp").iterdir()) == []
+
+
+def test_standard_input_is_searched(place: Path):
+    done = run(place, "why did step 3000 fail", stdin=LOG)
+    assert "no space left on device" in done.stdout
+
+
+def test_json_gives_every_excerpt_with_its_place(place: Path):
+    found = json.loads(run(place, "why did step 3000 fail", "build.log", "--json").stdout)
+    assert found["model"] == "builtin/lexical"
+    assert found["source_size_bytes"] == len(LOG)
+    for excerpt in found["excerpts"]:
+        assert LOG[excerpt["start_byte"] : excerpt["end_byte"]] == excerpt["text"]
+
+
+def test_nothing_found_is_said_and_ends_with_1(place: Path):
+    done = run(place, "zebra crossing regulations", "build.log")
+    assert done.returncode == 1
+    assert "No content matching query found in tool output." in done.stdout
+
+
+def test_truncate_shows_both_ends(place: Path):
+    done = run(place, "anything", "build.log", "--mode", "truncate", "--max-tokens", "100")
+    assert done.stdout.startswith("INFO step 0 done\n")
+    assert "lines / " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("why", "none.log"), "overspill: none.log cannot be read: No such file or directory.\n"),
+        ((" ", "build.log"), "overspill: What to extract is missing: say in words what you need from the stored output.\n"),
+    ],
+)
+def test_a_mistake_is_one_line(place: Path, args: tuple[str, ...], message: str):
+    done = run(place, *args)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", message)
+
+
+@pytest.mark.parametrize("args", [("why", "build.log", "--mode", "magic"), ("why", "build.log", "--max-tokens", "0"), ()])
+def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
+    done = run(place, *args)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: overspill extract [OPTIONS] WHAT [FILE]\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_model_that_cannot_be_asked_is_replaced_with_a_warning(place: Path):
+    done = run(place, "why did step 3000 fail", "build.log", "--model", "nowhere/model")
+    assert done.returncode == 0
+    assert "No model provider is called 'nowhere'." in done.stderr
+    assert "no space left on device" in done.stdout
+
+
+def test_ctrl_c_leaves_nothing_behind(place: Path):
+    line, env = command(place, "why")
+    with subprocess.Popen(
+        line, env=env, cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin
+        process.stdin.write(b"x" * (4 << 20))  # more than a pipe holds: it is being read
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    assert list((place / "temp").iterdir()) == []
+
+
+def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():
+    settings = Settings(providers={"local": {"baseUrl": "http://127.0.0.1:8080/v1", "apiKeyEnv": "LOCAL_KEY", "timeout": 5}})
+    found = endpoints(settings, {"LOCAL_KEY": "secret", "OPENAI_API_KEY": "other"})
+    local = found["local"]
+    assert (local.kind, local.base_url, local.api_key, local.timeout) == (
+        "openai-compatible", "http://127.0.0.1:8080/v1", "secret", 5.0,
+    )  # fmt: skip
+    assert found["openai"].api_key == "other"
+
+
+def test_a_key_that_is_not_there_is_named():
+    with pytest.raises(SettingsError) as caught:
+        endpoints(Settings(providers={"local": {"apiKeyEnv": "LOCAL_KEY"}}), {})
+    assert str(caught.value) == "providers.local.apiKeyEnv is LOCAL_KEY, and that variable is not set."

@@ -1,0 +1,210 @@
+"""Who extracts and what goes on record: the choice of model, fallbacks, accounting, the op tree."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from overspill import Session, Settings
+from overspill.events import Asked, Extracted, read
+from overspill.ledger import accounting
+from overspill.models.base import ModelError, Request, Response, Usage
+from overspill.testing import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+LOG = "".join(f"2026-11-15T04:27:{i % 60:02d}Z INFO request {i} served in {i % 7} ms\n" for i in range(600))
+LOG += "2026-11-15T04:40:00Z ERROR request 4711 failed: connection reset by peer (id=abc-777)\n"
+CAUSE = "ERROR request 4711 failed: connection reset by peer (id=abc-777)"
+
+
+def reporting(answer: str, *quotes: str):
+    def reply(request: Request) -> Response:
+        found = re.search(r"<ai-agent-(.+?)-FINAL", request.system)
+        assert found
+        quoted = "".join(f"> {quote}\n" for quote in quotes)
+        tag = f"ai-agent-{found[1]}-FINAL"
+        text = f'<{tag} format="text">\n{answer}\n\nQUOTES:\n{quoted}\nCONFIDENCE: 90\n</{tag}>'
+        return Response(text, usage=Usage(1200, 34, 0.002), model="test/reader")
+
+    return reply
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    model = ScriptedModel(reporting("Request 4711 failed.", CAUSE), name="test/reader")
+    async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+        yield session
+
+
+async def handle_of(session: Session) -> str:
+    reply = await session.call("get_log", {"path": "/var/log/web.log"}, lambda path: LOG)
+    assert reply.kept
+    return reply.kept.handle
+
+
+async def test_an_abstract_is_followed_by_its_checked_citations(session: Session):
+    handle = await handle_of(session)
+    reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
+    start = LOG.index(CAUSE)
+    assert reply.text == (
+        f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n"
+        "\n"
+        "Request 4711 failed.\n"
+        "\n"
+        "CITATIONS (checked against the stored output):\n"
+        f"[1] line 601, bytes {start}-{start + len(CAUSE)}: {CAUSE}"
+    )
+    assert not reply.is_error
+
+
+async def test_snippets_carry_every_kind_of_span(session: Session):
+    handle = await handle_of(session)
+    reply = await session.invoke("get_tool_output", {"id": handle, "mode": "extract", "query": "the failed request"})
+    found = json.loads(reply.text)
+    start = LOG.index(CAUSE)
+    assert found["snippets"] == [
+        {
+            "text": CAUSE,
+            "start_byte": start,
+            "end_byte": start + len(CAUSE),
+            "chunk_index": 0,
+            "start_char": start,
+            "end_char": start + len(CAUSE),
+            "start_line": 601,
+            "end_line": 601,
+        }
+    ]
+    assert (found["source_size_bytes"], found["chunks_searched"], found["chunks_total"]) == (len(LOG), 1, 1)
+    assert found["source_hash"] == session.open(handle).kept.sha256
+    assert "no_match_reason" not in found
+
+
+async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
+    model = ScriptedModel(reporting("It was the disk.", "ERROR disk full", CAUSE), name="test/reader")
+    async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
+    assert "WARNING: 1 of 2 quoted passages do not stand in the stored output and were left out." in reply.text
+    assert "ERROR disk full" not in reply.text
+    assert "It was the disk." in reply.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "turn_model", "asked"),
+    [
+        ({"toolOutput": {"models": ["test/b"]}, "extractionModel": "test/c"}, "test/a", "test/b"),
+        ({"extractionModel": "test/c"}, "test/a", "test/c"),
+        ({}, "test/b", "test/b"),
+        ({}, None, "test/a"),
+        ({"extractionModel": "builtin/lexical"}, "test/a", "builtin/lexical"),
+    ],
+)
+async def test_the_first_model_that_is_set_extracts(tmp_path: Path, settings: dict[str, object], turn_model: str, asked: str):
+    models = {name: ScriptedModel(reporting("Yes.", CAUSE), name=name) for name in ("test/a", "test/b", "test/c")}
+    async with Session(Settings(storeDir=str(tmp_path), **settings), models=models) as session:
+        handle = await handle_of(session)
+        await session.turn([], model=turn_model)
+        await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
+    assert [name for name, model in models.items() if model.requests] == ([asked] if asked in models else [])
+
+
+async def test_without_any_model_the_built_in_engine_answers(tmp_path: Path):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed and why"})
+    assert reply.text.startswith(f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:")
+    assert CAUSE in reply.text
+    assert not reply.is_error
+
+
+async def test_a_failing_model_is_replaced_by_the_engine_with_a_warning(tmp_path: Path):
+    model = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/reader")
+    async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed"})
+    assert "WARNING: " in reply.text
+    assert "no key" in reply.text
+    assert CAUSE in reply.text
+
+
+async def test_a_model_that_cannot_be_opened_says_why(tmp_path: Path):
+    settings = Settings(preset="tool_output", storeDir=str(tmp_path), extractionModel="nowhere/model")
+    async with Session(settings) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed"})
+    assert f"WITH HANDLE {handle}, STRATEGY:truncate:" in reply.text
+    assert "No model provider is called 'nowhere'." in reply.text
+
+
+async def test_an_unknown_handle_is_a_successful_answer(session: Session):
+    reply = await session.invoke("tool_output", {"handle": "session-1/2", "extract": "why"})
+    assert reply.text == (
+        "ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE session-1/2, STRATEGY:auto:\n"
+        "\n"
+        "Nothing was searched: no stored output of this session has the handle 'session-1/2'. "
+        "0 outputs are stored in this session; use a handle exactly as a tool result gave it."
+    )
+    assert not reply.is_error
+
+
+async def test_extract_mode_needs_a_query(session: Session):
+    handle = await handle_of(session)
+    reply = await session.invoke("get_tool_output", {"id": handle, "mode": "extract"})
+    assert (reply.text, reply.is_error) == ("Query required for extract mode.", True)
+
+
+async def test_model_calls_are_accounted_and_stand_in_the_op_tree(session: Session):
+    handle = await handle_of(session)
+    await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
+    counters = session.counters
+    assert (counters.model_calls, counters.input_tokens, counters.output_tokens, counters.cost) == (1, 1200, 34, 0.002)
+    extraction = next(op for op in session.op_tree().children if op.kind == "session")
+    assert (extraction.name, extraction.attributes["strategy"], extraction.attributes["excerpts"]) == (
+        "tool_output",
+        "full-chunked",
+        1,
+    )
+    (step,) = extraction.children
+    assert (step.kind, step.name, step.attributes["tokensIn"]) == ("model", "test/reader", 1200)
+    assert step.attributes["response"].startswith("<ai-agent-")
+    assert len(step.attributes["response"].encode()) <= 4096
+
+
+async def test_the_record_of_an_extraction_holds_places_not_words(session: Session, tmp_path: Path):
+    handle = await handle_of(session)
+    await session.invoke("tool_output", {"handle": handle, "extract": "a very private question", "mode": "full-chunked"})
+    (journal,) = tmp_path.rglob("journal.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert b"very private question" not in b"".join(lines)
+    (event,) = [event for event in read(lines) if isinstance(event, Extracted)]
+    start = LOG.index(CAUSE)
+    assert [(quote.start, quote.end) for quote in event.quotes] == [(start, start + len(CAUSE))]
+    (asked,) = [event for event in read(lines) if isinstance(event, Asked)]
+    assert accounting(asked, session.id) == {
+        "type": "llm",
+        "timestamp": asked.t,
+        "status": "ok",
+        "latency": asked.latency,
+        "provider": "test",
+        "model": "reader",
+        "tokens": {"inputTokens": 1200, "outputTokens": 34},
+        "costUsd": 0.002,
+    }
+
+
+async def test_an_answer_stays_within_its_bound(tmp_path: Path):
+    quotes = [line for line in LOG.splitlines() if "served in 3" in line]
+    model = ScriptedModel(reporting("Many.", *quotes), name="test/reader")
+    settings = Settings(storeDir=str(tmp_path), answerMaxBytes=2000)
+    async with Session(settings, models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        abstract = await session.invoke("tool_output", {"handle": handle, "extract": "all", "mode": "full-chunked"})
+        snippets = await session.invoke("get_tool_output", {"id": handle, "mode": "extract", "query": "all"})
+    assert len(abstract.text.encode()) <= 2000
+    assert len(snippets.text.encode()) <= 2000
+    found = json.loads(snippets.text)
+    assert found["snippets_omitted"] + len(found["snippets"]) == len(quotes)
+    assert found["hint"] == "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."

@@ -1,0 +1,48 @@
+"""Extracting at once: from text, bytes, a file or a stream, leaving nothing behind."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from overspill import Settings, extract
+from overspill.errors import BadRequest
+
+pytestmark = pytest.mark.anyio
+
+LOG = "".join(f"INFO step {i} done\n" for i in range(300)) + "ERROR step 300 failed: no space left on device\n"
+
+
+@pytest.mark.parametrize("kind", ["text", "bytes", "path", "file"])
+async def test_any_source_will_do(kind: str, tmp_path: Path):
+    file = tmp_path / "build.log"
+    file.write_text(LOG)
+    sources = {"text": LOG, "bytes": LOG.encode(), "path": file, "file": io.BytesIO(LOG.encode())}
+    store = tmp_path / "store"
+    found = await extract(sources[kind], "why did step 300 fail", max_tokens=200, settings=Settings(storeDir=str(store)))
+    assert "no space left on device" in found.text
+    for excerpt in found.excerpts:
+        assert LOG[excerpt.start_char : excerpt.end_char] == excerpt.text
+        assert LOG.encode()[excerpt.start_byte : excerpt.end_byte].decode() == excerpt.text
+    assert found.model == "builtin/lexical"
+
+
+async def test_a_session_that_ends_leaves_nothing(tmp_path: Path):
+    await extract(LOG, "failures", settings=Settings(storeDir=str(tmp_path), retention="session"))
+    assert list(tmp_path.rglob("*")) == []
+
+
+async def test_a_missing_file_is_a_clear_error(tmp_path: Path):
+    with pytest.raises(BadRequest) as caught:
+        await extract(tmp_path / "none.log", "x", settings=Settings(storeDir=str(tmp_path)))
+    assert str(caught.value) == f"{tmp_path / 'none.log'} cannot be read: No such file or directory."
+
+
+async def test_an_empty_question_is_refused(tmp_path: Path):
+    with pytest.raises(BadRequest, match="What to extract is missing"):
+        await extract(LOG, "  ", settings=Settings(storeDir=str(tmp_path)))
+
+
+async def test_an_empty_source_is_not_found(tmp_path: Path):
+    found = await extract("", "anything", settings=Settings(storeDir=str(tmp_path)))
+    assert (found.found, found.excerpts) == (False, ())
