@@ -130,9 +130,8 @@ class Session:
         if tool is None and self.owns(name):
             return await self.invoke(name, args or {})
         call = ToolCall(id, name, args or {}, server, kind)
-        return await self._opened.calls.call(
-            call, self._tool(name) if tool is None else tool, errors=errors, background=background
-        )
+        tool = self._tool(name) if tool is None else tool
+        return await self._opened.calls.call(call, tool, errors=errors, background=background)
 
     async def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
         """All calls of a turn, in parallel, ours and the host's, in their order. `execute` runs one of the host's.
@@ -183,7 +182,7 @@ class Session:
         return wording.notice(self._opened.retrieval.statuses())
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store something of the host's own, whatever its size. Of a stream that fails half-way what came is kept, and says so."""
+        """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete."""
         gate, call = self._opened.gate, ToolCall("", name)
         got = gate.collector(self.settings.for_tool(name))
         await got.take(data)
