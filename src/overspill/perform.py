@@ -21,7 +21,8 @@ async def perform(tool: Tool, args: Mapping[str, Any], threads: anyio.CapacityLi
     if _is_async(tool):
         result = tool(**args)
     else:
-        result = await in_thread(partial(tool, **args), threads, job)
+        # In a tuple, because Trio refuses to hand over a coroutine.
+        (result,) = await in_thread(lambda: (tool(**args),), threads, job)
     return await result if inspect.isawaitable(result) else result
 
 
