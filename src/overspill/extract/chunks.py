@@ -1,0 +1,74 @@
+"""Where a document is cut: pieces of equal size that overlap and together hold every byte."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from overspill.store.base import Reader
+from overspill.view import boundary
+
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
+_SHIFT = 20  # a cut moves back to a line end by at most this fraction of a chunk
+_FARTHEST = 64 * 1024
+_LOOK_AHEAD = 4
+_SPLITS = 8
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+
+
+def count(size_tokens: int, chunk_tokens: int, overlap_percent: int) -> int:
+    """How many chunks of at most `chunk_tokens` it takes, overlaps included."""
+    if size_tokens <= chunk_tokens:
+        return 1
+    overlap = overlap_percent / 100
+    return math.ceil((size_tokens / chunk_tokens - overlap) / (1 - overlap))
+
+
+def plan(reader: Reader, size_tokens: int, chunk_tokens: int, overlap_percent: int) -> tuple[Span, ...]:
+    """Cuts lie between characters, at a line end where one is near. Only the surroundings of the cuts are read."""
+    return _cut(reader, Span(0, reader.size), count(size_tokens, chunk_tokens, overlap_percent), overlap_percent)
+
+
+def refine(
+    reader: Reader, spans: tuple[Span, ...], chunk_tokens: int, overlap_percent: int, tokens: Callable[[Span], int]
+) -> tuple[Span, ...]:
+    """Where a text has more tokens to the byte than the whole has on average, its chunk is cut again."""
+    for _ in range(_SPLITS):
+        counts = [count(tokens(span), chunk_tokens, overlap_percent) for span in spans]
+        if max(counts) == 1:
+            break
+        pieces = zip(spans, counts, strict=True)
+        spans = tuple(piece for span, parts in pieces for piece in _cut(reader, span, parts, overlap_percent))
+    return spans
+
+
+def _cut(reader: Reader, whole: Span, parts: int, overlap_percent: int) -> tuple[Span, ...]:
+    if parts <= 1:
+        return (whole,)
+    overlap = overlap_percent / 100
+    length = (whole.end - whole.start) / (parts - (parts - 1) * overlap)
+    shift = min(int(length / _SHIFT), _FARTHEST)
+    spans: list[Span] = []
+    for part in range(parts):
+        start = whole.start + int(part * length * (1 - overlap))
+        end = math.ceil(whole.start + part * length * (1 - overlap) + length)
+        first = _near(reader, start, shift) if part else whole.start
+        last = _near(reader, end, shift) if part < parts - 1 else whole.end
+        # Chunks shorter than a character or two may come to nothing; their bytes are in their neighbours.
+        if last > (spans[-1].end if spans else first):
+            spans.append(Span(first, last))
+    return tuple(spans)
+
+
+def _near(reader: Reader, at: int, shift: int) -> int:
+    """The last line end up to `at` and not too far from it, else `at` itself, or the start of the character it lies in."""
+    low = max(at - shift - _LOOK_AHEAD, 0)
+    data = reader.read(low, at + _LOOK_AHEAD)
+    ends = [found.end() for found in _LINE_END.finditer(data) if at - shift <= low + found.end() <= at]
+    return low + (ends[-1] if ends else boundary(data, min(at - low, len(data))))

@@ -1,0 +1,68 @@
+"""Answers without a model: what the built-in engine finds, or the beginning and the end."""
+
+from __future__ import annotations
+
+from overspill import tokens
+from overspill.extract.chunks import Span
+from overspill.extract.document import Document, Engine, Policy, Strategy
+from overspill.extract.findings import NOT_FOUND
+from overspill.extract.provenance import excerpt
+from overspill.truncate import Cut, truncate_ends
+from overspill.types import Extraction
+from overspill.view import boundary, decode
+
+BUILTIN = "builtin/lexical"
+
+PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
+_CHARS_PER_TOKEN = 4
+_LOOK_AHEAD = 4
+
+
+def builtin(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
+    """Blocks. What the engine gives as excerpts is read again from the stored bytes."""
+    selection = engine(document, query, policy.max_tokens)
+    spans = [Span(found.start_byte, found.end_byte) for found in selection.excerpts]
+    size = document.size.bytes
+    partial = PART_SEARCHED.format(searched=selection.searched_bytes, total=size)
+    return Extraction(
+        text=selection.text if spans else NOT_FOUND,
+        excerpts=tuple(excerpt(document.reader, document.view, span) for span in spans),
+        confidence=selection.confidence if spans else 0.0,
+        strategy=strategy,
+        source_hash=document.sha256,
+        source_size_bytes=size,
+        chunks_searched=1,
+        chunks_total=1,
+        model=BUILTIN,
+        found=bool(spans),
+        warnings=(partial,) if selection.searched_bytes < size else (),
+    )
+
+
+def truncated(document: Document, policy: Policy) -> Extraction:
+    """Blocks. Reads only as much of both ends as may be shown."""
+    limit = policy.max_tokens * _CHARS_PER_TOKEN
+    cut = _cut(document, limit)
+    while tokens.more_than(cut.text, policy.max_tokens) and limit > 1:
+        limit = limit * 3 // 4
+        cut = _cut(document, limit)
+    return Extraction(
+        text=cut.text,
+        excerpts=(),
+        confidence=0.0,
+        strategy="truncate",
+        source_hash=document.sha256,
+        source_size_bytes=document.size.bytes,
+        chunks_searched=0,
+        chunks_total=1,
+    )
+
+
+def _cut(document: Document, limit: int) -> Cut:
+    size, reach = document.reader.size, limit * 4
+    head = document.reader.read(0, reach + _LOOK_AHEAD)
+    low = max(size - reach - _LOOK_AHEAD, 0)
+    tail = document.reader.read(low, size)
+    first = decode(head[: boundary(head, min(reach, len(head)))] if reach < len(head) else head)
+    last = decode(tail[boundary(tail, min(_LOOK_AHEAD, len(tail))) :] if low else tail)
+    return truncate_ends(first, last, document.size.chars, document.size.lines, limit)

@@ -1,0 +1,114 @@
+"""What an extraction says in the end: the answer within its bound, the checked quotes, and everything a reader has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from overspill import tokens
+from overspill.extract.document import ExtractionFailed, Strategy
+from overspill.extract.inquiry import Inquiry
+from overspill.extract.provenance import Located
+from overspill.extract.report import Report
+from overspill.truncate import truncate
+from overspill.types import Extraction
+
+NOT_FOUND = "No content matching query found in tool output."
+SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
+EXPLORED = "Searched: the output of {tool} ({bytes:,} bytes, {lines:,} lines), with Read and Grep."
+THERE_IS = "What is there: {described}"
+PARTIAL = "Only {searched} of {total} chunks were searched."
+FAILED = "{count} could not be read: {reason}"
+WAITING = "{count} are left. Ask again with the same words to go on with them."
+UNCHECKED = "{missing} of {total} quoted passages do not stand in the stored output and were left out."
+ALL_UNCHECKED = "The model gave no passage that stands in the stored output."
+NO_QUOTES = "The answer names no passage of the stored output that it rests on, so nothing of it is checked."
+SHORTENED = "The answer had {tokens:,} tokens and was cut to {most:,}. Ask for less at a time."
+_DESCRIBED = 600
+_UNQUOTED = 0.5
+
+
+def coverage(searched: int, total: int, failures: Mapping[int, str], waiting: int) -> Iterator[str]:
+    """Nothing, or one warning that says what was not searched, why, and what can be done."""
+    if searched == total:
+        return
+    said = [PARTIAL.format(searched=searched, total=total)]
+    if failures:
+        said.append(FAILED.format(count=len(failures), reason=next(iter(failures.values()))))
+    if waiting:
+        said.append(WAITING.format(count=waiting))
+    yield " ".join(said)
+
+
+def extraction(
+    inquiry: Inquiry,
+    report: Report,
+    located: Located,
+    warnings: Sequence[str],
+    *,
+    strategy: Strategy,
+    searched: int = 1,
+    total: int = 1,
+) -> Extraction:
+    """ExtractionFailed where there is neither an answer in words nor a passage that is really there."""
+    document = inquiry.document
+    quotes, missing = located.quotes + report.beyond, located.missing + report.beyond
+    said = list(warnings)
+    if not report.found:
+        text = _not_found(inquiry, report, strategy, searched, total)
+    else:
+        text = _answer(inquiry, report, located)
+        if missing:
+            said.append(UNCHECKED.format(missing=missing, total=quotes))
+        elif not quotes:
+            said.append(NO_QUOTES)
+    text = _within(text, inquiry.policy.max_tokens, inquiry.model.name, said)
+    return Extraction(
+        text=text,
+        excerpts=located.excerpts if report.found else (),
+        confidence=_confidence(report, quotes, missing) * searched / total,
+        strategy=strategy,
+        source_hash=document.sha256,
+        source_size_bytes=document.size.bytes,
+        chunks_searched=searched,
+        chunks_total=total,
+        model=report.model or inquiry.model.name,
+        found=report.found,
+        warnings=tuple(said),
+    )
+
+
+def _answer(inquiry: Inquiry, report: Report, located: Located) -> str:
+    if report.answer and inquiry.mode != "snippets":
+        return report.answer
+    if not located.excerpts:
+        raise ExtractionFailed(ALL_UNCHECKED)
+    return "\n\n".join(excerpt.text for excerpt in located.excerpts)
+
+
+def _confidence(report: Report, quotes: int, missing: int) -> float:
+    """The model's own, where it gave one, by the share of its quotes that are really there; nothing found: 0."""
+    if not report.found:
+        return 0.0
+    stated = 1.0 if report.stated is None else report.stated
+    return stated * (1 - missing / quotes if quotes else _UNQUOTED)
+
+
+def _not_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: int, total: int) -> str:
+    document = inquiry.document
+    where = SEARCHED if strategy == "full-chunked" else EXPLORED
+    size = document.size
+    lines = [NOT_FOUND, where.format(searched=searched, total=total, tool=document.tool, bytes=size.bytes, lines=size.lines)]
+    if described := " ".join(report.answer.split()):
+        shown = described if len(described) <= _DESCRIBED else f"{described[:_DESCRIBED]}…"
+        lines.append(THERE_IS.format(described=shown))
+    return "\n".join(lines)
+
+
+def _within(text: str, most: int, model: str, said: list[str]) -> str:
+    shown, limit = text, len(text)
+    while tokens.count(shown, model).tokens > most and limit > 1:
+        limit = max(limit * 4 // 5, 1)
+        shown = truncate(text, limit, "head").text
+    if shown != text:
+        said.append(SHORTENED.format(tokens=tokens.count(text, model).tokens, most=most))
+    return shown

@@ -1,0 +1,162 @@
+"""Every chunk is read by a model, in parallel; then one more request makes one answer of what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import anyio
+from msgspec import Struct
+
+from overspill import tokens
+from overspill.extract import chunks, findings, prompting, wrapper
+from overspill.extract.chunks import Span
+from overspill.extract.document import Asks, ExtractionFailed
+from overspill.extract.inquiry import Inquiry, in_thread
+from overspill.extract.provenance import Located, Quote, locate
+from overspill.extract.reduce import Part, merge
+from overspill.extract.report import Report
+from overspill.extract.spelling import plain
+from overspill.types import Extraction
+from overspill.view import decode
+
+_SNIPPETS_OVERLAP = 5
+_MARGIN = 0.95
+_MARGIN_UNKNOWN = 0.75  # without the model's own vocabulary our count may be a quarter too small
+_MAP_SHARE = 0.75  # of the time there is; the rest is for the reduce
+
+NONE_READ = "None of {total} chunks could be read. {reason}"
+OUT_OF_TIME = "There was no time to read it."
+NOT_MERGED = "What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk."
+MERGE_TIME = "no time was left"
+
+
+class Chunks(Struct, frozen=True):
+    """How the document is cut, and what is known of its chunks so far."""
+
+    spans: tuple[Span, ...]
+    overlap: int
+    reports: Mapping[int, Report]
+    failures: Mapping[int, str]
+    """Why a chunk could not be read."""
+    waiting: int
+    """Chunks that are left for the next time."""
+
+
+async def full_chunked(inquiry: Inquiry) -> Extraction:
+    read = await _map(inquiry, *await _plan(inquiry))
+    if not read.reports:
+        reason = next(iter(read.failures.values()), OUT_OF_TIME)
+        raise ExtractionFailed(NONE_READ.format(total=len(read.spans), reason=reason))
+    found = {index: report for index, report in sorted(read.reports.items()) if report.found}
+    quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
+    located = await _locate(inquiry, quotes, read.spans)
+    warnings = list(findings.coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
+    complete = not warnings
+    if not found:
+        answer = Report("\n".join(report.answer for report in read.reports.values()), found=False)
+    elif len(read.spans) == 1:
+        answer = found[0]
+    else:
+        try:
+            answer, located = await _reduce(inquiry, read, found, located)
+        except ExtractionFailed as error:
+            complete = False
+            warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
+            answer = Report("\n\n".join(f"{_title(i, read.spans)}\n{report.answer}" for i, report in found.items()))
+    extraction = findings.extraction(
+        inquiry, answer, located, warnings, strategy="full-chunked", searched=len(read.reports), total=len(read.spans)
+    )
+    if complete:
+        inquiry.cache.results[inquiry.key] = extraction
+    return extraction
+
+
+def chunk_tokens(inquiry: Inquiry) -> int:
+    """What is left of the window beside the prompt and the answer; for snippets at most half of the window."""
+    room = inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.nonce()))
+    if inquiry.mode == "snippets":
+        room = min(room, inquiry.model.context_window // 2)
+    return int(room * _margin(inquiry.model))
+
+
+def _margin(model: Asks) -> float:
+    return _MARGIN if tokens.has_vocabulary(model.name) else _MARGIN_UNKNOWN
+
+
+async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
+    document, most = inquiry.document, chunk_tokens(inquiry)
+    overlap = _SNIPPETS_OVERLAP if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
+
+    def cut() -> tuple[Span, ...]:
+        spans = chunks.plan(document.reader, document.size.tokens, most, overlap)
+        return chunks.refine(
+            document.reader, spans, most, overlap, lambda span: inquiry.tokens(decode(document.reader.read(*span)))
+        )
+
+    return await in_thread(cut), overlap
+
+
+async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunks:
+    known = {index: inquiry.cache.chunks.get((inquiry.key, span)) for index, span in enumerate(spans)}
+    reports = {index: report for index, report in known.items() if report is not None}
+    pending = [index for index, report in known.items() if report is None]
+    asked = pending[: inquiry.policy.max_extraction_chunks]
+    failures: dict[int, str] = {}
+    limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
+
+    async def read(index: int) -> None:
+        async with limiter:
+            try:
+                report = await _read(inquiry, index, spans, overlap)
+            except ExtractionFailed as error:
+                failures[index] = str(error)
+            else:
+                reports[index] = inquiry.cache.chunks[inquiry.key, spans[index]] = report
+        if inquiry.progress:
+            inquiry.progress(len(reports) + len(failures), len(spans))
+
+    now = anyio.current_time()
+    with anyio.CancelScope(deadline=now + (inquiry.deadline - now) * _MAP_SHARE):
+        async with anyio.create_task_group() as group:
+            for index in asked:
+                group.start_soon(read, index)
+    return Chunks(spans, overlap, reports, failures, len(spans) - len(reports) - len(failures))
+
+
+async def _read(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
+    data = await in_thread(lambda: inquiry.document.reader.read(*spans[index]))
+    nonce = wrapper.nonce()
+    return await inquiry.ask(inquiry.prompts.chunk(decode(data), index, len(spans), overlap, nonce), nonce)
+
+
+async def _reduce(inquiry: Inquiry, read: Chunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
+    """Only checked quotes go in. Where the merged report quotes nothing that can be checked, those stay its citations."""
+    quotes = {index: [each.text for each in located.excerpts if each.chunk_index == index] for index in found}
+    parts = [Part(_title(index, read.spans), report.answer, tuple(quotes[index])) for index, report in found.items()]
+    answer: Report | None = None
+    with anyio.CancelScope(deadline=inquiry.deadline):
+        answer = await merge(inquiry, parts, len(read.spans))
+    if answer is None:
+        raise ExtractionFailed(MERGE_TIME)
+    merged = await _locate(inquiry, list(_scoped(answer.quotes, located)), read.spans)
+    if not merged.excerpts and answer.found:
+        merged = Located(located.excerpts, located.quotes + merged.quotes, located.missing + merged.missing)
+    return answer, merged
+
+
+def _scoped(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
+    known = [(plain(each.text), Span(each.start_byte, each.end_byte)) for each in located.excerpts]
+    for text in quotes:
+        bare = plain(text)
+        yield Quote(text, next((span for shown, span in known if bare in shown), None))
+
+
+async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span]) -> Located:
+    if not quotes:
+        return Located()
+    document = inquiry.document
+    return await in_thread(lambda: locate(document.reader, document.view, quotes, spans))
+
+
+def _title(index: int, spans: Sequence[Span]) -> str:
+    return prompting.label(index, spans[index])

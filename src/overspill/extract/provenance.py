@@ -1,0 +1,208 @@
+"""Quotes checked against the stored bytes: each is found where it stands, or it does not count.
+
+A quote is looked for as it is, then in other spellings; first where it came from, then everywhere. What is kept is never the
+quote but the stored text at the place that was found.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill.extract import spelling
+from overspill.extract.chunks import Span
+from overspill.store.base import Reader
+from overspill.text import encode
+from overspill.types import Excerpt
+from overspill.view import View, clean, decode
+
+_LOOSE = 8  # characters a quote must have to be looked for in other spellings
+_BATCH = 32 * 1024  # characters of quotes that one search looks for
+_MARKED = re.compile(r"""(["'`“‘]+)(.+?)["'`”’]+""")
+_NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_CLOSE = re.compile(rb"[ \t]*(?:\r\n|\n|\r)?[ \t]*")
+_GAP = 200
+
+_Wanted: TypeAlias = dict[str, bytes]
+"""What a match is recognised by -> the pattern that finds it."""
+
+
+class Quote(Struct, frozen=True):
+    """`scope` is where it came from: a chunk, or a passage that a model was shown."""
+
+    text: str
+    scope: Span | None = None
+
+
+class Located(Struct, frozen=True):
+    excerpts: tuple[Excerpt, ...] = ()
+    quotes: int = 0
+    missing: int = 0
+    """How many of the quotes do not stand in the document."""
+
+
+def locate(reader: Reader, view: View, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
+    """Blocks. Its time grows with the document, and little with the number of quotes."""
+    found: dict[Quote, Span] = {}
+    for scope, asked in _by_scope(quotes):
+        for quote, place in _search(reader.read(*scope), asked).items():
+            found[quote] = Span(scope.start + place.start, scope.start + place.end)
+    if rest := [quote for quote in quotes if quote not in found]:
+        found |= _search(reader.buffer()[: view.bytes], rest)
+    index = _Index(chunks)
+    places = _merged(reader, [(place, index.of(quote, place)) for quote, place in found.items()])
+    excerpts = tuple(excerpt(reader, view, place, chunk) for place, chunk in places)
+    total = len(set(quotes))
+    return Located(excerpts, total, total - len(found))
+
+
+def excerpt(reader: Reader, view: View, span: Span, chunk_index: int = 0) -> Excerpt:
+    """The stored text of a span, with its place in every unit."""
+    text = decode(reader.read(*span))
+    start_char = view.char_at(span.start)
+    start_line = view.line_at(span.start)
+    return Excerpt(
+        text=text,
+        start_byte=span.start,
+        end_byte=span.end,
+        start_char=start_char,
+        end_char=start_char + len(text),
+        start_line=start_line,
+        end_line=start_line + len(_LINE_END.findall(text[:-1])),
+        chunk_index=chunk_index,
+    )
+
+
+class _Index:
+    """Which chunk a place belongs to: the one the quote came from, else the last one that begins before it."""
+
+    def __init__(self, chunks: Sequence[Span]) -> None:
+        self._starts = [chunk.start for chunk in chunks]
+        self._numbers = {chunk: number for number, chunk in enumerate(chunks)}
+
+    def of(self, quote: Quote, place: Span) -> int:
+        scope = quote.scope
+        if scope is not None and scope in self._numbers and scope.start <= place.start < scope.end:
+            return self._numbers[scope]
+        return max(bisect_right(self._starts, place.start) - 1, 0)
+
+
+def _by_scope(quotes: Iterable[Quote]) -> Iterator[tuple[Span, list[Quote]]]:
+    scopes: dict[Span, list[Quote]] = {}
+    for quote in quotes:
+        if quote.scope is not None:
+            scopes.setdefault(quote.scope, []).append(quote)
+    return iter(scopes.items())
+
+
+def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Span]:
+    """Rounds from the strictest reading of the quotes to the loosest; each looks for what the ones before have not found."""
+    found: dict[Quote, Span] = {}
+    for reading, find in (
+        (_as_it_is, _exactly),
+        (_unmarked, _exactly),
+        (_loosely, _in_any_spelling),
+        (_unmarked_loosely, _in_any_spelling),
+    ):
+        wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
+        places = find(data, set(wanted.values()))
+        found |= {quote: places[text] for quote, text in wanted.items() if text in places}
+    return found
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _unmarked(text: str) -> str:
+    """Without the quotation marks round it, or the line number before it, that are the model's own; empty without either."""
+    found = _MARKED.fullmatch(text)
+    if found:
+        return found[2]
+    found = _NUMBERED.fullmatch(text)
+    return found[1] if found else ""
+
+
+def _loosely(text: str) -> str:
+    reduced = spelling.plain(text)
+    return reduced if len(reduced) >= _LOOSE else ""
+
+
+def _unmarked_loosely(text: str) -> str:
+    return _loosely(_unmarked(text))
+
+
+def _exactly(data: bytes | memoryview, texts: set[str]) -> dict[str, Span]:
+    if isinstance(data, memoryview):
+        return _places(data, {text: spelling.literal(text) for text in texts}, decode)
+    needles = {text: encode(text) for text in texts}
+    starts = {text: data.find(needle) for text, needle in needles.items()}
+    return {text: Span(start, start + len(needles[text])) for text, start in starts.items() if start >= 0}
+
+
+def _in_any_spelling(data: bytes | memoryview, texts: set[str]) -> dict[str, Span]:
+    wanted = {text: spelling.pattern(text) for text in texts}
+    return _places(memoryview(data), wanted, lambda found: spelling.plain(clean(decode(found))))
+
+
+def _places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+    found: dict[str, Span] = {}
+    for batch in _batches(wanted):
+        # A text that overlaps another one is not seen in the same pass; each pass that found something is followed by one more.
+        while batch and (passed := _pass_over(data, batch, recognise)):
+            found |= passed
+            batch = {text: pattern for text, pattern in batch.items() if text not in passed}
+    return found
+
+
+def _pass_over(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+    found: dict[str, Span] = {}
+    seen: set[bytes] = set()
+    for match in spelling.matches(wanted.values(), data):
+        start, end = match.span()
+        text = bytes(data[start:end])
+        if text in seen:
+            continue
+        seen.add(text)
+        name = recognise(text)
+        if name in wanted:
+            found.setdefault(name, Span(start, end))
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _batches(wanted: _Wanted) -> Iterator[_Wanted]:
+    """Longest first, so that of two texts that begin alike the longer one is found."""
+    batch: _Wanted = {}
+    size = 0
+    for text in sorted(wanted, key=len, reverse=True):
+        if batch and size + len(text) > _BATCH:
+            yield batch
+            batch, size = {}, 0
+        batch[text] = wanted[text]
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _merged(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, int]]:
+    """In the order of the document; what overlaps, or stands on neighbouring lines, is one."""
+    merged: list[tuple[Span, int]] = []
+    for place, chunk in sorted(places):
+        if merged and _touch(reader, merged[-1][0], place):
+            before, first = merged[-1]
+            merged[-1] = Span(before.start, max(before.end, place.end)), first
+        else:
+            merged.append((place, chunk))
+    return merged
+
+
+def _touch(reader: Reader, before: Span, after: Span) -> bool:
+    gap = after.start - before.end
+    return gap <= 0 or (gap <= _GAP and _CLOSE.fullmatch(reader.read(before.end, after.start)) is not None)

@@ -1,0 +1,198 @@
+"""A sub-agent that looks for itself: Read and Grep on the one stored file, a handful of turns, then its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import anyio
+import msgspec
+from msgspec import Meta, Struct
+
+from overspill import read
+from overspill.errors import BadRequest, OverspillError
+from overspill.extract import findings, wrapper
+from overspill.extract.document import ExtractionFailed
+from overspill.extract.inquiry import BROKEN, EMPTY, Inquiry, in_thread, understood
+from overspill.extract.prompting import data_block
+from overspill.extract.provenance import Quote, locate
+from overspill.loop import converse, in_parallel
+from overspill.models.base import Message, Request
+from overspill.read import Bound
+from overspill.types import Extraction, ToolCall
+
+START = "Begin. The file is {handle}."
+LAST_TURN = "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
+OTHER_FILE = "There is no file {file!r} here. The only file is {handle!r}; use that name exactly."
+BAD_ARGUMENTS = "Invalid arguments for {tool}: {error}."
+UNKNOWN_TOOL = "There is no tool {tool!r}. You have Read and Grep."
+READ_HEAD = "Lines {first}-{last} of {total}."
+READ_MORE = "There is more: Read(file={handle!r}, {unit}={next})."
+GREP_HEAD = "{hits} of {total}{more} matching lines."
+GREP_NONE = "No line matches{where}."
+GREP_FROM = " from byte {start} on"
+GREP_MORE = "There is more: the same Grep with from={next}."
+NO_ROOM = "Your context window is full: nothing more can be read. Give your final report now."
+OUT_OF_TIME = "The sub-agent had not finished after {seconds:g} s."
+
+_LIMIT = 200
+_LEAST_ANSWER = 512
+_CALL_TOKENS = 300  # a call and what the model says around it, roughly
+
+Whole = Annotated[int, Meta(ge=0)]
+
+
+class _Args(Struct, frozen=True):
+    file: str
+
+
+class _Read(_Args, frozen=True):
+    offset: Annotated[int, Meta(ge=1)] = 1
+    limit: Annotated[int, Meta(ge=1)] = _LIMIT
+    byte: Whole | None = None
+
+
+class _Grep(_Args, frozen=True, rename={"from_": "from"}):
+    pattern: str
+    context: Whole = 2
+    ignore_case: bool = False
+    from_: Whole = 0
+
+
+A = TypeVar("A", bound=_Args)
+
+_FILE = {"type": "string", "description": "The filename: the handle, exactly as given"}
+
+TOOLS: tuple[dict[str, Any], ...] = (
+    {
+        "name": "Read",
+        "description": "Lines of the file, from line `offset` on",
+        "parameters": {
+            "type": "object",
+            "required": ["file"],
+            "properties": {
+                "file": _FILE,
+                "offset": {"type": "integer", "minimum": 1, "description": "The first line; 1 if not given"},
+                "limit": {"type": "integer", "minimum": 1, "description": f"How many lines; {_LIMIT} if not given"},
+                "byte": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Go on inside a very long line, from this byte, instead of `offset`",
+                },
+            },
+        },
+    },
+    {
+        "name": "Grep",
+        "description": "Lines of the file that match a regular expression (RE2), with line numbers and context",
+        "parameters": {
+            "type": "object",
+            "required": ["file", "pattern"],
+            "properties": {
+                "file": _FILE,
+                "pattern": {"type": "string"},
+                "context": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Lines shown before and after each match; 2 if not given",
+                },
+                "ignore_case": {"type": "boolean"},
+                "from": {"type": "integer", "minimum": 0, "description": "Go on searching from this byte"},
+            },
+        },
+    },
+)
+
+
+async def read_grep(inquiry: Inquiry) -> Extraction:
+    document, nonce = inquiry.document, wrapper.nonce()
+    request = Request(inquiry.prompts.explore(nonce), (Message("user", START.format(handle=document.handle)),), TOOLS)
+    desk = _Desk(inquiry, nonce, inquiry.room(request))
+    outcome = None
+    with anyio.CancelScope(deadline=inquiry.deadline):
+        try:
+            outcome = await converse(
+                inquiry.model, request, in_parallel(desk.answer), max_turns=inquiry.policy.max_turns, final_hint=LAST_TURN
+            )
+        except OverspillError as error:
+            raise ExtractionFailed(str(error)) from error
+        except Exception as error:  # whoever serves a model is not ours
+            raise ExtractionFailed(BROKEN.format(error=error or type(error).__name__)) from error
+    if outcome is None:
+        raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
+    if outcome.response is None:
+        raise ExtractionFailed(EMPTY)
+    report = understood(outcome.response.text, nonce, outcome.response.model or inquiry.model.name)
+    quotes = [Quote(text) for text in report.quotes]
+    located = await in_thread(lambda: locate(document.reader, document.view, quotes))
+    extraction = findings.extraction(inquiry, report, located, (), strategy="read-grep")
+    inquiry.cache.results[inquiry.key] = extraction
+    return extraction
+
+
+class _Desk:
+    """Gives the sub-agent what it asks for: of the one file, in bounded pieces, as long as there is room for them."""
+
+    def __init__(self, inquiry: Inquiry, nonce: str, room: int) -> None:
+        self._inquiry = inquiry
+        self._document = inquiry.document
+        self._nonce = nonce
+        self._room = room
+        self._turn = anyio.Lock()
+
+    async def answer(self, call: ToolCall) -> Message:
+        async with self._turn:  # positions in a document are found by one reader at a time
+            bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
+            if bound.bytes < _LEAST_ANSWER:
+                return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
+            try:
+                text = await in_thread(lambda: self._perform(call.name, call.args, bound))
+            except BadRequest as error:
+                return Message("tool", str(error), call_id=call.id, is_error=True)
+            self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
+            return Message("tool", text, call_id=call.id)
+
+    def _perform(self, tool: str, args: Mapping[str, Any], bound: Bound) -> str:
+        match tool:
+            case "Read":
+                return self._read(self._arguments(tool, _Read, args), bound)
+            case "Grep":
+                return self._grep(self._arguments(tool, _Grep, args), bound)
+            case _:
+                raise BadRequest(UNKNOWN_TOOL.format(tool=tool))
+
+    def _arguments(self, tool: str, kind: type[A], args: Mapping[str, Any]) -> A:
+        given = {name: value for name, value in args.items() if value is not None}
+        try:
+            asked = msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise BadRequest(BAD_ARGUMENTS.format(tool=tool, error=error)) from None
+        if asked.file != self._document.handle:
+            raise BadRequest(OTHER_FILE.format(file=asked.file[:200], handle=self._document.handle))
+        return asked
+
+    def _read(self, asked: _Read, bound: Bound) -> str:
+        reader, view = self._document.reader, self._document.view
+        if asked.byte is None:
+            shown = read.lines(reader, view, asked.offset, asked.offset + asked.limit - 1, bound)
+        else:
+            shown = read.bytes_range(reader, view, asked.byte, None, bound)
+        said = [READ_HEAD.format(first=shown.first_line, last=shown.last_line, total=view.lines)]
+        said.append(data_block(shown.text, self._nonce))
+        if shown.end_byte < view.bytes:
+            inside = shown.next is not None and shown.next.unit == "bytes"
+            unit, following = ("byte", shown.end_byte) if inside else ("offset", shown.last_line + 1)
+            said.append(READ_MORE.format(handle=self._document.handle, unit=unit, next=following))
+        return "\n".join(said)
+
+    def _grep(self, asked: _Grep, bound: Bound) -> str:
+        document = self._document
+        options: dict[str, Any] = {"context": asked.context, "ignore_case": asked.ignore_case, "start_byte": asked.from_}
+        found = read.grep(document.reader, document.view, asked.pattern, bound, **options)
+        if not found.hits:
+            return GREP_NONE.format(where=GREP_FROM.format(start=asked.from_) if asked.from_ else "")
+        said = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]
+        said.append(data_block(found.text, self._nonce))
+        if found.next is not None:
+            said.append(GREP_MORE.format(next=found.next))
+        return "\n".join(said)

@@ -1,0 +1,89 @@
+"""Reports of several chunks merged into one: in a single request where they fit, else in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+from msgspec import Struct
+
+from overspill.extract import report, wrapper
+from overspill.extract.document import ExtractionFailed
+from overspill.extract.inquiry import Inquiry
+from overspill.extract.report import Report
+from overspill.truncate import truncate
+
+CUT = "(this output was too long and is not complete)"
+
+
+class Part(Struct, frozen=True):
+    """One output to merge, under a title."""
+
+    title: str
+    answer: str
+    quotes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.title}\n{report.render(self.answer, self.quotes)}"
+
+
+async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
+    """ExtractionFailed if any of the requests it takes fails."""
+    room = inquiry.room(inquiry.prompts.merge("", len(parts), total, wrapper.nonce()))
+    count = len(parts)
+    while True:
+        groups = _groups(inquiry, parts, room)
+        merged = await _ask_all(inquiry, groups, count, total)
+        if len(merged) == 1:
+            return merged[0]
+        parts = [Part(f"MERGED OUTPUT {n}", each.answer, each.quotes) for n, each in enumerate(merged, 1) if each.found]
+        if not parts:
+            return merged[0]
+
+
+def _groups(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
+    """At least two parts each, so that every round leaves fewer of them: none may take more than half of the room."""
+    groups: list[str] = []
+    taken = room + 1
+    for part in parts:
+        text = _within(inquiry, part.text, room // 2 - 2)
+        needed = inquiry.tokens(text) + 2
+        if taken + needed > room:
+            groups.append(text)
+            taken = needed
+        else:
+            groups[-1] += f"\n\n{text}"
+            taken += needed
+    return groups
+
+
+def _within(inquiry: Inquiry, text: str, most: int) -> str:
+    limit = len(text)
+    shown = text
+    while inquiry.tokens(shown) > most:
+        limit = limit * 3 // 4
+        shown = f"{truncate(text, limit, 'head').text}\n{CUT}"
+    return shown
+
+
+async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: int) -> list[Report]:
+    merged: dict[int, Report] = {}
+    failures: list[ExtractionFailed] = []
+    limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
+
+    async def ask(place: int, outputs: str) -> None:
+        nonce = wrapper.nonce()
+        async with limiter:
+            try:
+                merged[place] = await inquiry.ask(inquiry.prompts.merge(outputs, count, total, nonce), nonce)
+            except ExtractionFailed as error:
+                failures.append(error)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for place, outputs in enumerate(groups):
+            group.start_soon(ask, place, outputs)
+    if failures:
+        raise failures[0]
+    return [merged[place] for place in range(len(groups))]

@@ -1,0 +1,69 @@
+"""What stands in a model's report: the answer, the lines it rests on, and how sure it is."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+NOTHING = "NO RELEVANT DATA FOUND"
+
+_NOTHING = re.compile(rf"\W*{NOTHING}\W*", re.IGNORECASE)
+# In small letters the heading has to stand alone: an answer may well say "Quotes: 3 per user".
+_QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*:?[ \t*_]*\r?$)", re.MULTILINE)
+_CONFIDENCE = re.compile(
+    r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*(%|/[ \t]*100)?[ \t*_.]*\r?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)
+_NONE = re.compile(r"\W*(?:none|n/a|no quotes)?\W*", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_MOST_QUOTES = 1000
+
+
+class Report(Struct, frozen=True):
+    answer: str
+    quotes: tuple[str, ...] = ()
+    found: bool = True
+    stated: float | None = None
+    """The model's own confidence, 0 to 1, where it gave one."""
+    beyond: int = 0
+    """Quotes past the number that is looked at."""
+    model: str = ""
+
+
+def parse(content: str, model: str = "") -> Report:
+    """Never fails: what has no section of quotes is all answer."""
+    stated = None
+    if sure := _last(_CONFIDENCE, content):
+        value = float(sure[1].replace(",", "."))
+        stated = min(value if value <= 1 and not sure[2] else value / 100, 1.0)
+        content = content[: sure.start()] + content[sure.end() :]
+    if nothing := _NOTHING.match(content):
+        return Report(content[nothing.end() :].strip(), found=False, stated=stated, model=model)
+    section = _last(_QUOTES, content)
+    if section is None:
+        return Report(content.strip(), stated=stated, model=model)
+    quotes, remainder = _quotes(content[section.end() :])
+    answer = "\n\n".join(part for part in (content[: section.start()].strip(), remainder) if part)
+    beyond = max(len(quotes) - _MOST_QUOTES, 0)
+    return Report(answer, tuple(quotes[:_MOST_QUOTES]), stated=stated, beyond=beyond, model=model)
+
+
+def render(answer: str, quotes: tuple[str, ...]) -> str:
+    """The same form again, for whoever merges reports."""
+    lines = [f"> {line}" for quote in quotes for line in quote.splitlines() if line.strip()]
+    return "\n".join([answer, "QUOTES:", *lines]) if lines else answer
+
+
+def _quotes(section: str) -> tuple[list[str], str]:
+    """The quotes, and what else stands there: a model may go on with its answer. Without any mark every line is a quote."""
+    marked = [found[1].strip() for found in _MARKED.finditer(section)]
+    rest = [line.strip() for line in _MARKED.sub("", section).splitlines()]
+    lines = marked or [_BULLET.sub("", line) for line in rest]
+    quotes = list(dict.fromkeys(line for line in lines if not _NONE.fullmatch(line)))
+    return quotes, "\n".join(rest).strip("\n` ") if marked else ""
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return max(pattern.finditer(text), key=lambda found: found.start(), default=None)

@@ -1,0 +1,86 @@
+"""One text, many spellings: what a model copies often comes back with other white space, quotation marks or escapes.
+
+`plain` is what all spellings of a text have in common; `pattern` finds the spellings of a plain text in stored bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from html.entities import codepoint2name
+from typing import Any, Protocol, cast
+
+import re2 as untyped  # pyright: ignore[reportMissingTypeStubs]
+
+from overspill.text import encode
+
+_re2 = cast("Any", untyped)
+
+_MARKS = str.maketrans("“”„«»‘’‚–—‑−", '"""""\'\'\'----')
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_UNICODE_ESCAPE = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
+_SPACE_ESCAPE = re.compile(r"\\+[nrtf]")
+_MARK_ESCAPE = re.compile(r"""\\+(["'/])""")
+_BACKSLASHES = re.compile(r"\\+")
+_BLANK = re.compile(r"[\s\u200b\ufeff]+")
+
+_SPELLINGS: dict[str, bytes] = {
+    " ": rb"(?:[\s\x0b\x1c-\x1f]|\\+[nrtf]|\\+u00[aA]0|&nbsp;|&#160;"
+    rb"|\xc2[\x85\xa0]|\xe2\x80[\x80-\x8b\xa8\xa9\xaf]|\xe3\x80\x80|\xef\xbb\xbf)+",
+    '"': rb'(?:\\*"|\\+u0022|&quot;|&#34;|\xe2\x80[\x9c-\x9e]|\xc2[\xab\xbb]|\\+u201[cCdDeE])',
+    "'": rb"(?:\\*'|\\+u0027|&apos;|&#39;|&#x27;|\xe2\x80[\x98-\x9a]|\\+u201[89aA])",
+    "-": rb"(?:-|\xe2\x80[\x91\x93\x94]|\xe2\x88\x92|\\+u201[134])",
+    "/": rb"\\*/",
+    "\\": rb"\\+",
+    "<": rb"(?:<|&lt;|\\+u003[cC])",
+    ">": rb"(?:>|&gt;|\\+u003[eE])",
+    "&": rb"(?:&|&amp;|\\+u0026)",
+    # Shown for a byte that is not UTF-8, and for a lone surrogate.
+    "\ufffd": rb"(?:\xef\xbf\xbd|\xed[\xa0-\xbf][\x80-\xbf]|[\x80-\xff])",
+}
+_MEMORY = 256 << 20
+
+
+class Match(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+def plain(text: str) -> str:
+    """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
+    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    text = _UNICODE_ESCAPE.sub(_resolved, text).translate(_MARKS)
+    text = _MARK_ESCAPE.sub(r"\1", _SPACE_ESCAPE.sub(" ", text))
+    return _BLANK.sub(" ", _BACKSLASHES.sub(r"\\", text)).strip(" \ufffd")
+
+
+def pattern(plain_text: str) -> bytes:
+    """It may find a little too much: compare the plain form of what it found."""
+    return b"".join(_SPELLINGS.get(char) or _spelled(char) for char in plain_text)
+
+
+def literal(text: str) -> bytes:
+    return cast("bytes", _re2.escape(encode(text)))
+
+
+def matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
+    """Where any of the patterns stands, earlier ones first where several begin at the same place; in linear time."""
+    options = _re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    options.encoding = _re2.Options.Encoding.LATIN1
+    return cast("Iterator[Match]", _re2.compile(b"|".join(patterns), options).finditer(data))
+
+
+def _spelled(char: str) -> bytes:
+    if char.isascii():
+        return literal(char)
+    units = char.encode("utf-16-be", "surrogatepass")
+    escaped = b"".join(rb"\\+u(?i:%04x)" % int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
+    code = ord(char)
+    named = b"|&%s;" % codepoint2name[code].encode() if code in codepoint2name else b""
+    return rb"(?:%s|%s|&#%d;|&#[xX](?i:%x);%s)" % (literal(char), escaped, code, code, named)
+
+
+def _resolved(escapes: re.Match[str]) -> str:
+    return bytes.fromhex(re.sub(r"\\+u", "", escapes[0])).decode("utf-16-be", "surrogatepass")

@@ -1,0 +1,57 @@
+"""The report a model hands in: `<ai-agent-NONCE-FINAL format="text"> … </ai-agent-NONCE-FINAL>`, read leniently.
+
+The nonce is made after the document was stored, so no document can hold a wrapper that counts.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+_THINKING = re.compile(r"\s*<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+_NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
+_PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
+
+
+def nonce() -> str:
+    return secrets.token_hex(6)
+
+
+def opening(nonce: str) -> str:
+    return f'<ai-agent-{nonce}-FINAL format="text">'
+
+
+def closing(nonce: str) -> str:
+    return f"</ai-agent-{nonce}-FINAL>"
+
+
+def unwrap(text: str, nonce: str) -> str | None:
+    """What stands in the last complete wrapper, since a model that corrects itself does so afterwards.
+
+    Without a complete one, what follows the last opening tag. Thinking that the text begins with does not count; an empty
+    wrapper, or one that only repeats the instructions, is none. Wrappers of the same nonce inside are taken off.
+    """
+    text = _NOISE.sub("", text)
+    if thought := _THINKING.match(text):
+        text = text[thought.end() :]
+    tag = re.compile(
+        rf"(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)", re.IGNORECASE
+    )
+    complete: list[str] = []
+    openings: list[int] = []
+    for found in tag.finditer(text):
+        if not found[1]:
+            openings.append(found.end())
+        elif openings:
+            complete.append(text[openings.pop() : found.start()])
+    unfinished = [text[openings[-1] :]] if openings else []
+    candidates = (_content(tag.sub("", each)) for each in [*reversed(complete), *unfinished])
+    return next((content for content in candidates if content), None)
+
+
+def _content(text: str) -> str:
+    text = text.strip()
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced[1].strip()
+    return "" if _PLACEHOLDER.fullmatch(text) else text
