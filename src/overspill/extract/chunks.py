@@ -49,7 +49,7 @@ def refine(
 
 
 def _cut(reader: Reader, whole: Span, parts: int, overlap_percent: int) -> tuple[Span, ...]:
-    if parts <= 1:
+    if parts <= 1 or whole.start == whole.end:
         return (whole,)
     overlap = overlap_percent / 100
     length = (whole.end - whole.start) / (parts - (parts - 1) * overlap)

@@ -11,7 +11,6 @@ from overspill.errors import OverspillError
 from overspill.models.base import Request, Response
 from overspill.store.base import Reader
 from overspill.types import Size
-from overspill.view import View
 
 Mode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate", "snippets"]
 """`snippets` is full-chunked for verbatim passages alone: chunks of half the window, 5 % overlap."""
@@ -34,7 +33,6 @@ class Document(Struct, frozen=True):
     tool: str
     args_json: str
     reader: Reader
-    view: View
     size: Size
     sha256: str
 

@@ -6,7 +6,7 @@ from overspill import tokens
 from overspill.extract.chunks import Span
 from overspill.extract.document import Document, Engine, Policy, Strategy
 from overspill.extract.findings import NOT_FOUND
-from overspill.extract.provenance import excerpt
+from overspill.extract.provenance import excerpts
 from overspill.truncate import Cut, truncate_ends
 from overspill.types import Extraction
 from overspill.view import boundary, decode
@@ -26,7 +26,7 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
     partial = PART_SEARCHED.format(searched=selection.searched_bytes, total=size)
     return Extraction(
         text=selection.text if spans else NOT_FOUND,
-        excerpts=tuple(excerpt(document.reader, document.view, span) for span in spans),
+        excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence if spans else 0.0,
         strategy=strategy,
         source_hash=document.sha256,

@@ -8,6 +8,7 @@ import anyio
 from msgspec import Struct
 
 from overspill import tokens
+from overspill.errors import OverspillError
 from overspill.extract import chunks, findings, prompting, wrapper
 from overspill.extract.chunks import Span
 from overspill.extract.document import Asks, ExtractionFailed
@@ -108,7 +109,7 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunk
         async with limiter:
             try:
                 report = await _read(inquiry, index, spans, overlap)
-            except ExtractionFailed as error:
+            except OverspillError as error:
                 failures[index] = str(error)
             else:
                 reports[index] = inquiry.cache.chunks[inquiry.key, spans[index]] = report
@@ -154,8 +155,7 @@ def _scoped(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
 async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span]) -> Located:
     if not quotes:
         return Located()
-    document = inquiry.document
-    return await in_thread(lambda: locate(document.reader, document.view, quotes, spans))
+    return await in_thread(lambda: locate(inquiry.document.reader, quotes, spans))
 
 
 def _title(index: int, spans: Sequence[Span]) -> str:

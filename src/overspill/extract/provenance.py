@@ -16,9 +16,9 @@ from msgspec import Struct
 from overspill.extract import spelling
 from overspill.extract.chunks import Span
 from overspill.store.base import Reader
-from overspill.text import encode
+from overspill.text import encode, line_ends, whole
 from overspill.types import Excerpt
-from overspill.view import View, clean, decode
+from overspill.view import clean, decode
 
 _LOOSE = 8  # characters a quote must have to be looked for in other spellings
 _BATCH = 32 * 1024  # characters of quotes that one search looks for
@@ -27,6 +27,7 @@ _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECAS
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _CLOSE = re.compile(rb"[ \t]*(?:\r\n|\n|\r)?[ \t]*")
 _GAP = 200
+_PIECE = 1024 * 1024
 
 _Wanted: TypeAlias = dict[str, bytes]
 """What a match is recognised by -> the pattern that finds it."""
@@ -46,36 +47,60 @@ class Located(Struct, frozen=True):
     """How many of the quotes do not stand in the document."""
 
 
-def locate(reader: Reader, view: View, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
+def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
     """Blocks. Its time grows with the document, and little with the number of quotes."""
     found: dict[Quote, Span] = {}
     for scope, asked in _by_scope(quotes):
         for quote, place in _search(reader.read(*scope), asked).items():
             found[quote] = Span(scope.start + place.start, scope.start + place.end)
     if rest := [quote for quote in quotes if quote not in found]:
-        found |= _search(reader.buffer()[: view.bytes], rest)
+        found |= _search(reader.buffer(), rest)
     index = _Index(chunks)
     places = _merged(reader, [(place, index.of(quote, place)) for quote, place in found.items()])
-    excerpts = tuple(excerpt(reader, view, place, chunk) for place, chunk in places)
     total = len(set(quotes))
-    return Located(excerpts, total, total - len(found))
+    return Located(excerpts(reader, places), total, total - len(found))
 
 
-def excerpt(reader: Reader, view: View, span: Span, chunk_index: int = 0) -> Excerpt:
-    """The stored text of a span, with its place in every unit."""
+def excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:
+    """The stored text of spans, with their places in every unit, in the order of the document; beside each its chunk's number."""
+    count = _Count(reader)
+    return tuple(_excerpt(reader, count, span, chunk) for span, chunk in sorted(places))
+
+
+def _excerpt(reader: Reader, count: _Count, span: Span, chunk: int) -> Excerpt:
+    count.up_to(span.start)
     text = decode(reader.read(*span))
-    start_char = view.char_at(span.start)
-    start_line = view.line_at(span.start)
     return Excerpt(
         text=text,
         start_byte=span.start,
         end_byte=span.end,
-        start_char=start_char,
-        end_char=start_char + len(text),
-        start_line=start_line,
-        end_line=start_line + len(_LINE_END.findall(text[:-1])),
-        chunk_index=chunk_index,
+        start_char=count.chars,
+        end_char=count.chars + len(text),
+        start_line=count.ends + 1,
+        end_line=count.ends + 1 + len(_LINE_END.findall(text[:-1])),
+        chunk_index=chunk,
     )
+
+
+class _Count:
+    """Characters and line ends before a place, counted on from the place before: one pass for many of them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.chars = 0
+        self.ends = 0
+        self._reader = reader
+        self._at = 0
+
+    def up_to(self, byte: int) -> None:
+        while self._at < byte:
+            data = self._reader.read(self._at, min(self._at + _PIECE, byte))
+            if self._at + len(data) < byte:
+                data = data[: whole(data)]
+            self._at += len(data)
+            self.chars += len(data) if data.isascii() else len(decode(data))
+            self.ends += line_ends(data)
+            if data.endswith(b"\r") and self._reader.read(self._at, self._at + 1) == b"\n":
+                self.ends -= 1  # the LF that comes next ends this line
 
 
 class _Index:
@@ -110,7 +135,7 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
         (_unmarked_loosely, _in_any_spelling),
     ):
         wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
-        places = find(data, set(wanted.values()))
+        places = find(data, dict.fromkeys(wanted.values()))
         found |= {quote: places[text] for quote, text in wanted.items() if text in places}
     return found
 
@@ -137,15 +162,23 @@ def _unmarked_loosely(text: str) -> str:
     return _loosely(_unmarked(text))
 
 
-def _exactly(data: bytes | memoryview, texts: set[str]) -> dict[str, Span]:
+def _exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     if isinstance(data, memoryview):
         return _places(data, {text: spelling.literal(text) for text in texts}, decode)
-    needles = {text: encode(text) for text in texts}
-    starts = {text: data.find(needle) for text, needle in needles.items()}
-    return {text: Span(start, start + len(needles[text])) for text, start in starts.items() if start >= 0}
+    found: dict[str, Span] = {}
+    reached = 0  # quotes mostly come in the order of the document
+    for text in texts:
+        needle = encode(text)
+        start = data.find(needle, reached)
+        if start < 0:
+            start = data.find(needle, 0, reached + len(needle))
+        if start >= 0:
+            reached = start + len(needle)
+            found[text] = Span(start, reached)
+    return found
 
 
-def _in_any_spelling(data: bytes | memoryview, texts: set[str]) -> dict[str, Span]:
+def _in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     wanted = {text: spelling.pattern(text) for text in texts}
     return _places(memoryview(data), wanted, lambda found: spelling.plain(clean(decode(found))))
 

@@ -20,12 +20,12 @@ from overspill.loop import converse, in_parallel
 from overspill.models.base import Message, Request
 from overspill.read import Bound
 from overspill.types import Extraction, ToolCall
+from overspill.view import View
 
 START = "Begin. The file is {handle}."
 LAST_TURN = "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
 OTHER_FILE = "There is no file {file!r} here. The only file is {handle!r}; use that name exactly."
 BAD_ARGUMENTS = "Invalid arguments for {tool}: {error}."
-UNKNOWN_TOOL = "There is no tool {tool!r}. You have Read and Grep."
 READ_HEAD = "Lines {first}-{last} of {total}."
 READ_MORE = "There is more: Read(file={handle!r}, {unit}={next})."
 GREP_HEAD = "{hits} of {total}{more} matching lines."
@@ -124,7 +124,7 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
         raise ExtractionFailed(EMPTY)
     report = understood(outcome.response.text, nonce, outcome.response.model or inquiry.model.name)
     quotes = [Quote(text) for text in report.quotes]
-    located = await in_thread(lambda: locate(document.reader, document.view, quotes))
+    located = await in_thread(lambda: locate(document.reader, quotes))
     extraction = findings.extraction(inquiry, report, located, (), strategy="read-grep")
     inquiry.cache.results[inquiry.key] = extraction
     return extraction
@@ -137,11 +137,12 @@ class _Desk:
         self._inquiry = inquiry
         self._document = inquiry.document
         self._nonce = nonce
+        self._view = View(inquiry.document.reader)
         self._room = room
         self._turn = anyio.Lock()
 
     async def answer(self, call: ToolCall) -> Message:
-        async with self._turn:  # positions in a document are found by one reader at a time
+        async with self._turn:  # a view is used by one at a time
             bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
             if bound.bytes < _LEAST_ANSWER:
                 return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
@@ -153,13 +154,9 @@ class _Desk:
             return Message("tool", text, call_id=call.id)
 
     def _perform(self, tool: str, args: Mapping[str, Any], bound: Bound) -> str:
-        match tool:
-            case "Read":
-                return self._read(self._arguments(tool, _Read, args), bound)
-            case "Grep":
-                return self._grep(self._arguments(tool, _Grep, args), bound)
-            case _:
-                raise BadRequest(UNKNOWN_TOOL.format(tool=tool))
+        if tool == "Read":
+            return self._read(self._arguments(tool, _Read, args), bound)
+        return self._grep(self._arguments(tool, _Grep, args), bound)
 
     def _arguments(self, tool: str, kind: type[A], args: Mapping[str, Any]) -> A:
         given = {name: value for name, value in args.items() if value is not None}
@@ -172,7 +169,7 @@ class _Desk:
         return asked
 
     def _read(self, asked: _Read, bound: Bound) -> str:
-        reader, view = self._document.reader, self._document.view
+        reader, view = self._document.reader, self._view
         if asked.byte is None:
             shown = read.lines(reader, view, asked.offset, asked.offset + asked.limit - 1, bound)
         else:
@@ -186,9 +183,9 @@ class _Desk:
         return "\n".join(said)
 
     def _grep(self, asked: _Grep, bound: Bound) -> str:
-        document = self._document
+        reader, view = self._document.reader, self._view
         options: dict[str, Any] = {"context": asked.context, "ignore_case": asked.ignore_case, "start_byte": asked.from_}
-        found = read.grep(document.reader, document.view, asked.pattern, bound, **options)
+        found = read.grep(reader, view, asked.pattern, bound, **options)
         if not found.hits:
             return GREP_NONE.format(where=GREP_FROM.format(start=asked.from_) if asked.from_ else "")
         said = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]

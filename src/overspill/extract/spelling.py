@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from html.entities import codepoint2name
 from typing import Any, Protocol, cast
 
@@ -72,6 +73,7 @@ def matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
     return cast("Iterator[Match]", _re2.compile(b"|".join(patterns), options).finditer(data))
 
 
+@lru_cache(4096)
 def _spelled(char: str) -> bytes:
     if char.isascii():
         return literal(char)
