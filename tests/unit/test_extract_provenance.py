@@ -128,13 +128,27 @@ def test_a_line_that_stands_there_a_thousand_times_is_found_once():
 
 
 def test_positions_are_right_far_into_a_large_document():
-    content = "zeile mit ümlaut\r\n" * 100_000 + "the needle\r\n\rthe end\r"
+    content = "zeile mit ümlaut\r\n" * 300_000 + "the needle\r\n\rthe end\r"
     result = located(content, "the needle", "the end")
     assert [(each.start_char, each.start_line, each.end_line) for each in result.excerpts] == [
-        (1_800_000, 100_001, 100_001),
-        (1_800_013, 100_003, 100_003),
+        (5_400_000, 300_001, 300_001),
+        (5_400_013, 300_003, 300_003),
     ]
 
 
 def test_a_place_between_cr_and_lf_is_on_the_line_they_end():
     assert [each.start_line for each in located("one\r\ntwo\r\n", "\ntwo").excerpts] == [1]
+
+
+def test_a_very_long_quote_is_found_as_it_is():
+    long = "".join(f"{number} " for number in range(5000)).strip()
+    content = "x" * 4_194_000 + long + "y"
+    assert spans(located(content, long)) == [(4_194_000, 4_194_000 + len(long))]
+    assert located(content, long + "z", long.replace(" ", "  ")).missing == 2
+
+
+def test_quotes_in_the_order_of_the_document_are_found_one_after_the_other():
+    content = "start a\nsame\nstart b\nsame\n"
+    scope = Span(0, len(content))
+    assert spans(located(content, Quote("start b", scope), Quote("same", scope))) == [(13, 25)]
+    assert spans(located(content, Quote("start b", scope), Quote("start a", scope))) == [(0, 7), (13, 20)]

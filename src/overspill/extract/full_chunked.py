@@ -35,7 +35,6 @@ class Chunks(Struct, frozen=True):
     """How the document is cut, and what is known of its chunks so far."""
 
     spans: tuple[Span, ...]
-    overlap: int
     reports: Mapping[int, Report]
     failures: Mapping[int, str]
     """Why a chunk could not be read."""
@@ -48,7 +47,7 @@ async def full_chunked(inquiry: Inquiry) -> Extraction:
     if not read.reports:
         reason = next(iter(read.failures.values()), OUT_OF_TIME)
         raise ExtractionFailed(NONE_READ.format(total=len(read.spans), reason=reason))
-    found = {index: report for index, report in sorted(read.reports.items()) if report.found}
+    found = {index: report for index, report in read.reports.items() if report.found}
     quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
     located = await _locate(inquiry, quotes, read.spans)
     warnings = list(findings.coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
@@ -121,7 +120,7 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunk
         async with anyio.create_task_group() as group:
             for index in asked:
                 group.start_soon(read, index)
-    return Chunks(spans, overlap, reports, failures, len(spans) - len(reports) - len(failures))
+    return Chunks(spans, dict(sorted(reports.items())), failures, len(spans) - len(reports) - len(failures))
 
 
 async def _read(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:

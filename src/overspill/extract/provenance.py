@@ -22,12 +22,13 @@ from overspill.view import clean, decode
 
 _LOOSE = 8  # characters a quote must have to be looked for in other spellings
 _BATCH = 32 * 1024  # characters of quotes that one search looks for
-_MARKED = re.compile(r"""(["'`“‘]+)(.+?)["'`”’]+""")
+_LONGEST = 4000  # what a longer one is looked for with would take too much memory
+_MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _CLOSE = re.compile(rb"[ \t]*(?:\r\n|\n|\r)?[ \t]*")
 _GAP = 200
-_PIECE = 1024 * 1024
+_PIECE = 4 * 1024 * 1024
 
 _Wanted: TypeAlias = dict[str, bytes]
 """What a match is recognised by -> the pattern that finds it."""
@@ -77,7 +78,7 @@ def _excerpt(reader: Reader, count: _Count, span: Span, chunk: int) -> Excerpt:
         start_char=count.chars,
         end_char=count.chars + len(text),
         start_line=count.ends + 1,
-        end_line=count.ends + 1 + len(_LINE_END.findall(text[:-1])),
+        end_line=count.ends + 1 + len(_LINE_END.findall(text)) - text.endswith(("\n", "\r")),
         chunk_index=chunk,
     )
 
@@ -146,16 +147,15 @@ def _as_it_is(text: str) -> str:
 
 def _unmarked(text: str) -> str:
     """Without the quotation marks round it, or the line number before it, that are the model's own; empty without either."""
-    found = _MARKED.fullmatch(text)
-    if found:
-        return found[2]
+    if text[0] in _MARKS and text[-1] in _MARKS:
+        return text.strip(_MARKS)
     found = _NUMBERED.fullmatch(text)
     return found[1] if found else ""
 
 
 def _loosely(text: str) -> str:
     reduced = spelling.plain(text)
-    return reduced if len(reduced) >= _LOOSE else ""
+    return reduced if _LOOSE <= len(reduced) <= _LONGEST else ""
 
 
 def _unmarked_loosely(text: str) -> str:
@@ -164,9 +164,19 @@ def _unmarked_loosely(text: str) -> str:
 
 def _exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     if isinstance(data, memoryview):
-        return _places(data, {text: spelling.literal(text) for text in texts}, decode)
+        short = {text: spelling.literal(text) for text in texts if len(text) <= _LONGEST}
+        found = _places(data, short, decode)
+        for text in texts:
+            if len(text) > _LONGEST:
+                found |= _long(data, text)
+        return found
+    return _in_order(data, texts)
+
+
+def _in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
+    """Quotes mostly come in the order of the document, so each is looked for after the one before it first."""
     found: dict[str, Span] = {}
-    reached = 0  # quotes mostly come in the order of the document
+    reached = 0
     for text in texts:
         needle = encode(text)
         start = data.find(needle, reached)
@@ -176,6 +186,14 @@ def _exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
             reached = start + len(needle)
             found[text] = Span(start, reached)
     return found
+
+
+def _long(data: memoryview, text: str) -> dict[str, Span]:
+    size = len(encode(text))
+    for low in range(0, len(data), _PIECE):
+        if found := _in_order(bytes(data[low : low + _PIECE + size]), [text]):
+            return {text: Span(low + found[text].start, low + found[text].end)}
+    return {}
 
 
 def _in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:

@@ -16,7 +16,7 @@ _CONFIDENCE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)
-_NONE = re.compile(r"\W*(?:none|n/a|no quotes)?\W*", re.IGNORECASE)
+_NONE = ("", "none", "n/a", "no quotes")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _MOST_QUOTES = 1000
 
@@ -61,7 +61,7 @@ def _quotes(section: str) -> tuple[list[str], str]:
     marked = [found[1].strip() for found in _MARKED.finditer(section)]
     rest = [line.strip() for line in _MARKED.sub("", section).splitlines()]
     lines = marked or [_BULLET.sub("", line) for line in rest]
-    quotes = list(dict.fromkeys(line for line in lines if not _NONE.fullmatch(line)))
+    quotes = list(dict.fromkeys(line for line in lines if line.strip(" .:*_`\"'()-").lower() not in _NONE))
     return quotes, "\n".join(rest).strip("\n` ") if marked else ""
 
 

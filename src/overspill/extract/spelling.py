@@ -20,9 +20,9 @@ _re2 = cast("Any", untyped)
 
 _MARKS = str.maketrans("“”„«»‘’‚–—‑−", '"""""\'\'\'----')
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
-_UNICODE_ESCAPE = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
-_SPACE_ESCAPE = re.compile(r"\\+[nrtf]")
-_MARK_ESCAPE = re.compile(r"""\\+(["'/])""")
+_UNICODE_ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
+_SPACE_ESCAPE = re.compile(r"\\[nrtf]")
+_MARK_ESCAPE = re.compile(r"""\\(["'/])""")
 _BACKSLASHES = re.compile(r"\\+")
 _BLANK = re.compile(r"[\s\u200b\ufeff]+")
 
@@ -40,7 +40,7 @@ _SPELLINGS: dict[str, bytes] = {
     # Shown for a byte that is not UTF-8, and for a lone surrogate.
     "\ufffd": rb"(?:\xef\xbf\xbd|\xed[\xa0-\xbf][\x80-\xbf]|[\x80-\xff])",
 }
-_MEMORY = 256 << 20
+_MEMORY = 64 << 20
 
 
 class Match(Protocol):
@@ -49,10 +49,10 @@ class Match(Protocol):
 
 def plain(text: str) -> str:
     """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
-    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
     text = _UNICODE_ESCAPE.sub(_resolved, text).translate(_MARKS)
     text = _MARK_ESCAPE.sub(r"\1", _SPACE_ESCAPE.sub(" ", text))
-    return _BLANK.sub(" ", _BACKSLASHES.sub(r"\\", text)).strip(" \ufffd")
+    return _BLANK.sub(" ", text).strip(" \ufffd")
 
 
 def pattern(plain_text: str) -> bytes:
@@ -85,4 +85,4 @@ def _spelled(char: str) -> bytes:
 
 
 def _resolved(escapes: re.Match[str]) -> str:
-    return bytes.fromhex(re.sub(r"\\+u", "", escapes[0])).decode("utf-16-be", "surrogatepass")
+    return bytes.fromhex(escapes[0].replace("\\u", "")).decode("utf-16-be", "surrogatepass")
