@@ -107,15 +107,21 @@ async def test_the_last_resort_keeps_both_ends_and_says_so():
 async def test_an_engine_that_fails_is_followed_by_the_next_way():
     result = await extract(stored(LOG), "needle", model=failing(), engine=broken_engine)
     assert result.strategy == "truncate"
-    assert "The built-in engine failed: too large What follows" in result.warnings[0]
+    assert "The built-in engine failed (too large). What follows" in result.warnings[0]
     alone = await extract(stored(LOG), "needle", engine=broken_engine)
-    assert alone.warnings[0].startswith("The built-in engine failed: too large What follows")
+    assert alone.warnings[0].startswith("The built-in engine failed (too large). What follows")
 
 
 async def test_without_model_and_engine_the_ends_are_left():
     result = await extract(stored(LOG), "needle")
     assert result.strategy == "truncate"
     assert result.warnings[0].startswith("No model and no engine is there to extract. ")
+
+
+async def test_what_is_small_is_shown_whole():
+    result = await extract(stored("all of it"), "needle", model=failing(), policy=Policy(fallback=("truncate",)))
+    assert result.text == "all of it"
+    assert result.warnings[0].endswith("What follows is not an extraction: it is the whole output.")
 
 
 async def test_with_nothing_to_fall_back_on_it_fails():

@@ -158,7 +158,7 @@ async def test_nothing_found_in_any_chunk_is_an_answer():
         (lambda _: ToolCall("1", "Read", {}), "The model called a tool instead of giving its final report."),
         (lambda _: ModelError("Rate limit.", passing=True), "Rate limit."),
         (lambda _: ModelError("Bad key.", passing=False), "Bad key."),
-        (lambda _: TimeoutError("no answer in 60 s"), "The model could not be asked: no answer in 60 s"),
+        (lambda _: TimeoutError("no answer in 60 s"), "The model could not be asked (no answer in 60 s)."),
     ],
 )
 async def test_a_chunk_that_fails_is_reported_with_the_reason(reply: Callable[[Request], object], reason: str):

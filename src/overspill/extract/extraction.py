@@ -24,9 +24,10 @@ from overspill.types import Extraction
 NO_QUERY = "What to extract is missing: say in words what you need from the stored output."
 UNKNOWN_MODE = "There is no mode {mode!r}. Allowed are {allowed}; the nearest is {nearest!r}."
 STRATEGY_FAILED = "{strategy} extraction failed: {reason}"
-ENGINE_FAILED = "The built-in engine failed: {reason}"
+ENGINE_FAILED = "The built-in engine failed ({reason})."
 BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
 BY_ENDS = "What follows is not an extraction: the beginning and the end of the output, with the middle left out."
+BY_WHOLE = "What follows is not an extraction: it is the whole output."
 NO_MODEL = "No model and no engine is there to extract."
 NO_ANSWER = "Nothing is set to answer in its place; read the output with get_tool_output or get_artifact."
 EMPTY_DOCUMENT = f"{NOT_FOUND}\nThe stored output is empty."
@@ -100,7 +101,8 @@ async def _fall_back(
     for way in policy.fallback:
         if way == "truncate":
             shown = await in_thread(lambda: truncated(document, policy))
-            return replace(shown, warnings=(f"{said} {BY_ENDS}",))
+            whole = len(shown.text) == document.size.chars
+            return replace(shown, warnings=(f"{said} {BY_WHOLE if whole else BY_ENDS}",))
         if engine is not None:
             try:
                 found = await _by_engine(document, query, policy, engine, strategy)

@@ -29,7 +29,7 @@ NO_REPORT = "The model gave no final report."
 EMPTY = "The model answered nothing."
 TOOL_CALL = "The model called a tool instead of giving its final report."
 TOO_LONG = "The model's answer has {chars:,} characters, more than a report may have ({most:,})."
-BROKEN = "The model could not be asked: {error}"
+BROKEN = "The model could not be asked ({error})."
 NO_ROOM = (
     "What to extract takes {needed:,} tokens together with the instructions, which leaves no room for the document in the "
     "context window of {model} ({window:,} tokens, {output:,} of them for the answer). "
