@@ -16,9 +16,9 @@ from pathlib import Path
 
 import anyio
 
-from overspill.extract import Document, Policy, extract
-from overspill.extract.chunks import Span, plan
-from overspill.extract.provenance import Located, Quote, locate
+from overspill.extraction import Document, Policy, extract
+from overspill.extraction.chunks import Span, plan
+from overspill.extraction.provenance import Located, Quote, locate
 from overspill.measure import size_of
 from overspill.models.base import Request, Response
 from overspill.testing import ScriptedModel

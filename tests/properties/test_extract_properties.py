@@ -3,12 +3,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overspill.extract import chunks, report
-from overspill.extract.chunks import Span
-from overspill.extract.provenance import Quote, locate
-from overspill.extract.spelling import plain
-from overspill.extract.wrapper import closing, opening, unwrap
-from overspill.view import View, boundary
+from overspill.extraction import chunks, report
+from overspill.extraction.chunks import Span
+from overspill.extraction.provenance import Quote, locate
+from overspill.extraction.spelling import plain
+from overspill.extraction.wrapper import closing, opening, unwrap
+from overspill.text import boundary
+from overspill.view import View
 
 NONCE = "0a1b2c3d4e5f"
 

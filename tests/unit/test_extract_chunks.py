@@ -1,10 +1,10 @@
 import pytest
 
 from overspill import ids
-from overspill.extract import chunks
-from overspill.extract.chunks import Span
-from overspill.extract.document import Policy
-from overspill.extract.route import route
+from overspill.extraction import chunks
+from overspill.extraction.chunks import Span
+from overspill.extraction.document import Policy
+from overspill.extraction.route import route
 from overspill.store.base import Reader
 from overspill.store.memory import MemoryStore
 from overspill.types import Size

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from overspill import ids
-from overspill.extract import Document, ExtractionFailed, Mode, Policy, extract
+from overspill.extraction import Document, ExtractionFailed, Mode, Policy, extract
 from overspill.measure import size_of
 from overspill.models.base import ModelError
 from overspill.store.memory import MemoryStore

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from overspill import ids
 from overspill.errors import BadRequest
-from overspill.extract import Cache, Document, ExtractionFailed, Policy, extract
+from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
 from overspill.measure import size_of
 from overspill.models.base import ModelError, Request, Response
 from overspill.store.memory import MemoryStore

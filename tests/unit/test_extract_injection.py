@@ -6,8 +6,8 @@ from hashlib import sha256
 import pytest
 
 from overspill import ids
-from overspill.extract import Document, ExtractionFailed, Policy, extract
-from overspill.extract.prompting import data_block, fill, version
+from overspill.extraction import Document, ExtractionFailed, Policy, extract
+from overspill.extraction.prompting import data_block, fill, version
 from overspill.measure import size_of
 from overspill.models.base import Request
 from overspill.store.memory import MemoryStore

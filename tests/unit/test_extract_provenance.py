@@ -1,9 +1,9 @@
 import pytest
 
 from overspill import ids
-from overspill.extract.chunks import Span
-from overspill.extract.provenance import Located, Quote, locate
-from overspill.extract.spelling import plain
+from overspill.extraction.chunks import Span
+from overspill.extraction.provenance import Located, Quote, locate
+from overspill.extraction.spelling import plain
 from overspill.store.memory import MemoryStore
 from overspill.types import Excerpt
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from overspill import ids
-from overspill.extract import Cache, Document, ExtractionFailed, Policy, extract
+from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
 from overspill.measure import size_of
 from overspill.models.base import Message, ModelError, Request
 from overspill.store.memory import MemoryStore

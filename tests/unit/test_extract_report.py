@@ -1,4 +1,4 @@
-from overspill.extract.report import Report, parse, render
+from overspill.extraction.report import Report, parse, render
 
 
 def test_answer_quotes_and_confidence_are_told_apart():

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from overspill.extract import wrapper
-from overspill.extract.wrapper import unwrap
+from overspill.extraction import wrapper
+from overspill.extraction.wrapper import unwrap
 
 N = "0a1b2c3d4e5f"
 OPEN = f'<ai-agent-{N}-FINAL format="text">'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overspill.extract.chunks import Span
-from overspill.extract.report import Report
+from overspill.extraction.chunks import Span
+from overspill.extraction.report import Report
 from overspill.types import Extraction
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from overspill import tokens
-from overspill.extract.chunks import Span
-from overspill.extract.document import Document, Engine, Policy, Strategy
-from overspill.extract.findings import NOT_FOUND
-from overspill.extract.provenance import excerpts
+from overspill.extraction.chunks import Span
+from overspill.extraction.document import Document, Engine, Policy, Strategy
+from overspill.extraction.findings import NOT_FOUND
+from overspill.extraction.provenance import excerpts
+from overspill.text import boundary, decode
 from overspill.truncate import Cut, truncate_ends
 from overspill.types import Extraction
-from overspill.view import boundary, decode
 
 BUILTIN = "builtin/lexical"
 

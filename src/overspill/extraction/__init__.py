@@ -1,9 +1,9 @@
 """What a model needs from a stored output, said in words: found by whichever strategy fits, every quote checked."""
 
-from overspill.extract.cache import Cache
-from overspill.extract.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Selection
-from overspill.extract.extraction import extract
-from overspill.extract.findings import NOT_FOUND
+from overspill.extraction.cache import Cache
+from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Selection
+from overspill.extraction.findings import NOT_FOUND
+from overspill.extraction.run import extract
 
 __all__ = [
     "NOT_FOUND",

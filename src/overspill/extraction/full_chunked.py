@@ -9,16 +9,16 @@ from msgspec import Struct
 
 from overspill import tokens
 from overspill.errors import OverspillError
-from overspill.extract import chunks, findings, prompting, wrapper
-from overspill.extract.chunks import Span
-from overspill.extract.document import Asks, ExtractionFailed
-from overspill.extract.inquiry import Inquiry, in_thread
-from overspill.extract.provenance import Located, Quote, locate
-from overspill.extract.reduce import Part, merge
-from overspill.extract.report import Report
-from overspill.extract.spelling import plain
+from overspill.extraction import chunks, findings, prompting, wrapper
+from overspill.extraction.chunks import Span
+from overspill.extraction.document import Asks, ExtractionFailed
+from overspill.extraction.inquiry import Inquiry, in_thread
+from overspill.extraction.provenance import Located, Quote, locate
+from overspill.extraction.reduce import Part, merge
+from overspill.extraction.report import Report
+from overspill.extraction.spelling import plain
+from overspill.text import decode
 from overspill.types import Extraction
-from overspill.view import decode
 
 _SNIPPETS_OVERLAP = 5
 _MARGIN = 0.95

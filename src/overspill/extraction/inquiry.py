@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from overspill import tokens
 from overspill.errors import OverspillError
-from overspill.extract import prompting, report, wrapper
-from overspill.extract.cache import Cache, Key
-from overspill.extract.document import Asks, Document, ExtractionFailed, Mode, Policy, Progress, output_tokens
-from overspill.extract.prompting import Prompts
-from overspill.extract.report import Report
+from overspill.extraction import prompting, report, wrapper
+from overspill.extraction.cache import Cache, Key
+from overspill.extraction.document import Asks, Document, ExtractionFailed, Mode, Policy, Progress, output_tokens
+from overspill.extraction.prompting import Prompts
+from overspill.extraction.report import Report
 from overspill.models.base import Request
 
 T = TypeVar("T")

@@ -13,12 +13,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill.extract import spelling
-from overspill.extract.chunks import Span
+from overspill.extraction import spelling
+from overspill.extraction.chunks import Span
 from overspill.store.base import Reader
-from overspill.text import encode, line_ends, whole
+from overspill.text import clean, decode, encode, line_ends, whole
 from overspill.types import Excerpt
-from overspill.view import clean, decode
 
 _LOOSE = 8  # characters a quote must have to be looked for in other spellings
 _BATCH = 32 * 1024  # characters of quotes that one search looks for

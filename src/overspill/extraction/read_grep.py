@@ -11,11 +11,11 @@ from msgspec import Meta, Struct
 
 from overspill import read
 from overspill.errors import BadRequest, OverspillError
-from overspill.extract import findings, wrapper
-from overspill.extract.document import ExtractionFailed
-from overspill.extract.inquiry import BROKEN, EMPTY, Inquiry, in_thread, understood
-from overspill.extract.prompting import data_block
-from overspill.extract.provenance import Quote, locate
+from overspill.extraction import findings, wrapper
+from overspill.extraction.document import ExtractionFailed
+from overspill.extraction.inquiry import BROKEN, EMPTY, Inquiry, in_thread, understood
+from overspill.extraction.prompting import data_block
+from overspill.extraction.provenance import Quote, locate
 from overspill.loop import converse, in_parallel
 from overspill.models.base import Message, Request
 from overspill.read import Bound

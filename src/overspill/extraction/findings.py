@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from overspill import tokens
-from overspill.extract.document import ExtractionFailed, Strategy
-from overspill.extract.inquiry import Inquiry
-from overspill.extract.provenance import Located
-from overspill.extract.report import Report
+from overspill.extraction.document import ExtractionFailed, Strategy
+from overspill.extraction.inquiry import Inquiry
+from overspill.extraction.provenance import Located
+from overspill.extraction.report import Report
 from overspill.truncate import truncate
 from overspill.types import Extraction
 

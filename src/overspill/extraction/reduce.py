@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import anyio
 from msgspec import Struct
 
-from overspill.extract import report, wrapper
-from overspill.extract.document import ExtractionFailed
-from overspill.extract.inquiry import Inquiry
-from overspill.extract.report import Report
+from overspill.extraction import report, wrapper
+from overspill.extraction.document import ExtractionFailed
+from overspill.extraction.inquiry import Inquiry
+from overspill.extraction.report import Report
 from overspill.truncate import truncate
 
 CUT = "(this output was too long and is not complete)"

@@ -10,15 +10,15 @@ import anyio
 from msgspec.structs import replace
 
 from overspill.errors import BadRequest
-from overspill.extract.cache import Cache
-from overspill.extract.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Strategy
-from overspill.extract.fallback import builtin, truncated
-from overspill.extract.findings import NOT_FOUND
-from overspill.extract.full_chunked import chunk_tokens, full_chunked
-from overspill.extract.inquiry import Inquiry, in_thread
-from overspill.extract.prompting import Prompts
-from overspill.extract.read_grep import read_grep
-from overspill.extract.route import route
+from overspill.extraction.cache import Cache
+from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Strategy
+from overspill.extraction.fallback import builtin, truncated
+from overspill.extraction.findings import NOT_FOUND
+from overspill.extraction.full_chunked import chunk_tokens, full_chunked
+from overspill.extraction.inquiry import Inquiry, in_thread
+from overspill.extraction.prompting import Prompts
+from overspill.extraction.read_grep import read_grep
+from overspill.extraction.route import route
 from overspill.types import Extraction
 
 NO_QUERY = "What to extract is missing: say in words what you need from the stored output."

@@ -7,11 +7,11 @@ import re
 from functools import cache
 from importlib import resources
 
-from overspill.extract import wrapper
-from overspill.extract.chunks import Span
-from overspill.extract.document import Document, Mode, Policy
+from overspill.extraction import wrapper
+from overspill.extraction.chunks import Span
+from overspill.extraction.document import Document, Mode, Policy
 from overspill.models.base import Message, Request
-from overspill.view import clean
+from overspill.text import clean
 
 _FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
 _PROMPTS = ("answer", "map", "read_grep", "reduce", "snippets")
@@ -84,4 +84,4 @@ def _args(args_json: str) -> str:
 
 @cache
 def _template(name: str) -> str:
-    return resources.files("overspill.extract").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    return resources.files("overspill.extraction").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from overspill.extract import chunks
-from overspill.extract.document import Policy, Strategy
+from overspill.extraction import chunks
+from overspill.extraction.document import Policy, Strategy
 from overspill.types import Size
 
 
