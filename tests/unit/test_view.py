@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from overspill.measure import Meter
 from overspill.text import boundary, clean, decode, offset, searchable
 from overspill.view import View
 
@@ -144,3 +147,29 @@ def test_a_view_keeps_to_the_size_it_was_made_with() -> None:
     reader.data = b"one\ntwo and more\nthree"
     assert (early.lines, early.chars) == (2, 7)
     assert early.line_span(2, 2) == (4, 7)
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    data = "".join(f"línea {number}\r\n" for number in range(60_000)).encode()
+    shared, asked = View(BytesReader(data), block=1000), range(0, len(data), 9973)
+    with ThreadPoolExecutor(8) as pool:
+        lines = [pool.submit(shared.line_at, byte) for byte in reversed(asked)]
+        chars = [pool.submit(shared.char_at, byte) for byte in asked]
+        spans = [pool.submit(shared.line_start, line) for line in range(1, 60_000, 997)]
+    alone = View(BytesReader(data))
+    assert [answer.result() for answer in lines] == [alone.line_at(byte) for byte in reversed(asked)]
+    assert [answer.result() for answer in chars] == [alone.char_at(byte) for byte in asked]
+    assert [answer.result() for answer in spans] == [alone.line_start(line) for line in range(1, 60_000, 997)]
+    assert (shared.lines, shared.chars) == (alone.lines, alone.chars)
+
+
+def test_marks_of_the_meter_spare_the_first_pass() -> None:
+    data = "".join(f"línea {number}\r\n" for number in range(60_000)).encode()
+    meter = Meter()
+    for start in range(0, len(data), 70_001):
+        meter.add(data[start : start + 70_001])
+    marked, alone = View(BytesReader(data), checkpoints=meter.checkpoints), View(BytesReader(data))
+    assert len(meter.checkpoints) > 5
+    for byte in range(0, len(data), 9973):
+        assert (marked.line_at(byte), marked.char_at(byte)) == (alone.line_at(byte), alone.char_at(byte))
+    assert (marked.lines, marked.chars) == (alone.lines, alone.chars)
