@@ -24,11 +24,16 @@ class Owner:
 
     def __init__(self) -> None:
         self._group: _Group | None = None
+        self._ready = anyio.Event()
         self._gone = anyio.Event()
 
     async def start(self, work: Work) -> None:
+        """Several may come first at once: one opens, all wait for it, and none gives up in between."""
         if self._group is None:
-            await self._open()
+            self._open()
+        if not self._ready.is_set():
+            with anyio.CancelScope(shield=True):
+                await self._ready.wait()
         assert self._group is not None
         self._group.start(work)
 
@@ -39,18 +44,16 @@ class Owner:
             with anyio.move_on_after(seconds, shield=True):
                 await self._gone.wait()
 
-    async def _open(self) -> None:
-        ready = anyio.Event()
+    def _open(self) -> None:
         group = self._group = _OnAsyncio() if _on_asyncio() else _OnTrio()
 
         async def own() -> None:
             try:
-                await group.own(ready.set)
+                await group.own(self._ready.set)
             finally:
                 self._gone.set()
 
         group.spawn(own)
-        await ready.wait()
 
 
 def _on_asyncio() -> bool:
