@@ -33,10 +33,16 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
                 },
             },
         ),
-        (Retrieved(4, "get_artifact", "", id=FILE, end=3), {"event": "retrieval", "t": 4, "tool": "get_artifact", "mode": "", "id": FILE, "end": 3}),
+        (
+            Retrieved(4, "get_artifact", "", id=FILE, end=3),
+            {"event": "retrieval", "t": 4, "tool": "get_artifact", "mode": "", "id": FILE, "end": 3},
+        ),
         (RefUsed(5, "send", FILE, 10), {"event": "ref", "t": 5, "tool": "send", "id": FILE, "bytes": 10}),
         (Settled(6, 10, 12), {"event": "tokens", "t": 6, "estimated": 10, "reported": 12}),
-        (JobChanged(7, FILE, "crawl", "failed", 1.5, "x"), {"event": "job", "t": 7, "id": FILE, "tool": "crawl", "state": "failed", "seconds": 1.5, "error": "x"}),
+        (
+            JobChanged(7, FILE, "crawl", "failed", 1.5, "x"),
+            {"event": "job", "t": 7, "id": FILE, "tool": "crawl", "state": "failed", "seconds": 1.5, "error": "x"},
+        ),
     ],
 )  # fmt: skip
 def test_an_event_is_a_line_and_the_line_is_the_event_again(event: events.Entry, line: dict[str, object]):
