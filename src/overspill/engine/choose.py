@@ -1,0 +1,116 @@
+"""Filling the budget: best records first, over-long ones trimmed inside, a table's header once for all its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from overspill.engine.index import Index
+from overspill.engine.rank import Ranking
+from overspill.engine.records.lines import split_long
+from overspill.engine.show import shown
+
+_TRIES = 400
+_LOCATOR = 4
+"""Tokens a locator costs, near enough to plan with."""
+_LARGEST = 0.6
+"""Share of the budget one record may take before it is trimmed inside."""
+_SMALLEST = 40
+"""Tokens below which trimming a record is not worth it."""
+_PIECE = 160
+_HEADER = 400
+
+
+class Piece(Struct, frozen=True, order=True):
+    """A stretch to show; `record` is -1 for a table's header."""
+
+    start: int
+    end: int
+    record: int
+    score: float
+
+
+class Filling:
+    def __init__(self, index: Index, ranking: Ranking, max_tokens: float, count: Callable[[str], float]) -> None:
+        self.index = index
+        self.ranking = ranking
+        self.count = count
+        self.max_tokens = max_tokens
+        self.left = max_tokens
+        self.pieces: list[Piece] = []
+        self.records: set[int] = set()
+        self._headers: set[int] = set()
+
+    def take(self, order: Sequence[tuple[int, float]]) -> None:
+        """Add records in the order given while they fit; stop when too little is left or too many did not fit."""
+        for record, score in order[:_TRIES]:
+            if self.left < _LOCATOR:
+                return
+            if record not in self.records:
+                self._add(record, score)
+
+    def _add(self, record: int, score: float) -> None:
+        outline = self.index.outline
+        start, end = outline.starts[record], outline.ends[record]
+        header, extra = self._header_cost(record)
+        extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
+        allowed = min(self.left - extra, _LARGEST * self.max_tokens if self.pieces or end - start > 4 * self.max_tokens else self.left - extra)
+        cost = self.count(shown(self.index, start, end)) if end - start <= 32 * self.max_tokens else allowed + 1
+        if cost <= allowed:
+            spans = [(start, end)]
+        else:
+            spans = self._trimmed(record, min(allowed, _LARGEST * self.max_tokens)) if allowed >= _SMALLEST else []
+            cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
+        if not spans or cost + extra > self.left:
+            return
+        self.left -= cost + extra
+        self.records.add(record)
+        self.pieces.extend(Piece(*span, record, score) for span in spans)
+        if header >= 0:
+            self._headers.add(header)
+            self.pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))
+
+    def _header_cost(self, record: int) -> tuple[int, float]:
+        outline = self.index.outline
+        label = outline.under[record]
+        table = outline.table_of(record)
+        if table is None or table.header != label or label in self._headers or outline.record_at(outline.label_starts[label]) in self.records:
+            return -1, 0.0
+        if outline.label_ends[label] - outline.label_starts[label] > _HEADER * 8:
+            return -1, 0.0
+        text = shown(self.index, outline.label_starts[label], outline.label_ends[label])
+        return (label, self.count(text) + 1) if len(text) <= _HEADER else (-1, 0.0)
+
+    def _trimmed(self, record: int, allowed: float) -> list[tuple[int, int]]:
+        """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
+        outline = self.index.outline
+        parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], _PIECE))
+        worths = self._worths(record, parts)
+        order = sorted(range(len(parts)), key=lambda number: (number != 0, -worths[number], number))
+        taken: set[int] = set()
+        for number in order[:200]:
+            cost = self.count(shown(self.index, *parts[number])) + 1
+            if cost <= allowed and (worths[number] > 0 or number == 0):
+                taken.add(number)
+                allowed -= cost
+        return _joined([parts[number] for number in sorted(taken)])
+
+    def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
+        spots = self.ranking.hits.get(record, [])
+        worths: list[float] = []
+        for start, end in parts:
+            held = {term for position, _, term in spots if start <= position < end}
+            worths.append(sum(self.ranking.worth[term] for term in held))
+        smooth = [0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0) for number in range(len(worths))]
+        return [own + beside for own, beside in zip(worths, smooth, strict=True)]
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined

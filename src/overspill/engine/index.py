@@ -1,0 +1,115 @@
+"""The index of one stored output: its reading and its outline. The text itself is scanned for each query, so there is nothing else to keep."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from mmap import mmap
+from typing import TypeAlias
+
+from overspill.engine import reading
+from overspill.engine.kinds import recognise
+from overspill.engine.outline import Kind, Outline
+from overspill.engine.records.blocks import cut_blocks
+from overspill.engine.records.events import cut_events, cut_lines
+from overspill.engine.records.hunks import cut_hunks
+from overspill.engine.records.passages import cut_passages
+from overspill.engine.records.rows import cut_columns, cut_delimited
+from overspill.engine.records.tree import cut_tree, json_tree, xml_tree
+
+MAX_MEMORY = 256 * 1024 * 1024
+_DEEPEST = 4
+_COST: dict[Kind, int] = {"json": 4, "xml": 4, "html": 4, "code": 8, "prose": 2}
+"""Bytes of memory for each byte of text beyond the text itself; the other kinds need less than one."""
+
+Source: TypeAlias = bytes | mmap
+
+
+class Index:
+    """Built on first use, then reused for every query on the same output."""
+
+    def __init__(self, source: Source, max_memory: int) -> None:
+        self.source = source
+        self.total_bytes = len(source)
+        self.kind: Kind = recognise(source, 0, self.total_bytes)
+        self.searched_bytes = min(self.total_bytes, max_memory // _COST.get(self.kind, 1))
+
+    @cached_property
+    def _built(self) -> tuple[bytes, Outline, bytes]:
+        return _Cutting(self.source, self.searched_bytes, self.kind).done()
+
+    @property
+    def text(self) -> bytes:
+        return self._built[0]
+
+    @property
+    def outline(self) -> Outline:
+        return self._built[1]
+
+    @property
+    def fill(self) -> bytes:
+        return self._built[2]
+
+
+def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
+    """An index over `data`, which must stay as it is while the index is used. An `mmap` is never copied whole."""
+    if isinstance(data, memoryview):
+        whole = data.obj
+        return Index(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), max_memory)
+    return Index(data, max_memory)
+
+
+class _Cutting:
+    """One pass over a source: the reading grows out of it where a cutter finds something to overwrite."""
+
+    def __init__(self, source: Source, size: int, kind: Kind) -> None:
+        self.text: bytes | bytearray | mmap = source
+        self.size = size
+        self.kind: Kind = kind
+        self.fill = b""
+        self.outline = Outline()
+
+    def done(self) -> tuple[bytes, Outline, bytes]:
+        self._prepare()
+        self._cut(self.kind, 0, self.size, 0)
+        text = bytes(self.text) if isinstance(self.text, bytearray) else self.text
+        return text, self.outline, self.fill  # pyright: ignore[reportReturnType]  # an mmap slices, finds and matches like bytes
+
+    def _prepare(self) -> None:
+        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(b"\x1b[") >= 0
+        if self.kind in ("html", "json", "ndjson") or coloured:
+            self.fill = reading.filler(self.text)
+        if not self.fill:
+            return
+        if self.kind == "html":
+            self.text = reading.without_tags(self.text[: self.size], self.fill)
+        elif coloured:
+            self.text = reading.without_colours(self.text[: self.size], self.fill)
+
+    def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
+        text, outline = self.text, self.outline
+        if kind in ("json", "ndjson"):
+            tree = json_tree(text, start, end)
+            cut_tree(text, tree, start, end, outline, lambda a, b: self._embedded(a, b, depth + 1))
+        elif kind == "xml":
+            cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
+        elif kind == "csv":
+            cut_delimited(text, start, end, outline)
+        elif kind == "columns":
+            cut_columns(text, start, end, outline)
+        elif kind == "diff":
+            cut_hunks(text, start, end, outline)
+        elif kind == "code":
+            cut_blocks(text, start, end, outline)
+        elif kind == "matches":
+            cut_lines(text, start, end, outline)
+        elif kind == "log":
+            cut_events(text, start, end, outline)
+        else:
+            cut_passages(text, start, end, outline, wrapped=kind == "prose")
+
+    def _embedded(self, start: int, end: int, depth: int) -> None:
+        if self.fill and depth < _DEEPEST:
+            if not isinstance(self.text, bytearray):
+                self.text = bytearray(self.text)
+            self.text[start:end] = reading.unescaped(bytes(self.text[start:end]), self.fill)
+        self._cut(recognise(self.text, start, end) if depth < _DEEPEST else "log", start, end, depth)

@@ -1,0 +1,117 @@
+"""Which kind of text this is, from samples of it. Never fatal: what nothing recognises is lines or prose."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from overspill.engine.decode import decode
+from overspill.engine.outline import Kind
+
+_SAMPLE = 48_000
+
+_JSON = re.compile(rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]]))")
+_NEXT_OBJECT = re.compile(rb"[}\]]\s*\r?\n\s*[{\[]")
+_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)\b[^<>]{0,400}>", re.IGNORECASE)
+_DOCTYPE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_XML = re.compile(rb"\s*(?:<\?xml\b|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>)")
+_CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")
+
+_DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
+_MATCH = re.compile(r"(?:[A-Za-z]:)?[\w./\\@+~-]*[\w/\\][\w./\\@+~-]*[:-]\d+[:-]")
+_STAMP = re.compile(
+    r"\W{0,3}(?:\[\s*\d+\.\d+\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s+\d{1,2}\s|\d{10,13}\b"
+    r"|\S+ - \S+ \[\d)"
+)
+_LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
+_CODE = re.compile(
+    r"\s*(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
+    r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try|except|catch|with|struct|impl|enum"
+    r"|trait|interface|type|namespace|using|void|int|bool|string|case|switch|match|public|private|static|resource|variable|module|provider)\b"
+    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*$|\s+[\w.\"\[\]]+\s*(?:=|\+=|:=)\s|\s+[\w.]+\("
+)
+_YAML = re.compile(r"\s*(?:- )?[\w./\"'-]+:(?:\s|$)|\s*- \S|\s*#|---$")
+_SENTENCE = re.compile(r"[a-z,;] [a-z]+[^.!?]{0,400}[.!?][\"')\]]?(?:\s|$)")
+_GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
+_RULE = re.compile(r"[\s|+=-]{4,}$")
+
+
+def recognise(data: bytes, start: int = 0, end: int | None = None) -> Kind:
+    stop = len(data) if end is None else end
+    head = bytes(data[start : min(stop, start + _SAMPLE)])
+    if shape := _by_opening(head):
+        return shape
+    middle = start + (stop - start) // 2
+    lines = _lines(head)
+    if stop - start > 3 * _SAMPLE:
+        lines += _lines(bytes(data[middle : middle + _SAMPLE]))[1:-1]
+    return _by_lines(lines, len(head)) if lines else "prose"
+
+
+def delimiter_of(lines: list[str]) -> str:
+    """The character that parts these lines into the same number of cells; empty when there is none."""
+    best, width = "", 1
+    for mark in ",\t;|":
+        rows = [row for row in _rows(lines[:60], mark) if row]
+        if len(rows) < 3:
+            continue
+        cells, times = Counter(map(len, rows)).most_common(1)[0]
+        if cells > width and times >= 0.85 * len(rows) and len(rows[0]) == cells and _looks_tabular(rows, mark):
+            best, width = mark, cells
+    return best
+
+
+def _rows(lines: list[str], mark: str) -> Iterable[list[str]]:
+    try:
+        return list(csv.reader((line + "\n" for line in lines), delimiter=mark))[:-1]
+    except csv.Error:
+        return []
+
+
+def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
+    """Commas also part clauses: header cells of a table are short and do not end sentences."""
+    widest = max(len(cell) for cell in rows[0])
+    spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
+    return widest <= 60 and spaced < 0.5 * len(rows)
+
+
+def _by_opening(head: bytes) -> Kind | None:
+    if _JSON.match(head):
+        first_end = _NEXT_OBJECT.search(head)
+        opening = head.find(b"\n")
+        return "ndjson" if first_end and opening >= 0 and first_end.start() <= opening else "json"
+    if _DOCTYPE.match(head) or len(_TAG.findall(head)) * 700 > len(head) > 0:
+        return "html"
+    if _XML.match(head) and len(_CLOSED.findall(head)) * 1000 > len(head):
+        return "xml"
+    return None
+
+
+def _lines(sample: bytes) -> list[str]:
+    return [line for line in decode(sample).splitlines() if line.strip()][:800]
+
+
+def _by_lines(lines: list[str], size: int) -> Kind:
+    def share(pattern: re.Pattern[str]) -> float:
+        return sum(pattern.match(line) is not None for line in lines) / len(lines)
+
+    if sum(bool(_DIFF.match(line)) for line in lines) >= 2 and sum(line[:1] in "+- @" for line in lines) > 0.7 * len(lines):
+        return "diff"
+    if share(_MATCH) > 0.6:
+        return "matches"
+    stamped = share(_STAMP) + share(_LEVEL)
+    if stamped < 0.5 and len(lines) > 2 and delimiter_of(lines):
+        return "csv"
+    if stamped > 0.3:
+        return "log"
+    aligned = sum(len(_GAPS.findall(line)) >= 2 for line in lines) + sum(_RULE.match(line) is not None for line in lines)
+    if aligned > 0.7 * len(lines):
+        return "columns"
+    sentences = sum(len(_SENTENCE.findall(line)) for line in lines) * 250 / max(1, size)
+    if share(_YAML) > 0.7 or (share(_CODE) > 0.45 and sentences < 0.4):
+        return "code"
+    if sentences > 0.35 or sum(line.startswith("#") for line in lines) > 0.03 * len(lines):
+        return "prose"
+    return "log"

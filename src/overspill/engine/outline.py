@@ -1,0 +1,77 @@
+"""What the cutters find in a text: records, the labels they stand under, and which runs of records are tables.
+
+Positions are bytes; they are kept in arrays because an output can have a million records.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "log", "diff", "matches", "code", "prose"]
+
+Cells: TypeAlias = Literal["delimited", "pipes", "json"]
+
+
+class Table(Struct, frozen=True):
+    """Records `first`…`last` - 1 are rows of one shape; `header` is their label, or -1 when every row names its own fields."""
+
+    first: int
+    last: int
+    header: int
+    cells: Cells
+    delimiter: str = ","
+
+
+class Outline:
+    """Records in document order, none overlapping another; a label may stand inside a record or between records."""
+
+    def __init__(self) -> None:
+        self.starts = array("q")
+        self.ends = array("q")
+        self.under = array("q")
+        self.label_starts = array("q")
+        self.label_ends = array("q")
+        self.label_parents = array("q")
+        self.tables: list[Table] = []
+        self.base = -1
+        """The label over whatever is cut next: the member a text was embedded in."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def record(self, start: int, end: int, under: int = -1) -> None:
+        if start < end:
+            self.starts.append(start)
+            self.ends.append(end)
+            self.under.append(under if under >= 0 else self.base)
+
+    def label(self, start: int, end: int, parent: int = -1) -> int:
+        """Labels come in the order of their starts; `parent` is the label this one stands under."""
+        self.label_starts.append(start)
+        self.label_ends.append(end)
+        self.label_parents.append(parent if parent >= 0 else self.base)
+        return len(self.label_starts) - 1
+
+    def record_at(self, position: int) -> int:
+        found = bisect_right(self.starts, position) - 1
+        return found if found >= 0 and position < self.ends[found] else -1
+
+    def label_at(self, position: int) -> int:
+        found = bisect_right(self.label_starts, position) - 1
+        return found if found >= 0 and position < self.label_ends[found] else -1
+
+    def lineage(self, record: int) -> list[int]:
+        """The labels above a record, innermost first."""
+        above: list[int] = []
+        label = self.under[record]
+        while label >= 0:
+            above.append(label)
+            label = self.label_parents[label]
+        return above
+
+    def table_of(self, record: int) -> Table | None:
+        return next((table for table in self.tables if table.first <= record < table.last), None)

@@ -1,0 +1,76 @@
+"""What a question asks for: its terms, how much each should weigh, and what kind of answer it wants."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from overspill.engine.words import INSTRUCTION, STOP, stem, subwords
+
+_QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
+_TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
+_IDENTIFIER = re.compile(r".*(?:\d.*[./_:@+-]|[._/:@+-].*\d|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_NUMBER = re.compile(r"\d[\d.,:/-]*$")
+
+_FAILURE = re.compile(
+    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?|issues? which|root cause|panic(?:ked)?"
+    r"|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_LISTING = re.compile(r"\b(?:all|every|each|list|which (?:of the )?\w+s\b|how many|what are)\b", re.IGNORECASE)
+_AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?|overtak\w+)\b", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
+
+
+class Term(Struct, frozen=True):
+    """A stem to look for, or, when `literal` is set, an exact spelling."""
+
+    key: str
+    weight: float
+    literal: bool = False
+
+
+class Query(Struct, frozen=True):
+    text: str
+    terms: tuple[Term, ...]
+    failure: bool
+    listing: bool
+    after: bool
+    before: bool
+
+
+def parse(text: str) -> Query:
+    weights: dict[tuple[str, bool], float] = {}
+
+    def add(key: str, weight: float, literal: bool = False) -> None:
+        weights[key, literal] = max(weight, weights.get((key, literal), 0.0))
+
+    quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
+    for phrase in quoted:
+        for token in _TOKEN.findall(phrase):
+            _add_token(token, 1.6, add)
+    for token in _TOKEN.findall(text):
+        _add_token(token, 1.0, add)
+    return Query(
+        text=text,
+        terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
+        failure=_FAILURE.search(text) is not None,
+        listing=_LISTING.search(text) is not None,
+        after=_AFTER.search(text) is not None,
+        before=_BEFORE.search(text) is not None,
+    )
+
+
+def _add_token(token: str, weight: float, add) -> None:
+    lower = token.lower()
+    parts = subwords(token)
+    if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)):
+        add(lower, 2.0 * weight, True)
+        for part in parts if len(parts) > 1 else ():
+            if part not in STOP and (len(part) > 1 or part.isdigit()):
+                add(stem(part), 0.3 * weight)
+        return
+    for word in re.split(r"[\W_]+", lower):
+        if word and word not in STOP:
+            add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight)

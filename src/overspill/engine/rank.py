@@ -1,0 +1,126 @@
+"""Which records speak of what a query asks: rare terms first, in the record itself or in the labels it stands under."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+
+from msgspec import Struct
+
+from overspill.engine.index import Index
+from overspill.engine.outline import Outline
+from overspill.engine.query import Query, Term
+from overspill.engine.scan import Finder, telling
+
+_K1 = 1.2
+_B = 0.5
+_LABEL = 0.8
+"""How much a term in a heading, key or column counts beside one in the record."""
+_ADJACENT = 3
+"""Bytes between two terms that still make a phrase."""
+_PHRASE = 0.5
+_SPREAD = 400
+"""Records under a label up to which the label alone makes them candidates."""
+
+
+class Ranking(Struct):
+    """Scores by record, the hits behind them, and how much each term tells."""
+
+    scores: dict[int, float]
+    hits: dict[int, list[tuple[int, int, int]]]
+    terms: tuple[Term, ...]
+    worth: list[float]
+    labels: dict[int, dict[int, float]]
+
+    def best(self, count: int | None = None) -> list[int]:
+        ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
+        return ordered if count is None else ordered[:count]
+
+
+def rank(index: Index, query: Query) -> Ranking:
+    outline = index.outline
+    terms = telling(query, index.text, index.searched_bytes)
+    hits, labels, found = _collect(index, terms)
+    extents = _extents(outline)
+    total = len(outline)
+    direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
+    for label, marks in labels.items():
+        for term in marks:
+            direct[term] += extents[label]
+    worth = [term.weight * _idf(total, min(total, direct[number])) for number, term in enumerate(terms)]
+    mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
+    scores: dict[int, float] = {}
+    for record in _candidates(outline, found, labels, extents):
+        scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean)
+    for record, spots in hits.items():
+        scores[record] += _phrases(spots, worth)
+    return Ranking(scores, hits, terms, worth, labels)
+
+
+def _collect(
+    index: Index, terms: tuple[Term, ...]
+) -> tuple[dict[int, list[tuple[int, int, int]]], dict[int, dict[int, float]], dict[int, dict[int, float]]]:
+    """Hits by record, terms by label, and how often each term stands in each record."""
+    outline = index.outline
+    hits: dict[int, list[tuple[int, int, int]]] = {}
+    labels: dict[int, dict[int, float]] = {}
+    found: dict[int, dict[int, float]] = {}
+    if not terms:
+        return hits, labels, found
+    for start, end, term, exactness in Finder(terms).hits(index.text, 0, index.searched_bytes):
+        if (label := outline.label_at(start)) >= 0:
+            marks = labels.setdefault(label, {})
+            marks[term] = max(exactness, marks.get(term, 0.0))
+        if (record := outline.record_at(start)) >= 0:
+            hits.setdefault(record, []).append((start, end, term))
+            counts = found.setdefault(record, {})
+            counts[term] = counts.get(term, 0.0) + exactness
+    return hits, labels, found
+
+
+def _idf(total: int, holding: int) -> float:
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def _extents(outline: Outline) -> list[int]:
+    """How many records stand under each label; a label comes before those under it."""
+    direct = Counter(outline.under)
+    extents = [direct[label] for label in range(len(outline.label_starts))]
+    for label in range(len(extents) - 1, -1, -1):
+        if (parent := outline.label_parents[label]) >= 0:
+            extents[parent] += extents[label]
+    return extents
+
+
+def _candidates(
+    outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int]
+) -> set[int]:
+    candidates = set(found)
+    for label in labels:
+        if extents[label] <= _SPREAD:
+            first = bisect_left(outline.starts, outline.label_starts[label])
+            candidates.update(range(first, min(first + extents[label], len(outline))))
+    return candidates
+
+
+def _score(
+    outline: Outline, record: int, counts: dict[int, float], labels: dict[int, dict[int, float]], worth: list[float], mean: float
+) -> float:
+    size = outline.ends[record] - outline.starts[record]
+    norm = _K1 * (1 - _B + _B * size / mean)
+    score = sum(worth[term] * times * (_K1 + 1) / (times + norm) for term, times in counts.items())
+    above: dict[int, float] = {}
+    for label in outline.lineage(record):
+        for term, exactness in labels.get(label, {}).items():
+            above[term] = max(exactness, above.get(term, 0.0))
+    return score + _LABEL * sum(worth[term] * exactness for term, exactness in above.items() if term not in counts)
+
+
+def _phrases(spots: list[tuple[int, int, int]], worth: list[float]) -> float:
+    """Terms that follow each other as they do in the query."""
+    gained: dict[tuple[int, int], float] = {}
+    for (_, end, first), (start, _, second) in zip(spots, spots[1:], strict=False):
+        if second == first + 1 and 0 <= start - end <= _ADJACENT:
+            gained[first, second] = _PHRASE * min(worth[first], worth[second])
+    return sum(gained.values())

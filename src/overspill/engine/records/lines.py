@@ -1,0 +1,35 @@
+"""Where lines lie in a reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
+_SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+
+
+def lines_of(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Every line with its end, as (start, end)."""
+    for found in _LINE.finditer(text, start, end):
+        yield found.span()
+
+
+def is_blank(line: bytes) -> bool:
+    return not line.strip()
+
+
+def split_long(text: bytes, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one."""
+    while end - start > limit:
+        cut = start + limit
+        soft = [found.end() for found in _SOFT.finditer(text, start + limit // 3, cut)]
+        stops = [position for position in soft if text[position - 2 : position - 1] in b".;!?"]
+        if stops or soft:
+            cut = (stops or soft)[-1]
+        else:
+            while cut > start + 1 and text[cut] & 0xC0 == 0x80:
+                cut -= 1
+        yield start, cut
+        start = cut
+    yield start, end

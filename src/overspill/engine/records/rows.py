@@ -1,0 +1,44 @@
+"""Tables as text: delimited rows, columns lined up with spaces, one line a row."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.engine.decode import decode
+from overspill.engine.kinds import delimiter_of
+from overspill.engine.outline import Outline, Table
+from overspill.engine.records.lines import is_blank, lines_of
+
+_ROW = re.compile(rb"(?:[^\"\n]|\"(?:[^\"]|\"\")*\")*(?:\n|\Z)")
+
+
+def cut_delimited(text: bytes, start: int, end: int, outline: Outline) -> None:
+    mark = delimiter_of(decode(bytes(text[start : min(end, start + 16_000)])).splitlines())
+    position, header, first = start, -1, len(outline)
+    while position < end:
+        found = _ROW.match(text, position, end)
+        stop = found.end() if found and found.end() > position else _line_end(text, position, end)
+        if header < 0:
+            header = outline.label(position, stop)
+        elif not is_blank(text[position:stop]):
+            outline.record(position, stop, header)
+        position = stop
+    outline.tables.append(Table(first, len(outline), header, "delimited", mark or ","))
+
+
+def cut_columns(text: bytes, start: int, end: int, outline: Outline) -> None:
+    """The first line of each block names the columns."""
+    header = -1
+    for line_start, line_end in lines_of(text, start, end):
+        if is_blank(text[line_start:line_end]):
+            header = -1
+        elif header < 0:
+            header = outline.label(line_start, line_end)
+            outline.record(line_start, line_end)
+        else:
+            outline.record(line_start, line_end, header)
+
+
+def _line_end(text: bytes, position: int, end: int) -> int:
+    found = text.find(b"\n", position, end)
+    return found + 1 if found >= 0 else end

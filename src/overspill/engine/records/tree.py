@@ -1,0 +1,155 @@
+"""JSON and XML: containers inside containers, cut where whole elements are small enough to be read at once."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable
+
+from overspill.engine.outline import Outline, Table
+from overspill.engine.records.lines import split_long
+
+WHOLE = 2_000
+"""Bytes up to which an element stays one record; larger ones are records of their members."""
+EMBEDDED = 400
+"""Bytes from which a string with escapes is read as a text of its own."""
+RUN = 700
+"""Bytes of plain members that are taken together."""
+
+_JSON = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"(\s*:)?|([{\[])|([}\]])", re.DOTALL)
+_XML = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[?!][^>]*>|(<[A-Za-z][^<>]*/>)|(<[A-Za-z][^<>]*>)|(</[^<>]*>)", re.DOTALL)
+_ESCAPED = re.compile(rb"\\[n\"]")
+_MEMBER = re.compile(rb",\s*(?=\")|>\s*(?=<)")
+_CONTENT = re.compile(rb"[^\s,{}\[\]]")
+
+
+class Tree:
+    """Containers in document order; `start` is where the key or tag begins, `inside` where the content begins."""
+
+    def __init__(self) -> None:
+        self.starts = array("q")
+        self.insides = array("q")
+        self.ends = array("q")
+        self.parents = array("q")
+        self.children: dict[int, list[int]] = {}
+        self.arrays: set[int] = set()
+        self.texts: set[int] = set()
+
+    def open(self, start: int, inside: int, parent: int) -> int:
+        node = len(self.starts)
+        self.starts.append(start)
+        self.insides.append(inside)
+        self.ends.append(-1)
+        self.parents.append(parent)
+        self.children.setdefault(parent, []).append(node)
+        return node
+
+    def close(self, node: int, end: int) -> None:
+        self.ends[node] = end
+
+
+def json_tree(text: bytes, start: int, end: int) -> Tree:
+    tree, node, key = Tree(), -1, -1
+    for token in _JSON.finditer(text, start, end):
+        role = token.lastindex
+        if role == 1:
+            key = token.start()
+        elif role == 2:
+            node = tree.open(key if key >= 0 else token.start(), token.end(), node)
+            if token[2] == b"[":
+                tree.arrays.add(node)
+            key = -1
+        elif role == 3:
+            key = -1
+            if node >= 0:
+                tree.close(node, token.end())
+                node = tree.parents[node]
+        else:
+            if token.end() - token.start() >= EMBEDDED and _ESCAPED.search(text, *token.span()):
+                tree.texts.add(embedded := tree.open(key if key >= 0 else token.start(), token.start() + 1, node))
+                tree.close(embedded, token.end())
+            key = -1
+    _close_rest(tree, node, end)
+    return tree
+
+
+def xml_tree(text: bytes, start: int, end: int) -> Tree:
+    tree, node = Tree(), -1
+    for token in _XML.finditer(text, start, end):
+        if token.lastindex == 2:
+            node = tree.open(token.start(), token.end(), node)
+        elif token.lastindex == 3 and node >= 0:
+            tree.close(node, token.end())
+            node = tree.parents[node]
+    _close_rest(tree, node, end)
+    return tree
+
+
+def _close_rest(tree: Tree, node: int, end: int) -> None:
+    """An output cut off in the middle leaves containers open."""
+    while node >= 0:
+        tree.close(node, end)
+        node = tree.parents[node]
+
+
+def cut_tree(text: bytes, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
+    """Depth first with a stack of (node, label, position reached, next child), because nesting has no bound.
+
+    `embedded` cuts the inside of a string that is a text of its own.
+    """
+    stack = [(-1, -1, start, 0)]
+    firsts: dict[int, int] = {}
+    while stack:
+        node, label, position, index = stack.pop()
+        children = tree.children.get(node, [])
+        if index == len(children):
+            _plain(text, position, tree.ends[node] if node >= 0 else end, label, outline)
+            _note_table(tree, node, firsts, outline)
+            continue
+        child = children[index]
+        _plain(text, position, tree.starts[child], label, outline)
+        if index == 0:
+            firsts[node] = len(outline)
+        stack.append((node, label, tree.ends[child], index + 1))
+        if child in tree.texts:
+            outer, outline.base = outline.base, outline.label(tree.starts[child], tree.insides[child], label)
+            embedded(tree.insides[child], tree.ends[child] - 1)
+            outline.base = outer
+        elif _is_whole(tree, child):
+            outline.record(tree.starts[child], tree.ends[child], label)
+        else:
+            inner = outline.label(tree.starts[child], tree.insides[child], label)
+            stack.append((child, inner, tree.insides[child], 0))
+
+
+def _is_whole(tree: Tree, node: int) -> bool:
+    children = tree.children.get(node, [])
+    if tree.ends[node] - tree.starts[node] > WHOLE or any(child in tree.texts for child in children):
+        return False
+    return node not in tree.arrays or len(children) < 2
+
+
+def _note_table(tree: Tree, node: int, firsts: dict[int, int], outline: Outline) -> None:
+    """An array whose elements each became one record is a table whose rows name their fields."""
+    rows = len(tree.children.get(node, ()))
+    first = firsts.get(node, 0)
+    if node in tree.arrays and rows >= 3 and len(outline) - first == rows:
+        outline.tables.append(Table(first, first + rows, -1, "json"))
+
+
+def _plain(text: bytes, start: int, end: int, label: int, outline: Outline) -> None:
+    """Members that are no containers: strings, numbers, text between tags."""
+    if not _CONTENT.search(text, start, end):
+        return
+    run = start
+    for member in _MEMBER.finditer(text, start, end):
+        if member.end() - run > RUN:
+            _split(text, run, member.end(), label, outline)
+            run = member.end()
+    _split(text, run, end, label, outline)
+
+
+def _split(text: bytes, start: int, end: int, label: int, outline: Outline) -> None:
+    for part in split_long(text, start, end, WHOLE // 2):
+        if _CONTENT.search(text, *part):
+            outline.record(*part, label)
