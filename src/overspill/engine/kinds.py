@@ -20,7 +20,7 @@ _XML = re.compile(rb"\s*(?:<\?xml\b|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>)")
 _CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")
 
 _DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
-_MATCH = re.compile(r"(?:[A-Za-z]:)?[\w./\\@+~-]*[\w/\\][\w./\\@+~-]*[:-]\d+[:-]")
+_MATCH = re.compile(r"(?:[A-Za-z]:)?[\w./\\@+~-]*[A-Za-z/\\][\w./\\@+~-]*[:-]\d+[:-]")
 _STAMP = re.compile(
     r"\W{0,3}(?:\[\s*\d+\.\d+\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s+\d{1,2}\s|\d{10,13}\b"
     r"|\S+ - \S+ \[\d)"

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from overspill.engine.choose import Filling, Piece
 from overspill.engine.decode import decode
+from overspill.engine.failures import failure_scores
 from overspill.engine.index import Index
 from overspill.engine.query import Query, parse
 from overspill.engine.rank import Ranking, rank
@@ -60,6 +61,8 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
 
 def _order(index: Index, query: Query, ranking: Ranking) -> list[tuple[int, float]]:
     scores = ranking.scores
+    if query.failure:
+        _blame(index, ranking)
     if query.after or query.before:
         for record in ranking.best(5):
             for step, wanted in ((1, query.after), (-1, query.before)):
@@ -67,6 +70,13 @@ def _order(index: Index, query: Query, ranking: Ranking) -> list[tuple[int, floa
                 if 0 <= beside < len(index.outline):
                     scores[beside] = max(scores.get(beside, 0.0), scores[record] * (0.95 if wanted else 0.6))
     return [(record, scores[record]) for record in ranking.best()]
+
+
+def _blame(index: Index, ranking: Ranking) -> None:
+    """A question about a failure: what looks like its cause, and what the question names besides."""
+    top = max(ranking.scores.values(), default=1.0)
+    for record, share in failure_scores(index).items():
+        ranking.scores[record] = ranking.scores.get(record, 0.0) * 0.3 + top * share
 
 
 def _merged(index: Index, pieces: list[Piece]) -> list[Piece]:
