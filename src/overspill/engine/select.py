@@ -11,6 +11,7 @@ from overspill.engine.choose import Filling, Piece
 from overspill.engine.decode import decode
 from overspill.engine.failures import failure_scores
 from overspill.engine.index import Index
+from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import Query, parse
 from overspill.engine.rank import Ranking, rank
 from overspill.engine.show import locator, shown
@@ -69,6 +70,10 @@ def _order(index: Index, query: Query, ranking: Ranking) -> list[tuple[int, floa
                 beside = record + step
                 if 0 <= beside < len(index.outline):
                     scores[beside] = max(scores.get(beside, 0.0), scores[record] * (0.95 if wanted else 0.6))
+    if rows := ordered_rows(index, query, ranking):
+        top = max(scores.values(), default=1.0)
+        for number, record in enumerate(rows):
+            scores[record] = max(scores.get(record, 0.0), top * (1.2 - 0.05 * number))
     return [(record, scores[record]) for record in ranking.best()]
 
 

@@ -1,0 +1,157 @@
+"""Questions a table answers by its order: the largest, the fewest, the top five, the first, the last."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from overspill.engine.index import Index
+from overspill.engine.outline import Table
+from overspill.engine.query import Query
+from overspill.engine.rank import Ranking
+from overspill.engine.show import shown
+from overspill.engine.words import STOP, stem, subwords
+
+_MOST_ROWS = 200_000
+_SHOWN = 12
+_COLUMN_WORD = 4
+
+_HIGH = frozenset(
+    "most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher larger greater bigger longer more "
+    "exceeding above newer deepest widest peak majority".split()
+)
+_LOW = frozenset(
+    "least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer less youngest slowest "
+    "older nearest narrowest bottom".split()
+)
+_FIRST = frozenset("first top initial opening beginning start earliest".split())
+_LAST = frozenset("last final latest ending end bottom recent".split())
+_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_DATE = re.compile(r"(?P<d1>\d{1,2})?\W{0,2}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\W{0,2}(?P<d2>\d{1,2})?\b", re.IGNORECASE)
+
+
+def ordered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Rows that a question about order asks for, likeliest first; empty when it does not ask about order or no table fits."""
+    words = re.findall(r"[^\W_]+", query.text.lower())
+    direction = next(((number, word in _HIGH) for number, word in enumerate(words) if word in _HIGH or word in _LOW), None)
+    tables = sorted(index.outline.tables, key=lambda table: -_relevance(index, table, ranking))[:4]
+    if direction is not None:
+        for table in tables:
+            if rows := _by_value(index, table, words, *direction, ranking):
+                return rows
+    for number, word in enumerate(words):
+        if word in _FIRST or word in _LAST:
+            return _by_place(tables, words[number + 1 : number + 2], last=word in _LAST)
+    return []
+
+
+def _relevance(index: Index, table: Table, ranking: Ranking) -> float:
+    """What its header and its best row hold of the question."""
+    marks = ranking.labels.get(table.header, {})
+    header = sum(ranking.worth[term] for term in marks)
+    rows = max((ranking.scores[record] for record in ranking.scores if table.first <= record < table.last), default=0.0)
+    return header + rows + 0.001 * min(table.last - table.first, 500)
+
+
+def _by_place(tables: list[Table], counted: list[str], *, last: bool) -> list[int]:
+    wanted = int(counted[0]) if counted and counted[0].isdigit() else 1
+    rows: list[int] = []
+    for table in tables[:2]:
+        edge = range(table.last - 1, table.first - 1, -1) if last else range(table.first, table.last)
+        rows.extend(islice(edge, min(_SHOWN, wanted + 1)))
+    return rows
+
+
+def _by_value(index: Index, table: Table, words: list[str], place: int, high: bool, ranking: Ranking) -> list[int]:
+    names = _columns(index, table)
+    column = _column_asked(names, words, place)
+    if column is None:
+        return []
+    values: list[tuple[float, int]] = []
+    for record, cells in islice(_cells(index, table), _MOST_ROWS):
+        if column < len(cells) and (value := _value(cells[column])) is not None:
+            values.append((value, record))
+    if len(values) < 3 or len(values) < 0.3 * (table.last - table.first):
+        return []
+    values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
+    fitting = _fitting(ranking, {record for _, record in values})
+    chosen = [record for _, record in values if record in fitting][:_SHOWN]
+    overall = [record for _, record in values][:_SHOWN]
+    mixed = [record for pair in zip(chosen, overall, strict=False) for record in pair] if fitting else overall
+    return list(dict.fromkeys(mixed + chosen + overall))[: 2 * _SHOWN]
+
+
+def _fitting(ranking: Ranking, records: set[int]) -> set[int]:
+    """Rows that hold the rest of the question: the condition besides the order."""
+    held = {record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits[record]}) for record in records & ranking.hits.keys()}
+    best = max(held.values(), default=0.0)
+    return {record for record, worth in held.items() if worth >= 0.6 * best}
+
+
+def _columns(index: Index, table: Table) -> list[str]:
+    outline = index.outline
+    if table.cells == "json":
+        return list(_fields(index, table.first))
+    text = shown(index, outline.label_starts[table.header], outline.label_ends[table.header])
+    return _split(text, table)
+
+
+def _column_asked(names: list[str], words: list[str], place: int) -> int | None:
+    """The column the words after (or else before) the superlative name."""
+    stems = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
+    after, before = words[place + 1 : place + 1 + _COLUMN_WORD], words[:place][::-1] + words[place + 1 + _COLUMN_WORD :]
+    for word in (*after, *before):
+        if word in STOP or len(word) < 2:
+            continue
+        for number, known in enumerate(stems):
+            if any(_akin(stem(word), part) for part in known):
+                return number
+    return None
+
+
+def _akin(one: str, other: str) -> bool:
+    shorter = min(len(one), len(other))
+    return one == other or (shorter >= 4 and abs(len(one) - len(other)) <= 3 and one[:shorter] == other[:shorter])
+
+
+def _cells(index: Index, table: Table) -> Iterator[tuple[int, list[str]]]:
+    names = _columns(index, table) if table.cells == "json" else []
+    for record in range(table.first, table.last):
+        if table.cells == "json":
+            fields = _fields(index, record)
+            yield record, [fields.get(name, "") for name in names]
+        else:
+            yield record, _split(shown(index, index.outline.starts[record], index.outline.ends[record]), table)
+
+
+def _fields(index: Index, record: int) -> dict[str, str]:
+    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return {key: str(field) for key, field in value.items()} if isinstance(value, dict) else {}
+
+
+def _split(text: str, table: Table) -> list[str]:
+    if table.cells == "pipes":
+        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
+    return next(iter(csv.reader([text.replace("\n", " ")], delimiter=table.delimiter)), [])
+
+
+def _value(cell: str) -> float | None:
+    """A number, or a date as days, or a year."""
+    if found := _DATE.search(cell):
+        year = _YEAR.search(cell)
+        day = int(found["d1"] or found["d2"] or 1)
+        return (int(year[1]) if year else 0) * 372.0 + _MONTHS[found["month"].lower()] * 31 + day
+    if number := _NUMBER.search(cell):
+        digits = re.sub(r"[,' ]", "", number[0]).replace("−", "-")
+        return float(digits)
+    return None
