@@ -62,7 +62,7 @@ def _relevance(index: Index, table: Table, ranking: Ranking) -> float:
 def _by_place(tables: list[Table], counted: list[str], *, last: bool) -> list[int]:
     wanted = int(counted[0]) if counted and counted[0].isdigit() else 1
     rows: list[int] = []
-    for table in tables[:2]:
+    for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if last else range(table.first, table.last)
         rows.extend(islice(edge, min(_SHOWN, wanted + 1)))
     return rows

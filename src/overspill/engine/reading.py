@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Callable
 
-_NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
+NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")
@@ -21,9 +21,11 @@ _MARKUP = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _NEW_LINE = frozenset(
-    b"tr /tr p /p br br/ li /li /ul /ol div /div table /table /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
+    b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
     b"/caption caption blockquote hr".split()
 )
+_TABLE = frozenset((b"table", b"/table"))
+TABLE_EDGE = b"\f"
 _CELL_END = frozenset((b"/td", b"/th"))
 _HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
 
@@ -33,7 +35,7 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 def filler(data: bytes) -> bytes:
     """A byte the text does not have; empty when it has them all, which only arbitrary bytes do."""
-    return next((bytes((value,)) for value in _NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
+    return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
 
 def without_colours(data: bytes, fill: bytes) -> bytes:
@@ -58,7 +60,7 @@ def _replace_markup(fill: bytes) -> Callable[[re.Match[bytes]], bytes]:
     def replace(found: re.Match[bytes]) -> bytes:
         size = len(found[0])
         if tag := found["tag"]:
-            return _standing_for(tag.lower()).ljust(size, fill)[:size]
+            return _standing_for(tag.lower(), size).ljust(size, fill)
         if entity := found["entity"]:
             plain = html.unescape(f"&{entity.decode('ascii')};").encode("utf-8", "surrogatepass")
             return plain.ljust(size, fill) if len(plain) <= size else found[0]
@@ -67,13 +69,15 @@ def _replace_markup(fill: bytes) -> Callable[[re.Match[bytes]], bytes]:
     return replace
 
 
-def _standing_for(tag: bytes) -> bytes:
+def _standing_for(tag: bytes, size: int) -> bytes:
+    if tag in _TABLE:
+        return b"\n" + TABLE_EDGE + b"\n"
     if tag in _NEW_LINE:
         return b"\n"
     if tag in _CELL_END:
         return b" | "
     if depth := _HEADING.get(tag):
-        return b"\n" + b"#" * min(depth, 2) + b" "
+        return b"\n" + b"#" * min(depth, size - 2) + b" "
     return b""
 
 

@@ -7,7 +7,7 @@ import re
 from overspill.engine.decode import decode
 from overspill.engine.index import Index
 
-_SPACES = re.compile(r"[ \t]{2,}")
+_SPACES = re.compile(r"[ \t\f]{2,}|\f")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 _KEY = re.compile(rb"\s*\"((?:[^\"\\]|\\.)*)\"\s*:")
 _CARRIAGE = re.compile(r"\r+(?=\n)")

@@ -24,7 +24,8 @@ INSTRUCTION = frozenset(
     search retrieve part parts piece section sections detail details information info related relevant regarding concerning entry entries
     exact exactly verbatim value values result results text content contents document page file log logs line lines record records following
     above below including include includes name named names called listed item items thing things kind type reviewed review number
-    many much all every everything complete full entire""".split()
+    many much all every everything complete full entire after before next previous prior follow immediately came come comes first last top
+    bottom most least highest lowest largest smallest longest shortest greatest fewest earliest latest total""".split()
 )
 """Words that word the request more often than the answer: they count, but little."""
 

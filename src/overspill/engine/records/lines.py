@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from overspill.engine.reading import NEVER_IN_UTF8
+
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+
+_BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 
 def lines_of(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -16,7 +20,7 @@ def lines_of(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def is_blank(line: bytes) -> bool:
-    return not line.strip()
+    return not line.strip(_BLANK)
 
 
 def split_long(text: bytes, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:

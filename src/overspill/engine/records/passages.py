@@ -6,12 +6,13 @@ import re
 from typing import ClassVar
 
 from overspill.engine.outline import Outline, Table
+from overspill.engine.reading import TABLE_EDGE
 from overspill.engine.records.lines import is_blank, lines_of, split_long
 
 PASSAGE = 700
 """Bytes above which a paragraph is cut between sentences."""
 
-_MARKED = re.compile(rb"\W{0,8}(#{1,6})\s+\S")
+_MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _NUMBERED = re.compile(rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
 _CAPITALS = re.compile(rb"\s*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*$")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
@@ -77,7 +78,8 @@ def cut_passages(text: bytes, start: int, end: int, outline: Outline, *, wrapped
     for line_start, line_end in lines_of(text, start, end):
         line = text[line_start:line_end]
         if is_blank(line):
-            section.end_paragraph() if wrapped else None
+            if wrapped or TABLE_EDGE in line:
+                section.end_paragraph()
         elif len(_PIPE.findall(line)) >= 2:
             section.row(line_start, line_end)
         elif depth := _heading_depth(line):
