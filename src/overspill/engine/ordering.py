@@ -83,8 +83,8 @@ def _by_value(index: Index, table: Table, words: list[str], place: int, high: bo
     fitting = _fitting(ranking, {record for _, record in values})
     chosen = [record for _, record in values if record in fitting][:_SHOWN]
     overall = [record for _, record in values][:_SHOWN]
-    mixed = [record for pair in zip(chosen, overall, strict=False) for record in pair] if fitting else overall
-    return list(dict.fromkeys(mixed + chosen + overall))[: 2 * _SHOWN]
+    asked = next((int(word) for word in words[max(0, place - 1) : place + 2] if word.isdigit()), 1)
+    return list(dict.fromkeys(chosen[:asked] + overall[:asked] + chosen[: 3 * asked] + overall[: 3 * asked] + chosen + overall))[: 2 * _SHOWN]
 
 
 def _fitting(ranking: Ranking, records: set[int]) -> set[int]:

@@ -38,6 +38,8 @@ class Query(Struct, frozen=True):
     listing: bool
     after: bool
     before: bool
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    """Keys of terms that follow each other in the question, little words between them left out."""
 
 
 def parse(text: str) -> Query:
@@ -50,8 +52,10 @@ def parse(text: str) -> Query:
     for phrase in quoted:
         for token in _TOKEN.findall(phrase):
             _add_token(token, 1.6, add)
-    for token in _TOKEN.findall(text):
+    tokens = _TOKEN.findall(text)
+    for token in tokens:
         _add_token(token, 1.0, add)
+    words = [word for token in tokens for word in _split(token) if word not in STOP]
     return Query(
         text=text,
         terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
@@ -59,6 +63,7 @@ def parse(text: str) -> Query:
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,
+        pairs=frozenset((stem(first), stem(second)) for first, second in zip(words, words[1:], strict=False) if first != second),
     )
 
 
@@ -71,6 +76,10 @@ def _add_token(token: str, weight: float, add) -> None:
             if part not in STOP and (len(part) > 1 or part.isdigit()):
                 add(stem(part), 0.3 * weight)
         return
-    for word in re.split(r"[\W_]+", lower):
-        if word and word not in STOP:
+    for word in _split(lower):
+        if word not in STOP:
             add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight)
+
+
+def _split(token: str) -> list[str]:
+    return [word for word in re.split(r"[\W_]+", token.lower()) if word]

@@ -17,7 +17,7 @@ _K1 = 1.2
 _B = 0.5
 _LABEL = 0.8
 """How much a term in a heading, key or column counts beside one in the record."""
-_ADJACENT = 3
+_ADJACENT = 8
 """Bytes between two terms that still make a phrase."""
 _PHRASE = 0.5
 _SPREAD = 400
@@ -53,8 +53,8 @@ def rank(index: Index, query: Query) -> Ranking:
     scores: dict[int, float] = {}
     for record in _candidates(outline, found, labels, extents):
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean)
-    for record, spots in hits.items():
-        scores[record] += _phrases(spots, worth)
+    for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
+        scores[record] += gain
     return Ranking(scores, hits, terms, worth, labels)
 
 
@@ -117,10 +117,16 @@ def _score(
     return score + _LABEL * sum(worth[term] * exactness for term, exactness in above.items() if term not in counts)
 
 
-def _phrases(spots: list[tuple[int, int, int]], worth: list[float]) -> float:
-    """Terms that follow each other as they do in the query."""
-    gained: dict[tuple[int, int], float] = {}
-    for (_, end, first), (start, _, second) in zip(spots, spots[1:], strict=False):
-        if second == first + 1 and 0 <= start - end <= _ADJACENT:
-            gained[first, second] = _PHRASE * min(worth[first], worth[second])
-    return sum(gained.values())
+def _phrase_scores(
+    hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
+) -> dict[int, float]:
+    """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
+    wanted = {(one, two) for one, first in enumerate(terms) for two, second in enumerate(terms) if (first.key, second.key) in pairs}
+    held: dict[int, set[tuple[int, int]]] = {}
+    for record, spots in hits.items():
+        for (start, end, first), (later, _, second) in zip(spots, spots[1:], strict=False):
+            if (first, second) in wanted and (start == later or 0 <= later - end <= _ADJACENT):
+                held.setdefault(record, set()).add((first, second))
+    spread = Counter(pair for phrases in held.values() for pair in phrases)
+    worth = {pair: _PHRASE * min(terms[pair[0]].weight, terms[pair[1]].weight) * _idf(total, times) for pair, times in spread.items()}
+    return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

@@ -62,7 +62,7 @@ class Finder:
         found: dict[int, float] = {}
         if lower in self._literals:
             found[self._literals[lower]] = 1.0
-        for part in {*subwords(word), *re.split(r"[\W_]+", lower)}:
+        for part in dict.fromkeys((*subwords(word), *re.split(r"[\W_]+", lower))):
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0
             elif part and (near := self._nearest(part)) is not None:

@@ -9,11 +9,12 @@ from overspill.engine.kinds import delimiter_of
 from overspill.engine.outline import Outline, Table
 from overspill.engine.records.lines import is_blank, lines_of
 
+_SAMPLE = 48_000
 _ROW = re.compile(rb"(?:[^\"\n]|\"(?:[^\"]|\"\")*\")*(?:\n|\Z)")
 
 
 def cut_delimited(text: bytes, start: int, end: int, outline: Outline) -> None:
-    mark = delimiter_of(decode(bytes(text[start : min(end, start + 16_000)])).splitlines())
+    mark = delimiter_of(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
     position, header, first = start, -1, len(outline)
     while position < end:
         found = _ROW.match(text, position, end)
