@@ -71,6 +71,7 @@ class _Cutting:
     def done(self) -> tuple[bytes, Outline, bytes]:
         self._prepare()
         self._cut(self.kind, 0, self.size, 0)
+        self.outline.tables.sort(key=lambda table: table.first)
         text = bytes(self.text) if isinstance(self.text, bytearray) else self.text
         return text, self.outline, self.fill  # pyright: ignore[reportReturnType]  # an mmap slices, finds and matches like bytes
 

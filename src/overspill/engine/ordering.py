@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from heapq import nlargest
 from itertools import islice
 
 import msgspec
@@ -18,6 +19,7 @@ from overspill.engine.words import STOP, stem, subwords
 
 _MOST_ROWS = 200_000
 _SHOWN = 12
+_TABLES = 4
 _COLUMN_WORD = 4
 
 _HIGH = frozenset(
@@ -40,23 +42,30 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Rows that a question about order asks for, likeliest first; empty when it does not ask about order or no table fits."""
     words = re.findall(r"[^\W_]+", query.text.lower())
     direction = next(((number, word in _HIGH) for number, word in enumerate(words) if word in _HIGH or word in _LOW), None)
-    tables = sorted(index.outline.tables, key=lambda table: -_relevance(index, table, ranking))[:4]
+    place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), None)
+    if (direction is None and place is None) or not index.outline.tables:
+        return []
+    tables = _likeliest(index, ranking)
     if direction is not None:
         for table in tables:
             if rows := _by_value(index, table, words, *direction, ranking):
                 return rows
-    for number, word in enumerate(words):
-        if word in _FIRST or word in _LAST:
-            return _by_place(tables, words[number + 1 : number + 2], last=word in _LAST)
-    return []
+    return [] if place is None else _by_place(tables, words[place + 1 : place + 2], last=words[place] in _LAST)
 
 
-def _relevance(index: Index, table: Table, ranking: Ranking) -> float:
-    """What its header and its best row hold of the question."""
-    marks = ranking.labels.get(table.header, {})
-    header = sum(ranking.worth[term] for term in marks)
-    rows = max((ranking.scores[record] for record in ranking.scores if table.first <= record < table.last), default=0.0)
-    return header + rows + 0.001 * min(table.last - table.first, 500)
+def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
+    """The tables whose header and best row hold most of the question; the longer when they hold the same."""
+    outline = index.outline
+    best: dict[int, float] = {}
+    for record, score in ranking.scores.items():
+        if table := outline.table_of(record):
+            best[table.first] = max(score, best.get(table.first, 0.0))
+
+    def relevance(table: Table) -> tuple[float, int]:
+        header = sum(ranking.worth[term] for term in ranking.labels.get(table.header, {}))
+        return header + best.get(table.first, 0.0), table.last - table.first
+
+    return nlargest(_TABLES, outline.tables, key=relevance)
 
 
 def _by_place(tables: list[Table], counted: list[str], *, last: bool) -> list[int]:

@@ -37,6 +37,7 @@ class Outline:
         self.label_ends = array("q")
         self.label_parents = array("q")
         self.tables: list[Table] = []
+        """In document order, none inside another."""
         self.base = -1
         """The label over whatever is cut next: the member a text was embedded in."""
 
@@ -74,4 +75,5 @@ class Outline:
         return above
 
     def table_of(self, record: int) -> Table | None:
-        return next((table for table in self.tables if table.first <= record < table.last), None)
+        found = bisect_right(self.tables, record, key=lambda table: table.first) - 1
+        return self.tables[found] if found >= 0 and record < self.tables[found].last else None

@@ -19,6 +19,8 @@ _FAILURE = re.compile(
     re.IGNORECASE,
 )
 _LISTING = re.compile(r"\b(?:all|every|each|list|which (?:of the )?\w+s\b|how many|what are)\b", re.IGNORECASE)
+_COUNTED = re.compile(r"\b(?:top|first|last|[a-z]+est|most|least) (\d+)\b|\b(\d+) (?:[a-z]+est|most|least|top|best|worst)\b", re.IGNORECASE)
+"""How many are asked for: a number that says nothing about the records."""
 _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?|overtak\w+)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
@@ -55,6 +57,8 @@ def parse(text: str) -> Query:
     tokens = _TOKEN.findall(text)
     for token in tokens:
         _add_token(token, 1.0, add)
+    for numbers in _COUNTED.findall(text):
+        weights.pop((max(numbers), True), None)
     words = [word for token in tokens for word in _split(token) if word not in STOP]
     return Query(
         text=text,

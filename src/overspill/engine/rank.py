@@ -128,5 +128,5 @@ def _phrase_scores(
             if (first, second) in wanted and (start == later or 0 <= later - end <= _ADJACENT):
                 held.setdefault(record, set()).add((first, second))
     spread = Counter(pair for phrases in held.values() for pair in phrases)
-    worth = {pair: _PHRASE * min(terms[pair[0]].weight, terms[pair[1]].weight) * _idf(total, times) for pair, times in spread.items()}
+    worth = {pair: _PHRASE * _idf(total, times) for pair, times in spread.items()}
     return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

@@ -11,10 +11,13 @@ from overspill.engine.decode import decode
 from overspill.engine.query import Query, Term
 from overspill.engine.words import stem, subwords
 
-_SAMPLES = 24
-_SAMPLE = 16_384
-_DENSE = 250
-"""A term that stands every so many bytes says nothing and is only looked for when there is no other."""
+_SAMPLES = 16
+_SAMPLE = 8_192
+_DENSE = 600
+"""Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
+
+_PART = 0.4
+_JOINTS = (b".", b"-", b"+", b",", b"_")
 
 Hit = tuple[int, int, int, float]
 """Start, end, number of the term, how exact the match is (0…1)."""
@@ -27,6 +30,7 @@ class Finder:
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
+        self._exact = frozenset(self._literals.values())
         self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
         options = re2.Options()
         options.log_errors = False
@@ -49,12 +53,15 @@ class Finder:
     def hits(self, text: bytes, start: int, end: int) -> Iterator[Hit]:
         known = self._known
         for found in self._pattern.finditer(text, start, end):
-            spelling = found.group()
+            start, end = found.span()
+            spelling = text[start:end]
             meanings = known.get(spelling)
             if meanings is None:
                 meanings = known[spelling] = self._meanings(spelling)
             for number, exactness in meanings:
-                yield found.start(), found.end(), number, exactness
+                if number in self._exact and _goes_on(text, start, end):
+                    exactness *= _PART
+                yield start, end, number, exactness
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
         word = decode(spelling)
@@ -78,6 +85,14 @@ class Finder:
         return None
 
 
+def _goes_on(text: bytes, start: int, end: int) -> bool:
+    """Whether a spelling is only a part of a longer one: 1.2 in 1.2.3, 3 in 66.3."""
+    before, after = text[max(0, start - 2) : start], text[end : end + 2]
+    return (len(after) == 2 and after[:1] in _JOINTS and after[1:].isalnum()) or (
+        len(before) == 2 and before[1:] in _JOINTS and before[:1].isalnum()
+    )
+
+
 def _prefix(key: str) -> str:
     return key[:-1] if len(key) > 3 and key[-1] in "iey" else key
 
@@ -93,14 +108,19 @@ def _bounded(literal: str) -> str:
 
 
 def telling(query: Query, text: bytes, end: int) -> tuple[Term, ...]:
-    """The terms without those that stand everywhere, judged by samples; all of them when nothing else is left."""
-    finder = Finder(query.terms)
-    if end <= _SAMPLES * _SAMPLE * 2:
+    """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable."""
+    if end <= 8 * _SAMPLES * _SAMPLE or not query.terms:
         return query.terms
+    finder = Finder(query.terms)
     counts = [0] * len(query.terms)
     step = (end - _SAMPLE) // (_SAMPLES - 1)
     for number in range(_SAMPLES):
         for _, _, term, _ in finder.hits(text, number * step, number * step + _SAMPLE):
             counts[term] += 1
-    rare = tuple(term for term, count in zip(query.terms, counts, strict=True) if count * _DENSE < _SAMPLES * _SAMPLE)
-    return rare or query.terms
+    kept: set[int] = set()
+    room = _SAMPLES * _SAMPLE // _DENSE
+    for number in sorted(range(len(counts)), key=counts.__getitem__):
+        room -= counts[number]
+        if room >= 0 or not kept:
+            kept.add(number)
+    return tuple(term for number, term in enumerate(query.terms) if number in kept)
