@@ -42,10 +42,11 @@ class Filling:
         self.records: set[int] = set()
         self._headers: set[int] = set()
 
-    def take(self, order: Sequence[tuple[int, float]]) -> None:
-        """Add records in the order given while they fit; stop when too little is left or too many did not fit."""
+    def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
+        """Add records in the order given while they fit into `share` of the budget."""
+        kept_back = max(0.0, self.left - share * self.max_tokens)
         for record, score in order[:_TRIES]:
-            if self.left < _LOCATOR:
+            if self.left - kept_back < _LOCATOR:
                 return
             if record not in self.records:
                 self._add(record, score)

@@ -12,6 +12,8 @@ from overspill.engine.reading import red_spans
 
 _REACH = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
+_STRETCH = 300
+"""Records before a sign of giving up that may be read as one stretch."""
 _FADE = 1_500.0
 _LATER = 0.5
 _END = 0.6
@@ -44,6 +46,14 @@ def _compile(pattern: bytes) -> re2._Regexp[bytes]:
 
 _words = _compile(_WORDS)
 _gave_up = _compile(_GAVE_UP)
+
+
+def stretches(index: Index) -> tuple[list[int], list[int]]:
+    """The records that end with the first sign of giving up, and those that end the text, nearest first."""
+    total = len(index.outline)
+    first = next(iter(_gave_up.finditer(index.text, 0, index.searched_bytes)), None)
+    last = index.outline.record_at(first.end() - 1) if first else total - 1
+    return list(range(last, max(-1, last - _STRETCH), -1)), list(range(total - 1, max(-1, total - 1 - _STRETCH), -1))
 
 
 def failure_scores(index: Index) -> dict[int, float]:

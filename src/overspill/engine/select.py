@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.engine.choose import Filling, Piece
 from overspill.engine.decode import decode
-from overspill.engine.failures import failure_scores
+from overspill.engine.failures import failure_scores, stretches
 from overspill.engine.index import Index
 from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import Query, parse
@@ -49,7 +49,14 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     asked = parse(query)
     ranking = rank(index, asked)
     filling = Filling(index, ranking, max_tokens - _CLOSING, count)
-    filling.take(_order(index, asked, ranking))
+    order = _order(index, asked, ranking)
+    if asked.failure:
+        top = order[0][1] if order else 1.0
+        before, end = stretches(index)
+        share = max(0.5, min(0.8, 450 / max_tokens))
+        filling.take([(record, top) for record in before], share * (0.4 if asked.listing else 1.0))
+        filling.take([(record, top) for record in end], (1 - share) * (0.25 if asked.listing else 0.5))
+    filling.take(order)
     pieces = _merged(index, filling.pieces)
     while True:
         excerpts = _excerpts(index, pieces)
