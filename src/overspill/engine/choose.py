@@ -49,21 +49,21 @@ class Filling:
             if self.left - kept_back < _LOCATOR:
                 return
             if record not in self.records:
-                self._add(record, score)
+                self._add(record, score, self.left - kept_back)
 
-    def _add(self, record: int, score: float) -> None:
+    def _add(self, record: int, score: float, room: float) -> None:
         outline = self.index.outline
         start, end = outline.starts[record], outline.ends[record]
         header, extra = self._header_cost(record)
         extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
-        allowed = min(self.left - extra, _LARGEST * self.max_tokens if self.pieces or end - start > 4 * self.max_tokens else self.left - extra)
+        allowed = min(room - extra, _LARGEST * self.max_tokens)
         cost = self.count(shown(self.index, start, end)) if end - start <= 32 * self.max_tokens else allowed + 1
         if cost <= allowed:
             spans = [(start, end)]
         else:
-            spans = self._trimmed(record, min(allowed, _LARGEST * self.max_tokens)) if allowed >= _SMALLEST else []
+            spans = self._trimmed(record, allowed) if allowed >= _SMALLEST else []
             cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
-        if not spans or cost + extra > self.left:
+        if not spans or cost + extra > room:
             return
         self.left -= cost + extra
         self.records.add(record)

@@ -14,6 +14,7 @@ _REACH = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
 _STRETCH = 300
 """Records before a sign of giving up that may be read as one stretch."""
+_MANY = 2_000
 _FADE = 1_500.0
 _LATER = 0.5
 _END = 0.6
@@ -35,6 +36,13 @@ _GAVE_UP = (
     rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$|\b(?:exit |return |status |error )code[:=]? *[1-9][0-9]*\b"
     rb"|\bterminat(?:ed|ing) (?:with|by) signal\b|\bcrashloopbackoff\b|\bjob failed\b|\bscript failed\b)"
 )
+_MESSAGE = (
+    rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at |^Traceback \(most recent"
+    rb"|^Exception in thread|^FAILED: )"
+)
+"""How programs begin to say what went wrong."""
+_VERDICT = rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
+"""How test runners mark the one among many that failed."""
 
 
 def _compile(pattern: bytes) -> re2._Regexp[bytes]:
@@ -46,6 +54,8 @@ def _compile(pattern: bytes) -> re2._Regexp[bytes]:
 
 _words = _compile(_WORDS)
 _gave_up = _compile(_GAVE_UP)
+_message = _compile(_MESSAGE)
+_verdict = _compile(_VERDICT)
 
 
 def stretches(index: Index) -> tuple[list[int], list[int]]:
@@ -54,6 +64,19 @@ def stretches(index: Index) -> tuple[list[int], list[int]]:
     first = next(iter(_gave_up.finditer(index.text, 0, index.searched_bytes)), None)
     last = index.outline.record_at(first.end() - 1) if first else total - 1
     return list(range(last, max(-1, last - _STRETCH), -1)), list(range(total - 1, max(-1, total - 1 - _STRETCH), -1))
+
+
+def first_message(index: Index) -> list[int]:
+    """The record in which something is first said to have gone wrong, with the one after it."""
+    first = next(iter(_message.finditer(index.text, 0, index.searched_bytes)), None)
+    record = index.outline.record_at(first.end() - 1) if first else -1
+    return [record] if record >= 0 else []
+
+
+def verdicts(index: Index) -> list[int]:
+    """The records that say of one thing among many that it failed."""
+    found = (index.outline.record_at(match.end() - 1) for match in _verdict.finditer(index.text, 0, index.searched_bytes))
+    return [record for record in dict.fromkeys(found) if record >= 0][:_MANY]
 
 
 def failure_scores(index: Index) -> dict[int, float]:

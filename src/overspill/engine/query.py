@@ -63,7 +63,7 @@ def parse(text: str) -> Query:
     return Query(
         text=text,
         terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
-        failure=_FAILURE.search(text) is not None,
+        failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,

@@ -17,6 +17,8 @@ _DENSE = 600
 """Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
 
 _PART = 0.4
+_ATTACHED = 0.7
+_EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
 Hit = tuple[int, int, int, float]
@@ -59,8 +61,8 @@ class Finder:
             if meanings is None:
                 meanings = known[spelling] = self._meanings(spelling)
             for number, exactness in meanings:
-                if number in self._exact and _goes_on(text, start, end):
-                    exactness *= _PART
+                if number in self._exact:
+                    exactness *= _standing(text, start, end)
                 yield start, end, number, exactness
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
@@ -85,12 +87,12 @@ class Finder:
         return None
 
 
-def _goes_on(text: bytes, start: int, end: int) -> bool:
-    """Whether a spelling is only a part of a longer one: 1.2 in 1.2.3, 3 in 66.3."""
+def _standing(text: bytes, start: int, end: int) -> float:
+    """How much a spelling stands for itself: 3 does not in 66.3, nor 1.2 in 1.2.3; 2.0 does a little in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    return (len(after) == 2 and after[:1] in _JOINTS and after[1:].isalnum()) or (
-        len(before) == 2 and before[1:] in _JOINTS and before[:1].isalnum()
-    )
+    if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
+        return _PART
+    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED
 
 
 def _prefix(key: str) -> str:

@@ -9,13 +9,15 @@ from msgspec import Struct
 
 from overspill.engine.choose import Filling, Piece
 from overspill.engine.decode import decode
-from overspill.engine.failures import failure_scores, stretches
+from overspill.engine.failures import failure_scores, first_message, stretches, verdicts
 from overspill.engine.index import Index
 from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import Query, parse
 from overspill.engine.rank import Ranking, rank
 from overspill.engine.show import locator, shown
 
+_STRETCH = 0.8
+"""Most of the budget that the stretch before a sign of giving up may take."""
 _CLOSING = 32
 """Tokens kept for the last line."""
 
@@ -51,11 +53,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     filling = Filling(index, ranking, max_tokens - _CLOSING, count)
     order = _order(index, asked, ranking)
     if asked.failure:
-        top = order[0][1] if order else 1.0
-        before, end = stretches(index)
-        share = max(0.5, min(0.8, 450 / max_tokens))
-        filling.take([(record, top) for record in before], share * (0.4 if asked.listing else 1.0))
-        filling.take([(record, top) for record in end], (1 - share) * (0.25 if asked.listing else 0.5))
+        _take_causes(index, asked, filling, order)
     filling.take(order)
     pieces = _merged(index, filling.pieces)
     while True:
@@ -65,6 +63,20 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
             break
         pieces.remove(min(pieces, key=lambda piece: (piece.score, piece.start)))
     return Selection(tuple(excerpts), text, 0.0, len(ranking.scores), index.kind, index.searched_bytes, index.total_bytes)
+
+
+def _take_causes(index: Index, query: Query, filling: Filling, order: list[tuple[int, float]]) -> None:
+    """Where the cause of a failure is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
+    top = order[0][1] if order else 1.0
+    before, end = stretches(index)
+    if query.listing and (failed := verdicts(index)):
+        scores = dict(order)
+        filling.take(sorted(((record, scores.get(record, 0.0)) for record in failed), key=lambda pair: -pair[1]), 0.7)
+        return
+    share = max(0.5, min(_STRETCH, 450 / filling.max_tokens))
+    filling.take([(record, top) for record in before], share)
+    filling.take([(record, top) for record in first_message(index)])
+    filling.take([(record, top) for record in end], (1 - share) / 2)
 
 
 def _order(index: Index, query: Query, ranking: Ranking) -> list[tuple[int, float]]:
