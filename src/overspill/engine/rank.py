@@ -50,9 +50,10 @@ def rank(index: Index, query: Query) -> Ranking:
             direct[term] += extents[label]
     worth = [term.weight * _idf(total, min(total, direct[number])) for number, term in enumerate(terms)]
     mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
+    literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
     for record in _candidates(outline, found, labels, extents):
-        scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean)
+        scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
     for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
         scores[record] += gain
     return Ranking(scores, hits, terms, worth, labels)
@@ -105,7 +106,7 @@ def _candidates(
 
 
 def _score(
-    outline: Outline, record: int, counts: dict[int, float], labels: dict[int, dict[int, float]], worth: list[float], mean: float
+    outline: Outline, record: int, counts: dict[int, float], labels: dict[int, dict[int, float]], worth: list[float], mean: float, literal: set[int]
 ) -> float:
     size = outline.ends[record] - outline.starts[record]
     norm = _K1 * (1 - _B + _B * size / mean)
@@ -114,7 +115,9 @@ def _score(
     for label in outline.lineage(record):
         for term, exactness in labels.get(label, {}).items():
             above[term] = max(exactness, above.get(term, 0.0))
-    return score + _LABEL * sum(worth[term] * exactness for term, exactness in above.items() if term not in counts)
+    return score + sum(
+        worth[term] * exactness * (1.0 if term in literal else _LABEL) for term, exactness in above.items() if term not in counts
+    )
 
 
 def _phrase_scores(

@@ -9,7 +9,7 @@ from overspill.engine.outline import Outline, Table
 from overspill.engine.reading import TABLE_EDGE
 from overspill.engine.records.lines import is_blank, lines_of, split_long
 
-PASSAGE = 700
+PASSAGE = 1_000
 """Bytes above which a paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
