@@ -29,6 +29,7 @@ class Piece(Struct, frozen=True, order=True):
     end: int
     record: int
     score: float
+    trimmed: bool = False
 
 
 class Filling:
@@ -67,7 +68,8 @@ class Filling:
             return
         self.left -= cost + extra
         self.records.add(record)
-        self.pieces.extend(Piece(*span, record, score) for span in spans)
+        trimmed = spans != [(start, end)]
+        self.pieces.extend(Piece(*span, record, score, trimmed) for span in spans)
         if header >= 0:
             self._headers.add(header)
             self.pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))

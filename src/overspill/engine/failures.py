@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import islice
 
-import re2
+from msgspec import Struct
 
 from overspill.engine.index import Index
+from overspill.engine.linear import pattern
 from overspill.engine.reading import red_spans
 
 _REACH = 8_000
@@ -19,6 +21,7 @@ _FADE = 1_500.0
 _LATER = 0.5
 _END = 0.6
 _BESIDE = 0.6
+_SURE, _LIKELY = 0.75, 0.5
 _STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
 _WORDS = (
@@ -45,44 +48,47 @@ _VERDICT = rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2
 """How test runners mark the one among many that failed."""
 
 
-def _compile(pattern: bytes) -> re2._Regexp[bytes]:
-    options = re2.Options()
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1
-    return re2.compile(pattern, options)
+_words, _gave_up, _message, _verdict = map(pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
 
 
-_words = _compile(_WORDS)
-_gave_up = _compile(_GAVE_UP)
-_message = _compile(_MESSAGE)
-_verdict = _compile(_VERDICT)
+class Signs(Struct, frozen=True):
+    """What in a text tells of a failure. Lists of records are nearest or first first."""
+
+    before: list[int]
+    """Up to and with the first sign of giving up; the end of the text when there is none."""
+    end: list[int]
+    first_message: list[int]
+    verdicts: list[int]
+    """What was said to have failed, one among many."""
+    scores: dict[int, float]
+    """How much a record looks like the cause, 0…1."""
+    evidence: float
 
 
-def stretches(index: Index) -> tuple[list[int], list[int]]:
-    """The records that end with the first sign of giving up, and those that end the text, nearest first."""
-    total = len(index.outline)
-    first = next(iter(_gave_up.finditer(index.text, 0, index.searched_bytes)), None)
-    last = index.outline.record_at(first.end() - 1) if first else total - 1
-    return list(range(last, max(-1, last - _STRETCH), -1)), list(range(total - 1, max(-1, total - 1 - _STRETCH), -1))
-
-
-def first_message(index: Index) -> list[int]:
-    """The record in which something is first said to have gone wrong, with the one after it."""
-    first = next(iter(_message.finditer(index.text, 0, index.searched_bytes)), None)
-    record = index.outline.record_at(first.end() - 1) if first else -1
-    return [record] if record >= 0 else []
-
-
-def verdicts(index: Index) -> list[int]:
-    """The records that say of one thing among many that it failed."""
-    found = (index.outline.record_at(match.end() - 1) for match in _verdict.finditer(index.text, 0, index.searched_bytes))
-    return [record for record in dict.fromkeys(found) if record >= 0][:_MANY]
-
-
-def failure_scores(index: Index) -> dict[int, float]:
-    """How much each record looks like the cause of a failure, 0…1; records that do not look like it are left out."""
+def read(index: Index) -> Signs:
+    outline, end = index.outline, index.searched_bytes
+    gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MANY)]
+    message = next(iter(_message.finditer(index.text, 0, end)), None)
+    said = outline.record_at(message.end() - 1) if message else -1
+    marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MANY))
+    last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own = _wording(index)
-    near = _nearness(index)
+    return Signs(
+        before=_backwards(last),
+        end=_backwards(len(outline) - 1),
+        first_message=[said] if said >= 0 else [],
+        verdicts=[record for record in dict.fromkeys(marks) if record >= 0],
+        scores=_scores(index, own, gave_up),
+        evidence=_SURE if gave_up or message else _LIKELY if own else 0.0,
+    )
+
+
+def _backwards(last: int) -> list[int]:
+    return list(range(last, max(-1, last - _STRETCH), -1))
+
+
+def _scores(index: Index, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
+    near = _nearness(index, gave_up)
     scores = {record: own.get(record, 0.0) * (0.4 + near.get(record, 0.0)) + near.get(record, 0.0) for record in {*own, *near}}
     scores = _with_surroundings(scores, len(index.outline))
     top = max(scores.values(), default=1.0)
@@ -98,7 +104,7 @@ def _wording(index: Index) -> dict[int, float]:
             weight = _STRONG if match.group(2) is not None else _WEAK
             if text[match.end() : match.end() + 1] in (b".", b"-", b"_", b"/"):
                 weight *= 0.4
-            found.setdefault(record, {})[match.group().lower()] = weight
+            found.setdefault(record, {})[text[slice(*match.span())].lower()] = weight
     spread = Counter(word for words in found.values() for word in words)
     own = {
         record: min(3.0, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
@@ -110,10 +116,9 @@ def _wording(index: Index) -> dict[int, float]:
     return own
 
 
-def _nearness(index: Index) -> dict[int, float]:
+def _nearness(index: Index, signs: list[int]) -> dict[int, float]:
     """How close before a sign of giving up a record stands; the first sign counts most, the end of the text is one too."""
     outline = index.outline
-    signs = [match.end() for match in _gave_up.finditer(index.text, 0, index.searched_bytes)]
     weights = {position: 1.0 if number == 0 else _LATER for number, position in enumerate(signs[:50])}
     weights.setdefault(index.searched_bytes, _END if signs else 1.0)
     near: dict[int, float] = {}

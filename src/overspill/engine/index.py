@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from overspill.engine import reading
 from overspill.engine.kinds import recognise
-from overspill.engine.outline import Kind, Outline
+from overspill.engine.outline import Kind, Outline, Text
 from overspill.engine.records.blocks import cut_blocks
 from overspill.engine.records.events import cut_events, cut_lines
 from overspill.engine.records.hunks import cut_hunks
@@ -18,6 +18,7 @@ from overspill.engine.records.tree import cut_tree, json_tree, xml_tree
 
 MAX_MEMORY = 256 * 1024 * 1024
 _DEEPEST = 4
+_HEAD = 1 << 20
 _COST: dict[Kind, int] = {"json": 4, "xml": 4, "html": 4, "code": 8, "prose": 2}
 """Bytes of memory for each byte of text beyond the text itself; the other kinds need less than one."""
 
@@ -34,11 +35,17 @@ class Index:
         self.searched_bytes = min(self.total_bytes, max_memory // _COST.get(self.kind, 1))
 
     @cached_property
-    def _built(self) -> tuple[bytes, Outline, bytes]:
+    def lines(self) -> int:
+        """Line ends of the source, counted only as far as it takes to know how long its lines are."""
+        head = self.source[:_HEAD]
+        return max(1, (head.count(b"\n") + 1) * self.total_bytes // max(1, len(head)))
+
+    @cached_property
+    def _built(self) -> tuple[Text, Outline, bytes]:
         return _Cutting(self.source, self.searched_bytes, self.kind).done()
 
     @property
-    def text(self) -> bytes:
+    def text(self) -> Text:
         return self._built[0]
 
     @property
@@ -62,18 +69,18 @@ class _Cutting:
     """One pass over a source: the reading grows out of it where a cutter finds something to overwrite."""
 
     def __init__(self, source: Source, size: int, kind: Kind) -> None:
-        self.text: bytes | bytearray | mmap = source
+        self.text: Text = source
         self.size = size
         self.kind: Kind = kind
         self.fill = b""
         self.outline = Outline()
 
-    def done(self) -> tuple[bytes, Outline, bytes]:
+    def done(self) -> tuple[Text, Outline, bytes]:
         self._prepare()
         self._cut(self.kind, 0, self.size, 0)
         self.outline.tables.sort(key=lambda table: table.first)
         text = bytes(self.text) if isinstance(self.text, bytearray) else self.text
-        return text, self.outline, self.fill  # pyright: ignore[reportReturnType]  # an mmap slices, finds and matches like bytes
+        return text, self.outline, self.fill
 
     def _prepare(self) -> None:
         coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(b"\x1b[") >= 0

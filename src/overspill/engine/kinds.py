@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from overspill.engine.decode import decode
-from overspill.engine.outline import Kind
+from overspill.engine.outline import Kind, Text
 
 _SAMPLE = 48_000
 
@@ -41,7 +41,7 @@ _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _RULE = re.compile(r"[\s|+=-]{4,}$")
 
 
-def recognise(data: bytes, start: int = 0, end: int | None = None) -> Kind:
+def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
     stop = len(data) if end is None else end
     head = bytes(data[start : min(stop, start + _SAMPLE)])
     if shape := _by_opening(head):

@@ -9,6 +9,7 @@ from heapq import nlargest
 from itertools import islice
 
 import msgspec
+from msgspec import Struct
 
 from overspill.engine.index import Index
 from overspill.engine.outline import Table
@@ -20,6 +21,7 @@ from overspill.engine.words import STOP, stem, subwords
 _MOST_ROWS = 200_000
 _SHOWN = 12
 _TABLES = 4
+_BY_VALUE, _BY_PLACE = 0.7, 0.4
 _COLUMN_WORD = 4
 
 _HIGH = frozenset(
@@ -38,19 +40,28 @@ _MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun j
 _DATE = re.compile(r"(?P<d1>\d{1,2})?\W{0,2}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\W{0,2}(?P<d2>\d{1,2})?\b", re.IGNORECASE)
 
 
-def ordered_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """Rows that a question about order asks for, likeliest first; empty when it does not ask about order or no table fits."""
+class Rows(Struct, frozen=True):
+    """Rows a question about order asks for, likeliest first, and how sure that is."""
+
+    records: list[int] = []
+    evidence: float = 0.0
+
+
+def ordered_rows(index: Index, query: Query, ranking: Ranking) -> Rows:
+    """Empty when the question does not ask about order or no table fits."""
     words = re.findall(r"[^\W_]+", query.text.lower())
     direction = next(((number, word in _HIGH) for number, word in enumerate(words) if word in _HIGH or word in _LOW), None)
     place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), None)
     if (direction is None and place is None) or not index.outline.tables:
-        return []
+        return Rows()
     tables = _likeliest(index, ranking)
     if direction is not None:
         for table in tables:
             if rows := _by_value(index, table, words, *direction, ranking):
-                return rows
-    return [] if place is None else _by_place(tables, words[place + 1 : place + 2], last=words[place] in _LAST)
+                return Rows(rows, _BY_VALUE)
+    if place is None:
+        return Rows()
+    return Rows(_by_place(tables, words[place + 1 : place + 2], last=words[place] in _LAST), _BY_PLACE)
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:

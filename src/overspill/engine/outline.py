@@ -6,12 +6,16 @@ Positions are bytes; they are kept in arrays because an output can have a millio
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from mmap import mmap
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "log", "diff", "matches", "code", "prose"]
+
+Text: TypeAlias = bytes | bytearray | mmap
+"""What can be sliced, searched and matched without a copy."""
 
 Cells: TypeAlias = Literal["delimited", "pipes", "json"]
 
@@ -38,6 +42,8 @@ class Outline:
         self.label_parents = array("q")
         self.tables: list[Table] = []
         """In document order, none inside another."""
+        self.uncounted: set[int] = set()
+        """Labels of arrays whose elements are not all records of their own, so that a record does not tell its place."""
         self.base = -1
         """The label over whatever is cut next: the member a text was embedded in."""
 
@@ -64,6 +70,13 @@ class Outline:
     def label_at(self, position: int) -> int:
         found = bisect_right(self.label_starts, position) - 1
         return found if found >= 0 and position < self.label_ends[found] else -1
+
+    def record_from(self, position: int) -> int:
+        """The first record that begins at or after a position."""
+        return bisect_left(self.starts, position)
+
+    def label_from(self, position: int) -> int:
+        return bisect_left(self.label_starts, position)
 
     def lineage(self, record: int) -> list[int]:
         """The labels above a record, innermost first."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import re2
-
 from overspill.engine.decode import decode
+from overspill.engine.linear import pattern
+from overspill.engine.outline import Text
 from overspill.engine.query import Query, Term
 from overspill.engine.words import stem, subwords
 
@@ -34,10 +34,7 @@ class Finder:
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._exact = frozenset(self._literals.values())
         self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
-        options = re2.Options()
-        options.log_errors = False
-        options.encoding = re2.Options.Encoding.LATIN1
-        self._pattern = re2.compile(self._spell(), options)
+        self._pattern = pattern(self._spell())
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
@@ -52,7 +49,7 @@ class Finder:
                 parts.append("[a-z0-9](?:" + "|".join(humps) + ")[a-z]*")
         return "|".join(parts).encode("latin-1")
 
-    def hits(self, text: bytes, start: int, end: int) -> Iterator[Hit]:
+    def hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
         known = self._known
         for found in self._pattern.finditer(text, start, end):
             start, end = found.span()
@@ -87,7 +84,7 @@ class Finder:
         return None
 
 
-def _standing(text: bytes, start: int, end: int) -> float:
+def _standing(text: Text, start: int, end: int) -> float:
     """How much a spelling stands for itself: 3 does not in 66.3, nor 1.2 in 1.2.3; 2.0 does a little in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
@@ -109,7 +106,7 @@ def _bounded(literal: str) -> str:
     return f"{opening}{_escape(literal)}{closing}"
 
 
-def telling(query: Query, text: bytes, end: int) -> tuple[Term, ...]:
+def telling(query: Query, text: Text, end: int) -> tuple[Term, ...]:
     """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable."""
     if end <= 8 * _SAMPLES * _SAMPLE or not query.terms:
         return query.terms

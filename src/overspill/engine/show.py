@@ -1,17 +1,24 @@
-"""What a model reads: excerpts in document order, each under a short locator."""
+"""What a model reads: excerpts in document order, each under a short locator, and a last line that says what is not shown."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from overspill.engine.decode import decode
 from overspill.engine.index import Index
 
 _SPACES = re.compile(r"[ \t\f]{2,}|\f")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
-_KEY = re.compile(rb"\s*\"((?:[^\"\\]|\\.)*)\"\s*:")
 _CARRIAGE = re.compile(r"\r+(?=\n)")
-_LOCATOR = 90
+_KEY = re.compile(rb"\s*\"((?:[^\"\\]|\\.)*)\"\s*:")
+_LONG_LINE = 5_000
+"""Mean bytes a line from which line numbers no longer say where something is."""
+_POINTER = 80
+_HEADING = 40
+_CONTENTS = 200
+_NAMES = 12
+_LABELS = 5_000
 
 
 def shown(index: Index, start: int, end: int) -> str:
@@ -23,38 +30,84 @@ def shown(index: Index, start: int, end: int) -> str:
     return _CARRIAGE.sub("", text).strip("\r\n")
 
 
-def locator(index: Index, record: int, line: int) -> str:
-    """A JSON pointer inside JSON; a line, with the heading above it; a byte position where there are no lines."""
+def locator(index: Index, record: int, start: int, line: int) -> str:
+    """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
     if index.kind == "json":
-        return _shorten(pointer(index, record)) or "/"
+        return _shorten(pointer(index, record), _POINTER) or "/"
+    place = f"@{start}" if index.total_bytes > _LONG_LINE * index.lines else f"L{line}"
     outline = index.outline
-    place = f"L{line}"
-    above = outline.under[record]
-    if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_starts[above] >= outline.starts[record]:
+    above = outline.under[record] if record >= 0 else -1
+    if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
         return place
-    heading = shown(index, outline.label_starts[above], outline.label_ends[above]).strip("# \t\n")
-    return f"{place} {_shorten(heading, 40)}" if "|" not in heading else place
+    heading = shown(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
+    return f"{place} {_shorten(heading, _HEADING)}" if "|" not in heading else place
 
 
 def pointer(index: Index, record: int) -> str:
+    """The JSON pointer of a record; of the container it lies in when it is a run of plain members."""
     outline = index.outline
-    parts: list[str] = []
-    inner_start, inner = outline.starts[record], record
-    for label in outline.lineage(record):
-        parts.append(_step(index, label, inner_start, inner))
-        inner_start = outline.label_starts[label]
-        inner = label
-    if key := _KEY.match(index.text, inner_start):
-        parts.append(decode(key[1]))
-    return "".join("/" + part for part in reversed(parts) if part)
+    lineage = outline.lineage(record)
+    starts = [outline.label_starts[label] for label in lineage]
+    steps = [_step(index, label, start) for label, start in zip(lineage[1:], starts, strict=False)]
+    if bytes(index.text[outline.ends[record] - 1 : outline.ends[record]]) in (b"}", b"]"):
+        outer = lineage[0] if lineage else -1
+        steps.insert(0, _step(index, outer, outline.starts[record]))
+    if lineage:
+        steps.append(_step(index, -1, starts[-1]))
+    return "".join("/" + step for step in reversed(steps) if step)
 
 
-def _step(index: Index, label: int, child_start: int, child: int) -> str:
-    """The step from a container to its member: the member's key, or nothing where it has none."""
-    key = _KEY.match(index.text, child_start)
-    return decode(key[1]).replace("~", "~0").replace("/", "~1") if key else ""
+def _step(index: Index, container: int, start: int) -> str:
+    """From a container to the member that begins at `start`: its key, or how many elements of the array come before it."""
+    if key := _KEY.match(index.text, start):
+        return _escaped(key[1])
+    outline = index.outline
+    if container < 0:
+        return ""
+    if container in outline.uncounted:
+        return "*"
+    first, last = outline.record_from(outline.label_starts[container]), outline.record_from(start)
+    labels = outline.label_parents[container + 1 : outline.label_from(start)]
+    return str(outline.under[first:last].count(container) + labels.count(container))
 
 
-def _shorten(text: str, limit: int = _LOCATOR) -> str:
+def closing(index: Index, matched: int, showing: int) -> str:
+    rest = "all shown" if showing >= matched else f"showing {showing}; narrow the query or raise max_tokens for the rest"
+    return f"(matched {matched} records, {rest}{_searched(index)})"
+
+
+def nothing_found(index: Index, query: str, max_tokens: int, count: Callable[[str], int]) -> str:
+    """Two lines: that nothing fits, and what there is instead; as much of them as fits."""
+    first = f"Nothing found for: {_shorten(query, 120)}{_searched(index)}"
+    second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
+    for text in (f"{first}\n{second}", first, "Nothing found."):
+        if count(text) <= max_tokens:
+            return text
+    return ""
+
+
+def _searched(index: Index) -> str:
+    if index.searched_bytes == index.total_bytes:
+        return ""
+    return f"; searched the first {index.searched_bytes} of {index.total_bytes} bytes"
+
+
+def _contents(index: Index) -> str:
+    """The outermost labels: keys, headings, columns; the first record where there are none."""
+    outline = index.outline
+    outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent < 0]
+    if index.kind == "json" and len(outermost) == 1:
+        outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent == outermost[0]]
+    names = [shown(index, outline.label_starts[label], outline.label_ends[label]).strip("#\"{[: \n") for label in outermost[:_NAMES]]
+    if any(names):
+        return _shorten("; ".join(name for name in names if name), _CONTENTS)
+    return _shorten(shown(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
+
+
+def _escaped(key: bytes) -> str:
+    return decode(key).replace("~", "~0").replace("/", "~1")
+
+
+def _shorten(text: str, limit: int) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= limit else plain[: limit - 1] + "…"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from overspill.engine.outline import Outline
+from overspill.engine.outline import Outline, Text
 from overspill.engine.records.lines import is_blank, lines_of, split_long
 
 BLOCK = 900
 
 
-def cut_blocks(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
     """A line with everything indented under it is a block; blocks too large become a label over smaller ones."""
     lines = [(a, b, _indent(text[a:b])) for a, b in lines_of(text, start, end) if not is_blank(text[a:b])]
     spans = _extents(lines)
@@ -50,12 +50,12 @@ def _extents(lines: list[tuple[int, int, int]]) -> list[int]:
     return extents
 
 
-def _gap(text: bytes, lines: list[tuple[int, int, int]], index: int) -> bool:
+def _gap(text: Text, lines: list[tuple[int, int, int]], index: int) -> bool:
     """Whether a blank line stands before this one."""
     return text.find(b"\n", lines[index - 1][1], lines[index][0]) >= 0
 
 
-def _group(text: bytes, lines: list[tuple[int, int, int]], label: int, outline: Outline) -> None:
+def _group(text: Text, lines: list[tuple[int, int, int]], label: int, outline: Outline) -> None:
     if lines:
         for part in split_long(text, lines[0][0], lines[-1][1], 2 * BLOCK):
             outline.record(*part, label)

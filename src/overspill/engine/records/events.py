@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from overspill.engine.outline import Outline
+from overspill.engine.outline import Outline, Text
 from overspill.engine.records.lines import is_blank, lines_of, split_long
 
 LONGEST = 1_500
@@ -13,7 +13,7 @@ _FRAME = re.compile(rb"\s+(?:at |in |from |\.\.\. \d+ more|File \"|\^)|\s+\S|Cau
 _STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 
 
-def cut_events(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
     open_at, open_end = start, start
     for line_start, line_end in lines_of(text, start, end):
         line = text[line_start:line_end]
@@ -26,13 +26,13 @@ def cut_events(text: bytes, start: int, end: int, outline: Outline) -> None:
     _event(text, open_at, open_end, outline)
 
 
-def cut_lines(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_lines(text: Text, start: int, end: int, outline: Outline) -> None:
     """Search results: every line stands for itself."""
     for line_start, line_end in lines_of(text, start, end):
         if not is_blank(text[line_start:line_end]):
             _event(text, line_start, line_end, outline)
 
 
-def _event(text: bytes, start: int, end: int, outline: Outline) -> None:
+def _event(text: Text, start: int, end: int, outline: Outline) -> None:
     for part in split_long(text, start, end, LONGEST):
         outline.record(*part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from overspill.engine.outline import Outline
+from overspill.engine.outline import Outline, Text
 from overspill.engine.records.lines import lines_of, split_long
 
 HUNK = 1_500
@@ -13,7 +13,7 @@ _FILE = re.compile(rb"diff --git |Index: |--- \S")
 _HUNK = re.compile(rb"@@ ")
 
 
-def cut_hunks(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_hunks(text: Text, start: int, end: int, outline: Outline) -> None:
     label, opened, in_header = -1, start, False
     for line_start, line_end in lines_of(text, start, end):
         line = text[line_start : line_start + 12]
@@ -29,6 +29,6 @@ def cut_hunks(text: bytes, start: int, end: int, outline: Outline) -> None:
     _hunk(text, opened, end, label, outline)
 
 
-def _hunk(text: bytes, start: int, end: int, label: int, outline: Outline) -> None:
+def _hunk(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     for part in split_long(text, start, end, HUNK):
         outline.record(*part, label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from overspill.engine.outline import Text
 from overspill.engine.reading import NEVER_IN_UTF8
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
@@ -13,7 +14,7 @@ _SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 
-def lines_of(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+def lines_of(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Every line with its end, as (start, end)."""
     for found in _LINE.finditer(text, start, end):
         yield found.span()
@@ -23,7 +24,7 @@ def is_blank(line: bytes) -> bool:
     return not line.strip(_BLANK)
 
 
-def split_long(text: bytes, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
     """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one."""
     while end - start > limit:
         cut = start + limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from overspill.engine.outline import Outline, Table
+from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.reading import TABLE_EDGE
 from overspill.engine.records.lines import is_blank, lines_of, split_long
 
@@ -24,7 +24,7 @@ class _Section:
 
     DEPTHS: ClassVar[int] = 7
 
-    def __init__(self, text: bytes, outline: Outline) -> None:
+    def __init__(self, text: Text, outline: Outline) -> None:
         self.text = text
         self.outline = outline
         self.headings: list[tuple[int, int]] = []
@@ -72,7 +72,7 @@ class _Section:
         self.header = -1
 
 
-def cut_passages(text: bytes, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
+def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
     """`wrapped`: a paragraph runs over several lines up to a blank one; otherwise every line is one."""
     section = _Section(text, outline)
     for line_start, line_end in lines_of(text, start, end):

@@ -6,14 +6,14 @@ import re
 
 from overspill.engine.decode import decode
 from overspill.engine.kinds import delimiter_of
-from overspill.engine.outline import Outline, Table
+from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.records.lines import is_blank, lines_of
 
 _SAMPLE = 48_000
 _ROW = re.compile(rb"(?:[^\"\n]|\"(?:[^\"]|\"\")*\")*(?:\n|\Z)")
 
 
-def cut_delimited(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
     mark = delimiter_of(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
     position, header, first = start, -1, len(outline)
     while position < end:
@@ -27,7 +27,7 @@ def cut_delimited(text: bytes, start: int, end: int, outline: Outline) -> None:
     outline.tables.append(Table(first, len(outline), header, "delimited", mark or ","))
 
 
-def cut_columns(text: bytes, start: int, end: int, outline: Outline) -> None:
+def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
     """The first line of each block names the columns."""
     header = -1
     for line_start, line_end in lines_of(text, start, end):
@@ -40,6 +40,6 @@ def cut_columns(text: bytes, start: int, end: int, outline: Outline) -> None:
             outline.record(line_start, line_end, header)
 
 
-def _line_end(text: bytes, position: int, end: int) -> int:
+def _line_end(text: Text, position: int, end: int) -> int:
     found = text.find(b"\n", position, end)
     return found + 1 if found >= 0 else end

@@ -6,7 +6,7 @@ import re
 from array import array
 from collections.abc import Callable
 
-from overspill.engine.outline import Outline, Table
+from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.records.lines import split_long
 
 WHOLE = 2_000
@@ -48,7 +48,7 @@ class Tree:
         self.ends[node] = end
 
 
-def json_tree(text: bytes, start: int, end: int) -> Tree:
+def json_tree(text: Text, start: int, end: int) -> Tree:
     tree, node, key = Tree(), -1, -1
     for token in _JSON.finditer(text, start, end):
         role = token.lastindex
@@ -73,7 +73,7 @@ def json_tree(text: bytes, start: int, end: int) -> Tree:
     return tree
 
 
-def xml_tree(text: bytes, start: int, end: int) -> Tree:
+def xml_tree(text: Text, start: int, end: int) -> Tree:
     tree, node = Tree(), -1
     for token in _XML.finditer(text, start, end):
         if token.lastindex == 2:
@@ -92,7 +92,7 @@ def _close_rest(tree: Tree, node: int, end: int) -> None:
         node = tree.parents[node]
 
 
-def cut_tree(text: bytes, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
+def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
     """Depth first with a stack of (node, label, position reached, next child), because nesting has no bound.
 
     `embedded` cuts the inside of a string that is a text of its own.
@@ -100,17 +100,18 @@ def cut_tree(text: bytes, tree: Tree, start: int, end: int, outline: Outline, em
     stack = [(-1, -1, start, 0)]
     firsts: dict[int, int] = {}
     while stack:
-        node, label, position, index = stack.pop()
+        node, label, position, number = stack.pop()
         children = tree.children.get(node, [])
-        if index == len(children):
-            _plain(text, position, tree.ends[node] if node >= 0 else end, label, outline)
-            _note_table(tree, node, firsts, outline)
+        child = children[number] if number < len(children) else -1
+        before = len(outline)
+        _plain(text, position, _until(tree, node, child, end), label, outline)
+        if node in tree.arrays and len(outline) > before:
+            outline.uncounted.add(label)
+        firsts.setdefault(node, len(outline))
+        if child < 0:
+            _note_table(tree, node, firsts[node], outline)
             continue
-        child = children[index]
-        _plain(text, position, tree.starts[child], label, outline)
-        if index == 0:
-            firsts[node] = len(outline)
-        stack.append((node, label, tree.ends[child], index + 1))
+        stack.append((node, label, tree.ends[child], number + 1))
         if child in tree.texts:
             outer, outline.base = outline.base, outline.label(tree.starts[child], tree.insides[child], label)
             embedded(tree.insides[child], tree.ends[child] - 1)
@@ -122,6 +123,12 @@ def cut_tree(text: bytes, tree: Tree, start: int, end: int, outline: Outline, em
             stack.append((child, inner, tree.insides[child], 0))
 
 
+def _until(tree: Tree, node: int, child: int, end: int) -> int:
+    if child >= 0:
+        return tree.starts[child]
+    return tree.ends[node] if node >= 0 else end
+
+
 def _is_whole(tree: Tree, node: int) -> bool:
     children = tree.children.get(node, [])
     if tree.ends[node] - tree.starts[node] > WHOLE or any(child in tree.texts for child in children):
@@ -129,15 +136,14 @@ def _is_whole(tree: Tree, node: int) -> bool:
     return node not in tree.arrays or len(children) < 2
 
 
-def _note_table(tree: Tree, node: int, firsts: dict[int, int], outline: Outline) -> None:
+def _note_table(tree: Tree, node: int, first: int, outline: Outline) -> None:
     """An array whose elements each became one record is a table whose rows name their fields."""
     rows = len(tree.children.get(node, ()))
-    first = firsts.get(node, 0)
     if node in tree.arrays and rows >= 3 and len(outline) - first == rows:
         outline.tables.append(Table(first, first + rows, -1, "json"))
 
 
-def _plain(text: bytes, start: int, end: int, label: int, outline: Outline) -> None:
+def _plain(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     """Members that are no containers: strings, numbers, text between tags."""
     if not _CONTENT.search(text, start, end):
         return
@@ -149,7 +155,7 @@ def _plain(text: bytes, start: int, end: int, label: int, outline: Outline) -> N
     _split(text, run, end, label, outline)
 
 
-def _split(text: bytes, start: int, end: int, label: int, outline: Outline) -> None:
+def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     for part in split_long(text, start, end, WHOLE // 2):
         if _CONTENT.search(text, *part):
             outline.record(*part, label)

@@ -1,0 +1,87 @@
+"""In which order records should be read, given what kind of answer a question wants."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from overspill.engine import failures
+from overspill.engine.index import Index
+from overspill.engine.ordering import ordered_rows
+from overspill.engine.query import Query
+from overspill.engine.rank import Ranking
+
+_ANCHORS = 5
+"""Best records whose neighbours are looked at when the question says "after" or "before"."""
+_ASKED_SIDE, _OTHER_SIDE = 0.95, 0.6
+_STRETCH_TOKENS = 450
+_STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
+_VERDICTS = 0.7
+_FAILURE_TERMS = 0.3
+"""How much the words of a question about a failure count beside what looks like its cause."""
+_ROW_LEAD, _ROW_STEP = 1.2, 0.05
+
+Order = list[tuple[int, float]]
+
+
+class Step(Struct, frozen=True):
+    """Records to take, best first, within a share of the budget."""
+
+    order: Order
+    share: float = 1.0
+
+
+class Plan(Struct, frozen=True):
+    steps: tuple[Step, ...]
+    evidence: float
+    """0…1: how sure the structure of the text, not its words, makes the answer."""
+
+
+def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
+    if query.failure:
+        signs = failures.read(index)
+        order = _order(ranking, _blamed(ranking, signs))
+        return Plan((*_causes(query, signs, order, max_tokens), Step(order)), signs.evidence)
+    scores = dict(ranking.scores)
+    if query.after or query.before:
+        _raise_neighbours(scores, ranking, query, len(index.outline))
+    rows = ordered_rows(index, query, ranking)
+    top = max(scores.values(), default=1.0)
+    for number, record in enumerate(rows.records):
+        scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
+    return Plan((Step(_order(ranking, scores)),), rows.evidence)
+
+
+def _order(ranking: Ranking, scores: dict[int, float]) -> Order:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, total: int) -> None:
+    for record in ranking.best(_ANCHORS):
+        for step, asked in ((1, query.after), (-1, query.before)):
+            beside = record + step
+            if 0 <= beside < total:
+                share = _ASKED_SIDE if asked else _OTHER_SIDE
+                scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
+
+
+def _blamed(ranking: Ranking, signs: failures.Signs) -> dict[int, float]:
+    top = max(ranking.scores.values(), default=1.0)
+    scores = dict(ranking.scores)
+    for record, share in signs.scores.items():
+        scores[record] = scores.get(record, 0.0) * _FAILURE_TERMS + top * share
+    return scores
+
+
+def _causes(query: Query, signs: failures.Signs, order: Order, max_tokens: float) -> list[Step]:
+    """Where the cause of a failure is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
+    if query.listing and signs.verdicts:
+        scores = dict(order)
+        failed = [(record, scores.get(record, 0.0)) for record in signs.verdicts]
+        return [Step(sorted(failed, key=lambda pair: (-pair[1], pair[0])), _VERDICTS)]
+    top = order[0][1] if order else 1.0
+    share = max(_STRETCH_LEAST, min(_STRETCH_MOST, _STRETCH_TOKENS / max(1.0, max_tokens)))
+    return [
+        Step([(record, top) for record in signs.before], share),
+        Step([(record, top) for record in signs.first_message]),
+        Step([(record, top) for record in signs.end], (1 - share) / 2),
+    ]
