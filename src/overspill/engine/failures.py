@@ -21,7 +21,7 @@ _FADE = 1_500.0
 _LATER = 0.5
 _END = 0.6
 _BESIDE = 0.6
-_SURE, _LIKELY = 0.75, 0.5
+_SURE = 0.75
 _STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
 _WORDS = (
@@ -79,7 +79,7 @@ def read(index: Index) -> Signs:
         first_message=[said] if said >= 0 else [],
         verdicts=[record for record in dict.fromkeys(marks) if record >= 0],
         scores=_scores(index, own, gave_up),
-        evidence=_SURE if gave_up or message else _LIKELY if own else 0.0,
+        evidence=_SURE if gave_up or message else 0.0,
     )
 
 

@@ -6,7 +6,7 @@ from overspill.engine.index import Index
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
 
-_EVEN = 0.3
+_EVEN = 0.34
 """The share of the question's worth, held by one record, at which an answer is as likely right as wrong."""
 _MISSING = 0.5
 """What is left of the confidence when an identifier, a number or a version that was asked for is nowhere in the text."""
