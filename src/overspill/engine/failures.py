@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from overspill.engine.index import Index
 from overspill.engine.linear import pattern
-from overspill.engine.reading import red_spans
+from overspill.engine.reading import red_starts
+
+if TYPE_CHECKING:
+    from overspill.engine.index import Index
 
 _REACH = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
 _STRETCH = 300
 """Records before a sign of giving up that may be read as one stretch."""
 _MANY = 2_000
+_MANY_WORDS = 50_000
+"""More words of failure than this say that the text is about failures, not where its own is."""
+_NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _FADE = 1_500.0
 _LATER = 0.5
 _END = 0.6
@@ -24,16 +31,23 @@ _BESIDE = 0.6
 _SURE = 0.75
 _STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
-_WORDS = (
-    rb"((?i:\b(?:0|no|zero|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
-    rb"|\b(?:errors?|failures?|failed|fail)\W{1,3}(?:0|false|none|null|no)\b))"
-    rb"|((?i:\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
-    rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b)|[a-z](?:Error|Exception|Failure|Failed)\b)"
-    rb"|((?i:\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout|invalid"
-    rb"|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected|unsupported|illegal"
-    rb"|not defined|not allowed|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b)"
-    rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 )"
+_NONE = (
+    rb"\b(?:0|no|zero|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
+    rb"|\b(?:errors?|failures?|failed|fail)\W{1,3}(?:0|false|none|null|no)\b"
 )
+_STRONG_WORDS = (
+    rb"\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
+    rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b"
+)
+_WEAK_WORDS = (
+    rb"\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout|invalid"
+    rb"|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected|unsupported|illegal"
+    rb"|not defined|not allowed|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b"
+    rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
+)
+_WORDS = rb"(?i:" + _NONE + rb"|" + _STRONG_WORDS + rb"|" + _WEAK_WORDS + rb")|[a-z](?:Error|Exception|Failure|Failed)\b"
+_is_none = re.compile(_NONE, re.IGNORECASE)
+_is_weak = re.compile(_WEAK_WORDS, re.IGNORECASE)
 _GAVE_UP = (
     rb"(?i:\bexit(?:ed|s)?(?: with)?(?: (?:code|status))?[:=]? *\(?[1-9][0-9]*\b|\bnon-?zero\b|\*\*\* .{0,120}\bError [1-9][0-9]*"
     rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$|\b(?:exit |return |status |error )code[:=]? *[1-9][0-9]*\b"
@@ -65,7 +79,7 @@ class Signs(Struct, frozen=True):
     evidence: float
 
 
-def read(index: Index) -> Signs:
+def read_signs(index: Index) -> Signs:
     outline, end = index.outline, index.searched_bytes
     gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MANY)]
     message = next(iter(_message.finditer(index.text, 0, end)), None)
@@ -99,18 +113,21 @@ def _wording(index: Index) -> dict[int, float]:
     """How strongly a record speaks of failure; a word the log is full of says less."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
-    for match in _words.finditer(text, 0, index.searched_bytes):
-        if match.group(1) is None and (record := outline.record_at(match.start())) >= 0:
-            weight = _STRONG if match.group(2) is not None else _WEAK
-            if text[match.end() : match.end() + 1] in (b".", b"-", b"_", b"/"):
-                weight *= 0.4
-            found.setdefault(record, {})[text[slice(*match.span())].lower()] = weight
+    weights: dict[bytes, float] = {}
+    for match in islice(_words.finditer(text, 0, index.searched_bytes), _MANY_WORDS):
+        start, end = match.span()
+        word = bytes(text[start:end]).lower()
+        if word not in weights:
+            weights[word] = 0.0 if _is_none.fullmatch(word) else _WEAK if _is_weak.fullmatch(word) else _STRONG
+        if weights[word] and (record := outline.record_at(start)) >= 0:
+            part_of_name = text[end : end + 1] in _NAME_GOES_ON
+            found.setdefault(record, {})[word] = weights[word] * (0.4 if part_of_name else 1.0)
     spread = Counter(word for words in found.values() for word in words)
     own = {
         record: min(3.0, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
         for record, words in found.items()
     }
-    for position in red_spans(index.source, 0, index.searched_bytes):
+    for position in islice(red_starts(index.source, index.searched_bytes), _MANY_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
     return own

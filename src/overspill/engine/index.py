@@ -7,6 +7,7 @@ from mmap import mmap
 from typing import TypeAlias
 
 from overspill.engine import reading
+from overspill.engine.failures import Signs, read_signs
 from overspill.engine.kinds import recognise
 from overspill.engine.outline import Kind, Outline, Text
 from overspill.engine.records.blocks import cut_blocks
@@ -43,6 +44,11 @@ class Index:
     @cached_property
     def _built(self) -> tuple[Text, Outline, bytes]:
         return _Cutting(self.source, self.searched_bytes, self.kind).done()
+
+    @cached_property
+    def signs(self) -> Signs:
+        """What tells of a failure, whatever is asked about it."""
+        return read_signs(self)
 
     @property
     def text(self) -> Text:

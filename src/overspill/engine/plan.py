@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from overspill.engine import failures
+from overspill.engine.failures import Signs
 from overspill.engine.index import Index
 from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import Query
@@ -39,7 +39,7 @@ class Plan(Struct, frozen=True):
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    signs = failures.read(index) if query.failure else None
+    signs = index.signs if query.failure else None
     if signs and (signs.evidence or index.kind in _RUNNING):
         order = _order(ranking, _blamed(ranking, signs))
         return Plan((*_causes(query, signs, order, max_tokens), Step(order)), signs.evidence)
@@ -66,7 +66,7 @@ def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, 
                 scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
 
 
-def _blamed(ranking: Ranking, signs: failures.Signs) -> dict[int, float]:
+def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
     scores = dict(ranking.scores)
     for record, share in signs.scores.items():
@@ -74,7 +74,7 @@ def _blamed(ranking: Ranking, signs: failures.Signs) -> dict[int, float]:
     return scores
 
 
-def _causes(query: Query, signs: failures.Signs, order: Order, max_tokens: float) -> list[Step]:
+def _causes(query: Query, signs: Signs, order: Order, max_tokens: float) -> list[Step]:
     """Where the cause of a failure is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
     if query.listing and signs.verdicts:
         scores = dict(order)

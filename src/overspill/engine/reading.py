@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+
+from overspill.engine.outline import Text
 
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")
 
+_BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
 _MARKUP = re.compile(
-    rb"<!--.*?-->|<(?P<hidden>script|style|svg)\b[^>]*>.*?</(?P=hidden)\s*>|<(?P<tag>/?[a-zA-Z][a-zA-Z0-9:-]*)(?:\"[^\"]*\"|'[^']*'|[^'\"<>])*>"
-    rb"|&(?P<entity>\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});|(?P<space>[\r\n\t])",
-    re.DOTALL | re.IGNORECASE,
+    rb"(</?[a-zA-Z](?:[^'\"<>]++|\"[^\"]*+\"|'[^']*+')*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
 )
+_TAG_NAME = re.compile(rb"</?[a-zA-Z][a-zA-Z0-9:-]*")
+_KEPT_LINE_END = b"\v"
+_TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
+_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
+_CHUNK = 1 << 20
+_REMEMBERED = 10_000
 _NEW_LINE = frozenset(
     b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
     b"/caption caption blockquote hr".split()
@@ -33,7 +40,7 @@ _ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
 _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b"\t", b"b": b" ", b"f": b" "}
 
 
-def filler(data: bytes) -> bytes:
+def filler(data: Text) -> bytes:
     """A byte the text does not have; empty when it has them all, which only arbitrary bytes do."""
     return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
@@ -42,31 +49,64 @@ def without_colours(data: bytes, fill: bytes) -> bytes:
     return _ANSI.sub(lambda found: fill * len(found[0]), data)
 
 
-def red_spans(data: bytes, start: int, end: int) -> list[int]:
+def red_starts(data: Text, end: int) -> Iterator[int]:
     """Where a terminal would begin to write in red."""
-    return [found.start() for found in _RED.finditer(data, start, end)]
-
-
-def has_colours(data: bytes) -> bool:
-    return data.find(b"\x1b[") >= 0
+    return (found.start() for found in _RED.finditer(data, 0, end))
 
 
 def without_tags(data: bytes, fill: bytes) -> bytes:
     """HTML as lines: one for each paragraph, list item and table row, cells parted by `|`, headings marked with `#`."""
-    return _MARKUP.sub(_replace_markup(fill), data)
+    data = b"".join(_without_hidden(data, fill)).translate(_TO_SPACES)
+    stands_for = _StandIns(fill)
+    done: list[bytes] = []
+    start = 0
+    while start < len(data):
+        # Parts of a whole page would be millions of objects; a page is cut only after a tag.
+        end = data.find(b">", start + _CHUNK) + 1 or len(data)
+        parts = _MARKUP.split(data[start:end])
+        parts[1::2] = map(stands_for.__getitem__, parts[1::2])
+        done.append(b"".join(parts))
+        start = end
+    return b"".join(done).translate(_TO_LINE_ENDS)
 
 
-def _replace_markup(fill: bytes) -> Callable[[re.Match[bytes]], bytes]:
-    def replace(found: re.Match[bytes]) -> bytes:
-        size = len(found[0])
-        if tag := found["tag"]:
-            return _standing_for(tag.lower(), size).ljust(size, fill)
-        if entity := found["entity"]:
-            plain = html.unescape(f"&{entity.decode('ascii')};").encode("utf-8", "surrogatepass")
-            return plain.ljust(size, fill) if len(plain) <= size else found[0]
-        return b" " if found["space"] else fill * size
+def _without_hidden(data: bytes, fill: bytes) -> Iterator[bytes]:
+    """Comments, scripts and styles blanked; line ends in preformatted text kept. What is never closed is left as it is."""
+    done = start = 0
+    unclosed: set[bytes] = set()
+    while found := _BLOCK.search(data, start):
+        name = found[1].lower()
+        start = found.end()
+        closing = None if name in unclosed else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(data, start)
+        if closing is None:
+            unclosed.add(name)
+            continue
+        start = closing.end()
+        block = data[found.start() : start]
+        yield data[done : found.start()]
+        yield block.replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * len(block)
+        done = start
+    yield data[done:]
 
-    return replace
+
+class _StandIns(dict[bytes, bytes]):
+    """What each tag or entity is overwritten with; pages repeat theirs."""
+
+    def __init__(self, fill: bytes) -> None:
+        super().__init__()
+        self.fill = fill
+
+    def __missing__(self, markup: bytes) -> bytes:
+        size = len(markup)
+        if markup[:1] == b"&":
+            plain = html.unescape(markup.decode("ascii")).encode("utf-8", "surrogatepass")
+            stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
+        else:
+            name = _TAG_NAME.match(markup)
+            stand_in = _standing_for(name[0][1:].lower() if name else b"", size).ljust(size, self.fill)
+        if len(self) < _REMEMBERED:
+            self[markup] = stand_in
+        return stand_in
 
 
 def _standing_for(tag: bytes, size: int) -> bytes:

@@ -10,7 +10,7 @@ from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.records.lines import is_blank, lines_of
 
 _SAMPLE = 48_000
-_ROW = re.compile(rb"(?:[^\"\n]|\"(?:[^\"]|\"\")*\")*(?:\n|\Z)")
+_ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
 def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
