@@ -21,7 +21,7 @@ _REACH = 8_000
 _STRETCH = 300
 """Records before a sign of giving up that may be read as one stretch."""
 _MANY = 2_000
-_MANY_WORDS = 50_000
+_MANY_WORDS = 20_000
 """More words of failure than this say that the text is about failures, not where its own is."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _FADE = 1_500.0

@@ -20,8 +20,11 @@ from overspill.engine.records.tree import cut_tree, json_tree, xml_tree
 MAX_MEMORY = 256 * 1024 * 1024
 _DEEPEST = 4
 _HEAD = 1 << 20
-_COST: dict[Kind, int] = {"json": 4, "xml": 4, "html": 4, "code": 8, "prose": 2}
-"""Bytes of memory for each byte of text beyond the text itself; the other kinds need less than one."""
+_COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 10, "code": 9, "prose": 2}
+"""Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
+
+_COLOURED = 5
+_COLOUR = b"\x1b["
 
 Source: TypeAlias = bytes | mmap
 
@@ -33,7 +36,8 @@ class Index:
         self.source = source
         self.total_bytes = len(source)
         self.kind: Kind = recognise(source, 0, self.total_bytes)
-        self.searched_bytes = min(self.total_bytes, max_memory // _COST.get(self.kind, 1))
+        coloured = source.find(_COLOUR, 0, _HEAD) >= 0
+        self.searched_bytes = min(self.total_bytes, max_memory // max(_COST.get(self.kind, 1), _COLOURED if coloured else 1))
 
     @cached_property
     def lines(self) -> int:
@@ -85,19 +89,18 @@ class _Cutting:
         self._prepare()
         self._cut(self.kind, 0, self.size, 0)
         self.outline.tables.sort(key=lambda table: table.first)
-        text = bytes(self.text) if isinstance(self.text, bytearray) else self.text
-        return text, self.outline, self.fill
+        return self.text, self.outline, self.fill
 
     def _prepare(self) -> None:
-        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(b"\x1b[") >= 0
+        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR, 0, self.size) >= 0
         if self.kind in ("html", "json", "ndjson") or coloured:
             self.fill = reading.filler(self.text)
         if not self.fill:
             return
         if self.kind == "html":
-            self.text = reading.without_tags(self.text[: self.size], self.fill)
+            self.text = reading.without_tags(self.text, self.size, self.fill)
         elif coloured:
-            self.text = reading.without_colours(self.text[: self.size], self.fill)
+            self.text = reading.without_colours(self.text, self.size, self.fill)
 
     def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
         text, outline = self.text, self.outline

@@ -18,8 +18,9 @@ _STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
 _VERDICTS = 0.7
 _FAILURE_TERMS = 0.3
 """How much the words of a question about a failure count beside what looks like its cause."""
-_RUNNING = ("log", "ndjson", "matches", "code")
+RUNNING = ("log", "ndjson", "matches", "code")
 """Kinds a program writes while it runs; elsewhere "error" and "exception" are only words until something is seen to give up."""
+_SMALL = 4_000_000
 _ROW_LEAD, _ROW_STEP = 1.2, 0.05
 
 Order = list[tuple[int, float]]
@@ -39,8 +40,8 @@ class Plan(Struct, frozen=True):
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    signs = index.signs if query.failure else None
-    if signs and (signs.evidence or index.kind in _RUNNING):
+    signs = index.signs if query.failure and (index.kind in RUNNING or index.total_bytes <= _SMALL) else None
+    if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(ranking, _blamed(ranking, signs))
         return Plan((*_causes(query, signs, order, max_tokens), Step(order)), signs.evidence)
     scores = dict(ranking.scores)

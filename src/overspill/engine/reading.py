@@ -19,9 +19,8 @@ _RED = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")
 
 _BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
 _MARKUP = re.compile(
-    rb"(</?[a-zA-Z](?:[^'\"<>]++|\"[^\"]*+\"|'[^']*+')*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
+    rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
 )
-_TAG_NAME = re.compile(rb"</?[a-zA-Z][a-zA-Z0-9:-]*")
 _KEPT_LINE_END = b"\v"
 _TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
 _TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
@@ -45,8 +44,15 @@ def filler(data: Text) -> bytes:
     return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
 
-def without_colours(data: bytes, fill: bytes) -> bytes:
-    return _ANSI.sub(lambda found: fill * len(found[0]), data)
+def without_colours(data: Text, size: int, fill: bytes) -> bytearray:
+    """Written chunk by chunk into one buffer, because the parts of a large log would need many times its size."""
+    plain = bytearray(size)
+    start = 0
+    while start < size:
+        end = min(size, data.find(b"\n", start + _CHUNK) + 1 or size)
+        plain[start:end] = _ANSI.sub(lambda found: fill * len(found[0]), data[start:end])
+        start = end
+    return plain
 
 
 def red_starts(data: Text, end: int) -> Iterator[int]:
@@ -54,39 +60,36 @@ def red_starts(data: Text, end: int) -> Iterator[int]:
     return (found.start() for found in _RED.finditer(data, 0, end))
 
 
-def without_tags(data: bytes, fill: bytes) -> bytes:
+def without_tags(data: Text, size: int, fill: bytes) -> bytearray:
     """HTML as lines: one for each paragraph, list item and table row, cells parted by `|`, headings marked with `#`."""
-    data = b"".join(_without_hidden(data, fill)).translate(_TO_SPACES)
+    plain = bytearray(data[:size])
+    _blank_hidden(plain, fill)
     stands_for = _StandIns(fill)
-    done: list[bytes] = []
     start = 0
-    while start < len(data):
-        # Parts of a whole page would be millions of objects; a page is cut only after a tag.
-        end = data.find(b">", start + _CHUNK) + 1 or len(data)
-        parts = _MARKUP.split(data[start:end])
+    while start < size:
+        end = plain.find(b">", start + _CHUNK) + 1 or size
+        parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        done.append(b"".join(parts))
+        plain[start:end] = b"".join(parts).translate(_TO_LINE_ENDS)
         start = end
-    return b"".join(done).translate(_TO_LINE_ENDS)
+    return plain
 
 
-def _without_hidden(data: bytes, fill: bytes) -> Iterator[bytes]:
-    """Comments, scripts and styles blanked; line ends in preformatted text kept. What is never closed is left as it is."""
-    done = start = 0
+def _blank_hidden(plain: bytearray, fill: bytes) -> None:
+    """Comments, scripts and styles blanked, line ends in preformatted text kept. What is never closed is left as it is."""
+    start = 0
     unclosed: set[bytes] = set()
-    while found := _BLOCK.search(data, start):
-        name = found[1].lower()
+    while found := _BLOCK.search(plain, start):
+        name, opened = bytes(found[1]).lower(), found.start()
         start = found.end()
-        closing = None if name in unclosed else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(data, start)
+        closing = None if name in unclosed else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(plain, start)
         if closing is None:
             unclosed.add(name)
             continue
         start = closing.end()
-        block = data[found.start() : start]
-        yield data[done : found.start()]
-        yield block.replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * len(block)
-        done = start
-    yield data[done:]
+        kept = bytes(plain[opened:start]).replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * (start - opened)
+        del found, closing  # a match holds on to the buffer
+        plain[opened:start] = kept
 
 
 class _StandIns(dict[bytes, bytes]):
@@ -102,8 +105,8 @@ class _StandIns(dict[bytes, bytes]):
             plain = html.unescape(markup.decode("ascii")).encode("utf-8", "surrogatepass")
             stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
         else:
-            name = _TAG_NAME.match(markup)
-            stand_in = _standing_for(name[0][1:].lower() if name else b"", size).ljust(size, self.fill)
+            name = markup[1:-1].split(None, 1)[0].lower()
+            stand_in = _standing_for(name, size).ljust(size, self.fill)
         if len(self) < _REMEMBERED:
             self[markup] = stand_in
         return stand_in

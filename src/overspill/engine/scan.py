@@ -13,7 +13,7 @@ from overspill.engine.words import stem, subwords
 
 _SAMPLES = 16
 _SAMPLE = 8_192
-_DENSE = 600
+_DENSE = 1_200
 """Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
 
 _PART = 0.4
@@ -53,7 +53,7 @@ class Finder:
         known = self._known
         for found in self._pattern.finditer(text, start, end):
             start, end = found.span()
-            spelling = text[start:end]
+            spelling = bytes(text[start:end])
             meanings = known.get(spelling)
             if meanings is None:
                 meanings = known[spelling] = self._meanings(spelling)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.engine.choose import Filling, Piece
 from overspill.engine.decode import decode
 from overspill.engine.index import Index
-from overspill.engine.plan import plan
+from overspill.engine.plan import RUNNING, plan
 from overspill.engine.query import parse
 from overspill.engine.rank import rank
 from overspill.engine.show import closing, locator, nothing_found, shown
@@ -53,6 +53,9 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     asked = parse(query)
     ranking = rank(index, asked)
     room = max_tokens - count(closing(index, len(ranking.scores), len(ranking.scores) + 1)) - 1
+    if index.kind in RUNNING:
+        # Read now, a question about a failure later costs no more than any other.
+        _ = index.signs
     way = plan(index, asked, ranking, room)
     share = coverage(index, ranking)
     pieces: list[Piece] = []

@@ -16,7 +16,6 @@ _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _NUMBERED = re.compile(rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
 _CAPITALS = re.compile(rb"\s*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*$")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
-_PIPE = re.compile(rb" ?\| ?")
 
 
 class _Section:
@@ -55,7 +54,9 @@ class _Section:
             self.header = self.outline.label(start, end, self.label)
             self.first_row = len(self.outline)
             self.outline.record(start, end, self.label)
-        elif not _RULE.match(self.text[start:end]):
+        elif end - start <= 2 * PASSAGE:
+            self.outline.record(start, end, self.header)
+        else:
             for part in split_long(self.text, start, end, 2 * PASSAGE):
                 self.outline.record(*part, self.header)
 
@@ -80,8 +81,9 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
         if is_blank(line):
             if wrapped or TABLE_EDGE in line:
                 section.end_paragraph()
-        elif len(_PIPE.findall(line)) >= 2:
-            section.row(line_start, line_end)
+        elif line.count(b"|") >= 2:
+            if b"--" not in line or not _RULE.match(line):
+                section.row(line_start, line_end)
         elif depth := _heading_depth(line):
             section.heading(line_start, line_end, depth)
         else:

@@ -16,6 +16,13 @@ _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
     mark = delimiter_of(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
     position, header, first = start, -1, len(outline)
+    if text.find(b'"', start, end) < 0:
+        position = _line_end(text, start, end)
+        header = outline.label(start, position)
+        for line_start, line_end in lines_of(text, position, end):
+            if line_end - line_start > 2 or not is_blank(text[line_start:line_end]):
+                outline.record(line_start, line_end, header)
+        position = end
     while position < end:
         found = _ROW.match(text, position, end)
         stop = found.end() if found and found.end() > position else _line_end(text, position, end)
