@@ -22,7 +22,10 @@ from pathlib import Path
 from overspill.engine import build, select
 
 MB = 1_000_000
-WORDS = "alpha request server timeout user payment handler stream cache index worker queue token session retry limit order shard".split()
+WORDS = (
+    "alpha", "request", "server", "timeout", "user", "payment", "handler", "stream", "cache",
+    "index", "worker", "queue", "token", "session", "retry", "limit", "order", "shard",
+)  # fmt: skip
 
 
 def _log(random_: random.Random) -> Iterator[str]:
@@ -31,7 +34,8 @@ def _log(random_: random.Random) -> Iterator[str]:
         number += 1
         words = " ".join(random_.choices(WORDS, k=8))
         level = random_.choices(("INFO", "DEBUG", "WARN", "ERROR"), (70, 20, 8, 2))[0]
-        yield f"2026-03-0{number % 9 + 1}T10:{number // 60 % 60:02}:{number % 60:02}Z {level} [{random_.choice(WORDS)}-{number % 97}] {words} id={number}\n"
+        time_ = f"2026-03-0{number % 9 + 1}T10:{number // 60 % 60:02}:{number % 60:02}Z"
+        yield f"{time_} {level} [{random_.choice(WORDS)}-{number % 97}] {words} id={number}\n"
 
 
 def _coloured(random_: random.Random) -> Iterator[str]:
@@ -44,7 +48,12 @@ def _json(random_: random.Random) -> Iterator[str]:
     number = 0
     while True:
         number += 1
-        item = {"id": number, "name": f"{random_.choice(WORDS)}-{number}", "tags": random_.choices(WORDS, k=4), "owner": {"mail": f"u{number}@example.org"}}
+        item = {
+            "id": number,
+            "name": f"{random_.choice(WORDS)}-{number}",
+            "tags": random_.choices(WORDS, k=4),
+            "owner": {"mail": f"u{number}@example.org"},
+        }
         yield json.dumps(item) + ", "
 
 
@@ -53,7 +62,8 @@ def _csv(random_: random.Random) -> Iterator[str]:
     number = 0
     while True:
         number += 1
-        yield f"{number},{random_.choice(WORDS)}-{number},{random_.choice(WORDS)},{random_.randrange(10**6)},{' '.join(random_.choices(WORDS, k=5))}\n"
+        comment = " ".join(random_.choices(WORDS, k=5))
+        yield f"{number},{random_.choice(WORDS)}-{number},{random_.choice(WORDS)},{random_.randrange(10**6)},{comment}\n"
 
 
 def _html(random_: random.Random) -> Iterator[str]:
@@ -61,7 +71,8 @@ def _html(random_: random.Random) -> Iterator[str]:
     number = 0
     while True:
         number += 1
-        yield f'<tr class="row"><td>{number}</td><td><a href="/{number}">{random_.choice(WORDS)}-{number}</a></td><td>{random_.randrange(10**6)}</td></tr>\n'
+        name = f'<a href="/{number}">{random_.choice(WORDS)}-{number}</a>'
+        yield f'<tr class="row"><td>{number}</td><td>{name}</td><td>{random_.randrange(10**6)}</td></tr>\n'
 
 
 def _prose(random_: random.Random) -> Iterator[str]:
@@ -78,7 +89,7 @@ KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
 def _write(path: Path, kind: str, size: int) -> None:
     written = 0
     with path.open("w") as file:
-        for part in KINDS[kind](random.Random(7)):
+        for part in KINDS[kind](random.Random(7)):  # noqa: S311
             written += file.write(part)
             if written >= size:
                 return
@@ -123,7 +134,7 @@ def main() -> None:
     if given.measure:
         measure(Path(given.measure[0]), float(given.measure[1]))
         return
-    print(f"{'kind':14s} {'MB':>4s} {'first':>8s} {'later':>8s} {'peak MB':>9s} {'x text':>8s} {'covered':>8s}   (times in splits of 10 MB)")
+    print("kind             MB    first    later   peak MB   x text  covered   (times in splits of 10 MB)")
     for size in (10, 32, 100) if given.large else (10,):
         for kind in KINDS:
             with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +144,9 @@ def main() -> None:
                 base = min(_timed(lambda text=text: text.lower().split()) for _ in range(3))
                 del text
                 _write(path, kind, size * MB)
-                row = subprocess.run([sys.executable, __file__, "--measure", str(path), str(base)], capture_output=True, text=True, check=True)  # noqa: S603
+                row = subprocess.run(  # noqa: S603
+                    [sys.executable, __file__, "--measure", str(path), str(base)], capture_output=True, text=True, check=True
+                )
                 print(f"{kind:14s} {size:4d} {row.stdout.rstrip()}   split {base:.3f} s", flush=True)
 
 

@@ -1,4 +1,4 @@
-"""builtin/lexical: the records of a stored output that answer a question, verbatim, within a token budget, with no model at all."""
+"""builtin/lexical: the records of a stored output that answer a question, within a token budget, with no model at all."""
 
 from __future__ import annotations
 

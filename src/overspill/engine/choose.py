@@ -78,7 +78,12 @@ class Filling:
         outline = self.index.outline
         label = outline.under[record]
         table = outline.table_of(record)
-        if table is None or table.header != label or label in self._headers or outline.record_at(outline.label_starts[label]) in self.records:
+        if (
+            table is None
+            or table.header != label
+            or label in self._headers
+            or outline.record_at(outline.label_starts[label]) in self.records
+        ):
             return -1, 0.0
         if outline.label_ends[label] - outline.label_starts[label] > _HEADER * 8:
             return -1, 0.0
@@ -105,7 +110,10 @@ class Filling:
         for start, end in parts:
             held = {term for position, _, term in spots if start <= position < end}
             worths.append(sum(self.ranking.worth[term] for term in held))
-        smooth = [0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0) for number in range(len(worths))]
+        smooth = [
+            0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
+            for number in range(len(worths))
+        ]
         return [own + beside for own, beside in zip(worths, smooth, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""What failures look like in logs: words, red ink, and that a cause stands shortly before the first sign that something gave up."""
+"""What failures look like in logs: words, red ink, and that a cause stands before the first sign of giving up."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ _STRONG_WORDS = (
     rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b"
 )
 _WEAK_WORDS = (
-    rb"\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout|invalid"
-    rb"|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected|unsupported|illegal"
-    rb"|not defined|not allowed|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b"
+    rb"\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout"
+    rb"|invalid|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected"
+    rb"|unsupported|illegal|not defined|not allowed"
+    rb"|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b"
     rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
 )
 _WORDS = rb"(?i:" + _NONE + rb"|" + _STRONG_WORDS + rb"|" + _WEAK_WORDS + rb")|[a-z](?:Error|Exception|Failure|Failed)\b"
@@ -50,15 +51,19 @@ _is_none = re.compile(_NONE, re.IGNORECASE)
 _is_weak = re.compile(_WEAK_WORDS, re.IGNORECASE)
 _GAVE_UP = (
     rb"(?i:\bexit(?:ed|s)?(?: with)?(?: (?:code|status))?[:=]? *\(?[1-9][0-9]*\b|\bnon-?zero\b|\*\*\* .{0,120}\bError [1-9][0-9]*"
-    rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$|\b(?:exit |return |status |error )code[:=]? *[1-9][0-9]*\b"
+    rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$"
+    rb"|\b(?:exit |return |status |error )code[:=]? *[1-9][0-9]*\b"
     rb"|\bterminat(?:ed|ing) (?:with|by) signal\b|\bcrashloopbackoff\b|\bjob failed\b|\bscript failed\b)"
 )
 _MESSAGE = (
-    rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at |^Traceback \(most recent"
-    rb"|^Exception in thread|^FAILED: )"
+    rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
+    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: )"
 )
 """How programs begin to say what went wrong."""
-_VERDICT = rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
+_VERDICT = (
+    rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
+    rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
+)
 """How test runners mark the one among many that failed."""
 
 

@@ -1,4 +1,4 @@
-"""The index of one stored output: its reading and its outline. The text itself is scanned for each query, so there is nothing else to keep."""
+"""The index of one stored output: its reading and its outline. Every query scans the text, so there is nothing else to keep."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-import re2
+import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from overspill.engine.outline import Text
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from heapq import nlargest
 from itertools import islice
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +17,7 @@ from overspill.engine.outline import Table
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
 from overspill.engine.show import shown
-from overspill.engine.words import STOP, stem, subwords
+from overspill.engine.words import STOP, stem, subwords, word_set
 
 _MOST_ROWS = 200_000
 _SHOWN = 12
@@ -24,20 +25,22 @@ _TABLES = 4
 _BY_VALUE, _BY_PLACE = 0.7, 0.4
 _COLUMN_WORD = 4
 
-_HIGH = frozenset(
-    "most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher larger greater bigger longer more "
-    "exceeding above newer deepest widest peak majority".split()
+_HIGH = word_set(
+    """most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher
+    larger greater bigger longer more exceeding above newer deepest widest peak majority"""
 )
-_LOW = frozenset(
-    "least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer less youngest slowest "
-    "older nearest narrowest bottom".split()
+_LOW = word_set(
+    """least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer
+    less youngest slowest older nearest narrowest bottom"""
 )
-_FIRST = frozenset("first top initial opening beginning start earliest".split())
-_LAST = frozenset("last final latest ending end bottom recent".split())
+_FIRST = word_set("first top initial opening beginning start earliest")
+_LAST = word_set("last final latest ending end bottom recent")
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
-_MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
-_DATE = re.compile(r"(?P<d1>\d{1,2})?\W{0,2}(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\W{0,2}(?P<d2>\d{1,2})?\b", re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE = re.compile(
+    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
+)
 
 
 class Rows(Struct, frozen=True):
@@ -104,12 +107,13 @@ def _by_value(index: Index, table: Table, words: list[str], place: int, high: bo
     chosen = [record for _, record in values if record in fitting][:_SHOWN]
     overall = [record for _, record in values][:_SHOWN]
     asked = next((int(word) for word in words[max(0, place - 1) : place + 2] if word.isdigit()), 1)
-    return list(dict.fromkeys(chosen[:asked] + overall[:asked] + chosen[: 3 * asked] + overall[: 3 * asked] + chosen + overall))[: 2 * _SHOWN]
+    turns = chosen[:asked] + overall[:asked] + chosen[: 3 * asked] + overall[: 3 * asked] + chosen + overall
+    return list(dict.fromkeys(turns))[: 2 * _SHOWN]
 
 
 def _fitting(ranking: Ranking, records: set[int]) -> set[int]:
     """Rows that hold the rest of the question: the condition besides the order."""
-    held = {record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits[record]}) for record in records & ranking.hits.keys()}
+    held = {record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits.get(record, ())}) for record in records}
     best = max(held.values(), default=0.0)
     return {record for record, worth in held.items() if worth >= 0.6 * best}
 
@@ -153,16 +157,19 @@ def _cells(index: Index, table: Table) -> Iterator[tuple[int, list[str]]]:
 def _fields(index: Index, record: int) -> dict[str, str]:
     raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
     try:
-        value = msgspec.json.decode(raw)
+        fields = msgspec.json.decode(raw, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return {key: str(field) for key, field in value.items()} if isinstance(value, dict) else {}
+    return {key: str(field) for key, field in fields.items()}
 
 
 def _split(text: str, table: Table) -> list[str]:
     if table.cells == "pipes":
         return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
-    return next(iter(csv.reader([text.replace("\n", " ")], delimiter=table.delimiter)), [])
+    if table.cells == "spaced":
+        return re.split(r"\s{2,}", text.strip())
+    rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
+    return rows[0] if rows else []
 
 
 def _value(cell: str) -> float | None:
@@ -170,7 +177,7 @@ def _value(cell: str) -> float | None:
     if found := _DATE.search(cell):
         year = _YEAR.search(cell)
         day = int(found["d1"] or found["d2"] or 1)
-        return (int(year[1]) if year else 0) * 372.0 + _MONTHS[found["month"].lower()] * 31 + day
+        return (int(year[1]) if year else 0) * 372.0 + _MONTHS.index(found["month"].lower()) * 31 + day
     if number := _NUMBER.search(cell):
         digits = re.sub(r"[,' ]", "", number[0]).replace("−", "-")
         return float(digits)

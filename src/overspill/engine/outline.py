@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "lo
 Text: TypeAlias = bytes | bytearray | mmap
 """What can be sliced, searched and matched without a copy."""
 
-Cells: TypeAlias = Literal["delimited", "pipes", "json"]
+Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "json"]
 
 
 class Table(Struct, frozen=True):

@@ -76,7 +76,7 @@ def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
 
 
 def _causes(query: Query, signs: Signs, order: Order, max_tokens: float) -> list[Step]:
-    """Where the cause of a failure is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
+    """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
     if query.listing and signs.verdicts:
         scores = dict(order)
         failed = [(record, scores.get(record, 0.0)) for record in signs.verdicts]

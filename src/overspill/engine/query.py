@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -14,14 +16,16 @@ _IDENTIFIER = re.compile(r".*(?:\d.*[./_:@+-]|[._/:@+-].*\d|[a-z][A-Z]|[A-Za-z]\
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
-    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?|issues? which|root cause|panic(?:ked)?"
-    r"|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
+    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?|issues? which"
+    r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
     re.IGNORECASE,
 )
 _LISTING = re.compile(r"\b(?:all|every|each|list|which (?:of the )?\w+s\b|how many|what are)\b", re.IGNORECASE)
-_COUNTED = re.compile(r"\b(?:top|first|last|[a-z]+est|most|least) (\d+)\b|\b(\d+) (?:[a-z]+est|most|least|top|best|worst)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\b(?:top|first|last|[a-z]+est|most|least) (\d+)\b|\b(\d+) (?:[a-z]+est|most|least|top|best|worst)\b", re.IGNORECASE
+)
 """How many are asked for: a number that says nothing about the records."""
-_AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?|overtak\w+)\b", re.IGNORECASE)
+_AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
 
@@ -47,7 +51,7 @@ class Query(Struct, frozen=True):
 def parse(text: str) -> Query:
     weights: dict[tuple[str, bool], float] = {}
 
-    def add(key: str, weight: float, literal: bool = False) -> None:
+    def add(key: str, weight: float, literal: bool) -> None:
         weights[key, literal] = max(weight, weights.get((key, literal), 0.0))
 
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
@@ -67,22 +71,22 @@ def parse(text: str) -> Query:
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,
-        pairs=frozenset((stem(first), stem(second)) for first, second in zip(words, words[1:], strict=False) if first != second),
+        pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
 
 
-def _add_token(token: str, weight: float, add) -> None:
+def _add_token(token: str, weight: float, add: Callable[[str, float, bool], None]) -> None:
     lower = token.lower()
     parts = subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)):
         add(lower, 2.0 * weight, True)
         for part in parts if len(parts) > 1 else ():
             if part not in STOP and (len(part) > 1 or part.isdigit()):
-                add(stem(part), 0.3 * weight)
+                add(stem(part), 0.3 * weight, False)
         return
     for word in _split(lower):
         if word not in STOP:
-            add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight)
+            add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight, False)
 
 
 def _split(token: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -106,7 +107,13 @@ def _candidates(
 
 
 def _score(
-    outline: Outline, record: int, counts: dict[int, float], labels: dict[int, dict[int, float]], worth: list[float], mean: float, literal: set[int]
+    outline: Outline,
+    record: int,
+    counts: dict[int, float],
+    labels: dict[int, dict[int, float]],
+    worth: list[float],
+    mean: float,
+    literal: set[int],
 ) -> float:
     size = outline.ends[record] - outline.starts[record]
     norm = _K1 * (1 - _B + _B * size / mean)
@@ -124,10 +131,12 @@ def _phrase_scores(
     hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
 ) -> dict[int, float]:
     """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
-    wanted = {(one, two) for one, first in enumerate(terms) for two, second in enumerate(terms) if (first.key, second.key) in pairs}
+    wanted = {
+        (one, two) for one, first in enumerate(terms) for two, second in enumerate(terms) if (first.key, second.key) in pairs
+    }
     held: dict[int, set[tuple[int, int]]] = {}
     for record, spots in hits.items():
-        for (start, end, first), (later, _, second) in zip(spots, spots[1:], strict=False):
+        for (start, end, first), (later, _, second) in pairwise(spots):
             if (first, second) in wanted and (start == later or 0 <= later - end <= _ADJACENT):
                 held.setdefault(record, set()).add((first, second))
     spread = Counter(pair for phrases in held.values() for pair in phrases)

@@ -18,9 +18,7 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\
 _RED = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")
 
 _BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
-_MARKUP = re.compile(
-    rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
-)
+_MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)")
 _KEPT_LINE_END = b"\v"
 _TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
 _TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
@@ -82,7 +80,11 @@ def _blank_hidden(plain: bytearray, fill: bytes) -> None:
     while found := _BLOCK.search(plain, start):
         name, opened = bytes(found[1]).lower(), found.start()
         start = found.end()
-        closing = None if name in unclosed else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(plain, start)
+        closing = (
+            None
+            if name in unclosed
+            else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(plain, start)
+        )
         if closing is None:
             unclosed.add(name)
             continue

@@ -97,7 +97,9 @@ def _prefix(key: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return "".join(f"\\x{byte:02x}" if not chr(byte).isalnum() or byte > 127 else chr(byte) for byte in text.encode("utf-8", "replace"))
+    return "".join(
+        f"\\x{byte:02x}" if not chr(byte).isalnum() or byte > 127 else chr(byte) for byte in text.encode("utf-8", "replace")
+    )
 
 
 def _bounded(literal: str) -> str:

@@ -48,7 +48,7 @@ class Selection(Struct, frozen=True):
 
 
 def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
-    """The records that answer `query`; `text` is never over `max_tokens` as `count_tokens` counts (a quarter of the characters by default)."""
+    """The records that answer `query`; `text` is never over `max_tokens`, by default counted as a quarter of the characters."""
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)

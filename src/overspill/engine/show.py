@@ -98,7 +98,9 @@ def _contents(index: Index) -> str:
     outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent < 0]
     if index.kind == "json" and len(outermost) == 1:
         outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent == outermost[0]]
-    names = [shown(index, outline.label_starts[label], outline.label_ends[label]).strip("#\"{[: \n") for label in outermost[:_NAMES]]
+    names = [
+        shown(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
+    ]
     if any(names):
         return _shorten("; ".join(name for name in names if name), _CONTENTS)
     return _shorten(shown(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"

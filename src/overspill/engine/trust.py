@@ -25,7 +25,9 @@ def coverage(index: Index, ranking: Ranking) -> float:
 
 
 def confidence(query: Query, ranking: Ranking, share: float, evidence: float) -> float:
-    present = {term for spots in ranking.hits.values() for _, _, term in spots} | {term for marks in ranking.labels.values() for term in marks}
+    present = {term for spots in ranking.hits.values() for _, _, term in spots} | {
+        term for marks in ranking.labels.values() for term in marks
+    }
     absent = any(term.literal and number not in present for number, term in enumerate(ranking.terms))
     trust = 1 - 0.5 ** (share / _EVEN)
     if absent and not query.failure:

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Any, cast
 
 import Stemmer
 
-_STEMMER = Stemmer.Stemmer("english", 0)
+_STEMMER: Any = cast(Any, Stemmer).Stemmer("english", 0)
 
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
-STOP = frozenset(
-    """a an the of to in on at is are was were be been being am and or not no nor for with by from this that these those which who whom whose
-    what when where how why did do does done doing it its as has have had having you your i me my we our us they them their he she his her
-    there here than then so such about into onto if can could would should shall will may might must also please any some each both
-    between within under over per via vs s t d ll re ve m just only own same other others more most very too out up down off again once
-    get got gets let like want need needs""".split()
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+STOP = word_set(
+    """a an the of to in on at is are was were be been being am and or not no nor for with by from this that these those
+    which who whom whose what when where how why did do does done doing it its as has have had having you your i me my
+    we our us they them their he she his her there here than then so such about into onto if can could would should
+    shall will may might must also please any some each both between within under over per via vs s t d ll re ve m
+    just only own same other others more most very too out up down off again once get got gets let like want need
+    needs"""
 )
 
-INSTRUCTION = frozenset(
-    """find show list give tell report extract return print highlight identify describe explain quote display output outputs get fetch look
-    search retrieve part parts piece section sections detail details information info related relevant regarding concerning entry entries
-    exact exactly verbatim value values result results text content contents document page file log logs line lines record records following
-    above below including include includes name named names called listed item items thing things kind type reviewed review number
-    many much all every everything complete full entire after before next previous prior follow immediately came come comes first last top
-    bottom most least highest lowest largest smallest longest shortest greatest fewest earliest latest total""".split()
+INSTRUCTION = word_set(
+    """find show list give tell report extract return print highlight identify describe explain quote display output outputs
+    get fetch look search retrieve part parts piece section sections detail details information info related relevant
+    regarding concerning entry entries exact exactly verbatim value values result results text content contents
+    document page file log logs line lines record records following above below including include includes name named
+    names called listed item items thing things kind type reviewed review number many much all every everything
+    complete full entire after before next previous prior follow immediately came come comes first last top bottom
+    most least highest lowest largest smallest longest shortest greatest fewest earliest latest total"""
 )
 """Words that word the request more often than the answer: they count, but little."""
 

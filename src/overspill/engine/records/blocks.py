@@ -34,7 +34,7 @@ def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
         _group(text, lines[pending:last], label, outline)
 
 
-def _indent(line: bytes) -> int:
+def _indent(line: bytes | bytearray) -> int:
     plain = line.expandtabs(4)
     return len(plain) - len(plain.lstrip(b" "))
 

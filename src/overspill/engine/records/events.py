@@ -9,7 +9,9 @@ from overspill.engine.records.lines import is_blank, lines_of, split_long
 
 LONGEST = 1_500
 
-_FRAME = re.compile(rb"\s+(?:at |in |from |\.\.\. \d+ more|File \"|\^)|\s+\S|Caused by:|Traceback |During handling of|The above exception")
+_FRAME = re.compile(
+    rb"\s+(?:at |in |from |\.\.\. \d+ more|File \"|\^)|\s+\S|Caused by:|Traceback |During handling of|The above exception"
+)
 _STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 
 
@@ -17,7 +19,9 @@ def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
     open_at, open_end = start, start
     for line_start, line_end in lines_of(text, start, end):
         line = text[line_start:line_end]
-        goes_on = _FRAME.match(line) and not _STAMP.match(line.lstrip()) and open_end == line_start and line_end - open_at <= LONGEST
+        goes_on = (
+            _FRAME.match(line) and not _STAMP.match(line.lstrip()) and open_end == line_start and line_end - open_at <= LONGEST
+        )
         if goes_on and open_at < open_end:
             open_end = line_end
             continue

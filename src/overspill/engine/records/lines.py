@@ -20,7 +20,7 @@ def lines_of(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield found.span()
 
 
-def is_blank(line: bytes) -> bool:
+def is_blank(line: bytes | bytearray) -> bool:
     return not line.strip(_BLANK)
 
 

@@ -13,7 +13,9 @@ PASSAGE = 1_000
 """Bytes above which a paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
-_NUMBERED = re.compile(rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
+_NUMBERED = re.compile(
+    rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$"
+)
 _CAPITALS = re.compile(rb"\s*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*$")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
@@ -93,7 +95,7 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     section.end_paragraph()
 
 
-def _heading_depth(line: bytes) -> int:
+def _heading_depth(line: bytes | bytearray) -> int:
     if found := _MARKED.match(line):
         return len(found[1])
     if _NUMBERED.match(line) or _CAPITALS.match(line):

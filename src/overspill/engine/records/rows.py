@@ -9,6 +9,7 @@ from overspill.engine.kinds import delimiter_of
 from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.records.lines import is_blank, lines_of
 
+_RULE = re.compile(rb"[\s|+=:-]{3,}$")
 _SAMPLE = 48_000
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
@@ -35,16 +36,30 @@ def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
 
 
 def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
-    """The first line of each block names the columns."""
-    header = -1
+    """The first line of each block names the columns; lines drawn between rows are left out."""
+    header, first = -1, 0
     for line_start, line_end in lines_of(text, start, end):
-        if is_blank(text[line_start:line_end]):
+        line = bytes(text[line_start:line_end])
+        if is_blank(line):
+            _note_columns(text, header, first, outline)
             header = -1
+        elif _RULE.match(line):
+            continue
         elif header < 0:
-            header = outline.label(line_start, line_end)
-            outline.record(line_start, line_end)
+            header, first = outline.label(line_start, line_end), len(outline)
         else:
             outline.record(line_start, line_end, header)
+    _note_columns(text, header, first, outline)
+
+
+def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None:
+    if header < 0:
+        return
+    start, end = outline.label_starts[header], outline.label_ends[header]
+    if len(outline) > first:
+        outline.tables.append(Table(first, len(outline), header, "pipes" if b"|" in text[start:end] else "spaced"))
+    else:
+        outline.record(start, end)
 
 
 def _line_end(text: Text, position: int, end: int) -> int:

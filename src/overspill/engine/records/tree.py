@@ -17,9 +17,7 @@ RUN = 700
 """Bytes of plain members that are taken together."""
 
 _JSON = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"(\s*:)?|([{\[])|([}\]])", re.DOTALL)
-_PLAIN_JSON = re.compile(
-    rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))"
-)
+_PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*>|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPED = re.compile(rb"\\[n\"]")

@@ -1,0 +1,123 @@
+"""How often the built-in engine's selection holds the answer, by source and by kind, on a set of questions with known answers.
+
+    python benchmarks/engine_recall.py SET          or with the path in OVERSPILL_EVALSET
+    python SET/score.py --plugin engine_recall:plugin    the set's own scorer, run from benchmarks/
+
+A set is a folder with questions.jsonl (id, doc, source, kind, question, answers, all_of) and, optionally, negatives.jsonl
+(questions whose answer is not in the document). A question counts when one of `answers` and all of `all_of` are in the text,
+white space and colours aside. Documents are split into halves by the hash of their name: tune on one, check on the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from overspill.engine import Index, Selection, build, select
+
+BUDGETS = (500, 1000, 2000, 4000)
+CONFIDENT = 0.5
+ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+Question = dict[str, Any]
+
+
+class Result(NamedTuple):
+    question: Question
+    budget: int
+    recalled: bool
+    confidence: float
+
+
+def plugin(text: str, question: str, budget_tokens: int, meta: dict[str, str]) -> str:
+    """What a scorer calls: the text that would enter a model's context."""
+    return select(build(text.encode("utf-8", "surrogatepass")), question, max_tokens=budget_tokens).text
+
+
+def normal(text: str) -> str:
+    return re.sub(r"\s+", " ", ANSI.sub("", text)).strip()
+
+
+def holds(selection: Selection, question: Question) -> bool:
+    text = normal(selection.text)
+    return any(normal(answer) in text for answer in question["answers"]) and all(
+        normal(part) in text for part in question["all_of"]
+    )
+
+
+def run(
+    folder: Path, questions: Iterable[Question], budgets: Iterable[int], judge: Callable[[Selection, Question], bool]
+) -> list[Result]:
+    indexes: dict[str, Index] = {}
+    results: list[Result] = []
+    for question in questions:
+        index = indexes.setdefault(question["doc"], build((folder / question["doc"]).read_bytes()))
+        for budget in budgets:
+            selection = select(index, question["question"], max_tokens=budget)
+            results.append(Result(question, budget, judge(selection, question), selection.confidence))
+    return results
+
+
+def half(question: Question) -> int:
+    return hashlib.sha256(question["doc"].encode()).digest()[-1] % 2
+
+
+def mean(values: Iterable[bool | float]) -> float:
+    listed = list(values)
+    return 100 * sum(listed) / len(listed) if listed else float("nan")
+
+
+def table(results: list[Result], by: str) -> None:
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.question[by]].append(result)
+    print(f"\n| {by} | n | " + " | ".join(map(str, BUDGETS)) + " |\n|---|---|" + "---|" * len(BUDGETS))
+    for name, group in sorted(groups.items()):
+        cells = (f"{mean(result.recalled for result in group if result.budget == budget):.1f}" for budget in BUDGETS)
+        print(f"| {name} | {len(group) // len(BUDGETS)} | " + " | ".join(cells) + " |")
+    macro = (mean_of_groups(groups, budget) for budget in BUDGETS)
+    print(f"| mean over {by}s | | " + " | ".join(f"{value:.1f}" for value in macro) + " |")
+
+
+def mean_of_groups(groups: dict[str, list[Result]], budget: int) -> float:
+    return sum(mean(result.recalled for result in group if result.budget == budget) for group in groups.values()) / len(groups)
+
+
+def pooled(results: list[Result]) -> None:
+    print("\n| pooled | " + " | ".join(map(str, BUDGETS)) + " |\n|---|" + "---|" * len(BUDGETS))
+    for name, wanted in (("all", (0, 1)), ("half A", (0,)), ("half B", (1,))):
+        chosen = [result for result in results if half(result.question) in wanted]
+        print(f"| {name} | " + " | ".join(f"{mean(r.recalled for r in chosen if r.budget == b):.1f}" for b in BUDGETS) + " |")
+
+
+def main() -> None:
+    named = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("OVERSPILL_EVALSET", "")
+    folder = Path(named)
+    if not named or not (folder / "questions.jsonl").is_file():
+        sys.exit(
+            f"No question set at {named or '(no path given)'}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET."
+        )
+    questions = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+    results = run(folder, questions, BUDGETS, holds)
+    table(results, "source")
+    table(results, "kind")
+    pooled(results)
+    right = [result.confidence >= CONFIDENT for result in results if result.recalled and result.budget == 2000]
+    print(f"\nconfident ({CONFIDENT}) at 2000 tokens: {mean(right):.1f} % of {len(right)} rightly answered")
+    if (folder / "negatives.jsonl").is_file():
+        negatives = [json.loads(line) for line in (folder / "negatives.jsonl").open(encoding="utf-8")]
+        absent = run(folder, negatives, (2000,), lambda selection, question: False)
+        print(
+            f"confident on {mean(result.confidence >= CONFIDENT for result in absent):.1f} % of {len(absent)} whose answer is absent"
+        )
+
+
+if __name__ == "__main__":
+    main()
