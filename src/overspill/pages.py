@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import read, text, wording
 from overspill.errors import BadRequest
@@ -63,6 +64,12 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
             return _paged(stored, bound, lambda bound: read.raw(stored.reader, stored.view, bound), _next_slice)
 
 
+def partial(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
+    """The same of a tool that is still running."""
+    page = tool_output(stored, asked, _less(bound, len(note) + 2))
+    return replace(page, text=f"{page.text}\n\n{note}")
+
+
 def _sliced(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
     reader, view = stored.reader, stored.view
     if asked.lines is not None:
@@ -90,14 +97,13 @@ def _paged(
     passage = fetch(bound)
     shown = text.clean(passage.text)
     if passage.omitted or located:
-        passage = fetch(_less_footer(bound))
+        passage = fetch(_less(bound, _FOOTER))
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
         shown = f"{text.clean(passage.text)}\n\n{_place(passage, rest)}"
     return Page(shown, stored.kept.id, passage.start_byte, passage.end_byte)
 
 
-def _less_footer(bound: Bound, more: int = 0) -> Bound:
-    footer = _FOOTER + more
+def _less(bound: Bound, footer: int) -> Bound:
     return Bound(max(1, bound.bytes - footer), bound.chars and max(1, bound.chars - footer))
 
 
@@ -133,7 +139,7 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
 def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
     found = query(stored.reader, expression, bound, start=start)
     if found.next is not None or found.expanded:
-        found = query(stored.reader, expression, _less_footer(bound, len(text.encode(expression))), start=start)
+        found = query(stored.reader, expression, _less(bound, _FOOTER + len(text.encode(expression))), start=start)
     notes = [wording.EXPANDED] if found.expanded else []
     if found.next is not None:
         ask = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(expression)}, from={found.next})'
@@ -149,7 +155,7 @@ def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         stored.reader,
         stored.view,
         asked.pattern,
-        _less_footer(bound),
+        _less(bound, _FOOTER),
         context=asked.context,
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,

@@ -150,17 +150,16 @@ class Retrieval:
         if asked.mode not in ("slice", "grep") or job.result is None or not job.result.produced:
             raise BadRequest(wording.NOT_READY)
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
-        try:
-            page = await self._bounded(lambda bound: pages.tool_output(stored, asked, bound))
-        finally:
-            stored.close()
-        return Page(f"{page.text}\n\n{wording.partial(stored.reader.size, job.seconds)}", page.id, page.start, page.end)
+        with stored:
+            note = wording.partial(stored.reader.size, job.seconds)
+            return await self._bounded(lambda bound: pages.partial(stored, asked, bound, note))
 
     async def _bounded(self, produce: Callable[[Bound], Page]) -> Page:
         """At most the bound, and at most the room that is left."""
-        bound, room = self._bound(), self._gate.room
+        bound = self._bound()
         page = await anyio.to_thread.run_sync(produce, bound)
-        while room is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
+        # The room is looked at after each wait, and nothing waits between the last look and the reservation.
+        while (room := self._gate.room) is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
             shown = len(page.text.encode("utf-8", "replace"))
             bound = Bound(max(_LEAST, min(bound.bytes, shown) * room // count * 9 // 10), bound.chars)
             page = await anyio.to_thread.run_sync(produce, bound)
