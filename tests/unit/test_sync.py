@@ -1,0 +1,107 @@
+"""The blocking session: the same, from programs without an event loop, from any thread."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+
+from overspill import Settings, SyncSession, ToolCall
+from overspill.errors import SessionClosed, UnknownHandle
+from overspill.store.memory import MemoryStore
+
+
+def opened(**settings: Any) -> SyncSession:
+    return SyncSession(Settings(**settings), store=MemoryStore())
+
+
+def test_every_method_blocks_and_answers():
+    with opened() as session:
+        reply = session.call("dump", {"n": 2}, lambda n: "line\n" * 5000 * n)
+        assert reply.kept is not None
+        assert session.open(reply.kept.handle).lines(1, 1) == "line\n"
+        assert session.invoke("get_artifact", {"id": reply.kept.artifact_id, "lines": "1-2"}).text == "line\nline\n"
+        replies = session.turn([ToolCall("1", "a"), ToolCall("2", "wait_for_tool_output")], lambda call: call.id)
+        assert [each.text for each in replies] == ["1", "No async tools running."]
+        kept = session.keep({"a": 1}, "report")
+        assert session.open(kept.handle).text() == '{"a":1}'
+        assert session.owns("get_artifact")
+        assert [tool["name"] for tool in session.tools()] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
+        assert session.tools("openai")[0]["type"] == "function"
+        assert session.notice() == ""
+        assert session.counters.kept == 2
+        id = session.start("slow", {}, lambda: "done")
+        session.stop()
+        assert session.invoke("get_tool_output", {"id": id, "mode": "raw"}).text == "done"
+
+
+def test_a_tool_that_raises_raises_in_the_callers_thread():
+    error = ValueError("bad")
+
+    def tool() -> None:
+        raise error
+
+    with opened() as session:
+        with pytest.raises(ValueError, match="bad") as caught:
+            session.call("a", {}, tool, errors="raise")
+        assert caught.value is error
+        with pytest.raises(UnknownHandle):
+            session.open("art_1794717193124_30de8211e5e402e61f9")
+
+
+def test_several_threads_may_call_at_once():
+    with opened() as session, ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(lambda n: session.call("dump", {"n": n}, lambda n: f"{n}\n" * 10_000), range(40)))
+        texts = list(threads.map(lambda reply: session.open(reply.kept.handle).text(), replies))
+        assert texts == [f"{n}\n" * 10_000 for n in range(40)]
+        assert session.counters.calls == 40
+
+
+def test_blocking_tools_run_beside_each_other():
+    first, second = Event(), Event()
+
+    def meet(mine: Event, other: Event) -> str:
+        mine.set()
+        return "met" if other.wait(timeout=30) else "alone"
+
+    with opened() as session, ThreadPoolExecutor(2) as threads:
+        one = threads.submit(session.call, "a", {}, lambda: meet(first, second))
+        two = threads.submit(session.call, "b", {}, lambda: meet(second, first))
+        assert (one.result(30).text, two.result(30).text) == ("met", "met")
+
+
+def test_aborting_names_what_cannot_be_interrupted():
+    started, released = Event(), Event()
+
+    def slow() -> None:
+        started.set()
+        released.wait(timeout=30)
+
+    with opened() as session:
+        session.start("slow", {}, slow)
+        started.wait(timeout=30)
+        left = session.abort()
+        assert [job.tool for job in left] == ["slow"]
+        released.set()
+
+
+def test_a_session_that_is_not_open_says_how_to_open_it():
+    session = opened()
+    with pytest.raises(SessionClosed) as caught:
+        session.call("a", {}, lambda: "x")
+    assert str(caught.value) == "The session is not open. Use `with SyncSession() as session`."
+    with session:
+        assert session.call("a", {}, lambda: "x").text == "x"
+    with pytest.raises(SessionClosed):
+        session.call("a", {}, lambda: "x")
+    with pytest.raises(SessionClosed):
+        session.tools()
+
+
+def test_a_failure_to_open_leaves_nothing_running():
+    with opened() as first:
+        store = first._session._store
+        with SyncSession(name="n", store=store), pytest.raises(Exception, match="n"), SyncSession(name="n", store=store):
+            raise AssertionError("two live sessions of one name")
