@@ -8,17 +8,18 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from overspill.engine.choose import Filling, Piece
-from overspill.engine.decode import decode
 from overspill.engine.index import Index
-from overspill.engine.plan import RUNNING, plan
+from overspill.engine.plan import RUNNING, Plan, plan
 from overspill.engine.query import parse
-from overspill.engine.rank import rank
+from overspill.engine.rank import Ranking, rank
 from overspill.engine.show import closing, locator, nothing_found, shown
 from overspill.engine.trust import confidence, coverage
+from overspill.text import decode
 
 _NOTHING = 0.05
 """Share of the question's worth below which the best record does not speak of it at all."""
 _GAP = 4_000
+_PARTS = (1.0, 0.92, 0.84, 0.7, 0.5, 0.3, 0.15, 0.07)
 
 
 class Found(Struct, frozen=True):
@@ -58,17 +59,34 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         _ = index.signs
     way = plan(index, asked, ranking, room)
     share = coverage(index, ranking)
-    pieces: list[Piece] = []
+    excerpts: tuple[Found, ...] = ()
+    text = ""
     if share >= _NOTHING or way.evidence:
-        filling = Filling(index, ranking, room, count)
-        for step in way.steps:
-            filling.take(step.order, step.share)
-        pieces = _merged(index, filling.pieces)
-    excerpts, text = _within(index, pieces, len(ranking.scores), max_tokens, count)
+        # Planning adds up parts; put together they may count for more, and then less is planned for.
+        for part in _PARTS:
+            excerpts, text = _filled(index, ranking, plan(index, asked, ranking, room * part), room * part, count)
+            if count(text) <= max_tokens:
+                break
+            excerpts = ()
     if not excerpts:
         text = nothing_found(index, query, max_tokens, count)
     trust = confidence(asked, ranking, share, way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(ranking.scores), index.kind, index.searched_bytes, index.total_bytes)
+
+
+def _filled(
+    index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]
+) -> tuple[tuple[Found, ...], str]:
+    filling = Filling(index, ranking, room, count)
+    for step in way.steps:
+        filling.take(step.order, step.share)
+    pieces = _merged(index, filling.pieces)
+    if not pieces:
+        return (), ""
+    excerpts = _excerpts(index, pieces)
+    matched = max(len(ranking.scores), len(filling.records))
+    last = closing(index, matched, len(filling.records), shortened=any(piece.trimmed for piece in pieces))
+    return tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), last])
 
 
 def _quarter(text: str) -> int:
@@ -92,19 +110,6 @@ def _touch(index: Index, end: int, start: int) -> bool:
     return start - end < _GAP and not shown(index, end, start).strip(" ,\t\r\n")
 
 
-def _within(
-    index: Index, pieces: list[Piece], matched: int, max_tokens: int, count: Callable[[str], int]
-) -> tuple[tuple[Found, ...], str]:
-    """Planning adds up parts; the whole is counted here, and the least piece dropped until it fits."""
-    while pieces:
-        excerpts = _excerpts(index, pieces)
-        text = _text(index, pieces, excerpts, matched)
-        if count(text) <= max_tokens:
-            return tuple(excerpts), text
-        pieces.remove(min(pieces, key=lambda piece: (piece.score, piece.start)))
-    return (), ""
-
-
 def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
     found: list[Found] = []
     line, reached = 1, 0
@@ -123,7 +128,7 @@ def _line_ends(index: Index, start: int, end: int) -> int:
     return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
 
 
-def _text(index: Index, pieces: list[Piece], excerpts: list[Found], matched: int) -> str:
+def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str]:
     parts: list[str] = []
     previous = -1
     for piece, excerpt in zip(pieces, excerpts, strict=True):
@@ -131,6 +136,4 @@ def _text(index: Index, pieces: list[Piece], excerpts: list[Found], matched: int
         parts.append("[…]" if goes_on else f"[{excerpt.locator}]")
         parts.append(shown(index, piece.start, piece.end))
         previous = piece.record
-    records = {piece.record for piece in pieces if piece.record >= 0}
-    parts.append(closing(index, max(matched, len(records)), len(records)))
-    return "\n".join(parts)
+    return parts

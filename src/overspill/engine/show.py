@@ -71,9 +71,12 @@ def _step(index: Index, container: int, start: int) -> str:
     return str(outline.under[first:last].count(container) + labels.count(container))
 
 
-def closing(index: Index, matched: int, showing: int) -> str:
-    rest = "all shown" if showing >= matched else f"showing {showing}; narrow the query or raise max_tokens for the rest"
-    return f"(matched {matched} records, {rest}{_searched(index)})"
+def closing(index: Index, matched: int, showing: int, *, shortened: bool = False) -> str:
+    """The last line: how much of what matched stands above, and how to get the rest."""
+    said = "all shown" if showing >= matched else f"showing {showing}; for the rest ask more precisely, or for fewer at a time"
+    if shortened:
+        said += "; […] and cut ends mark shortened records"
+    return f"(matched {matched} {'record' if matched == 1 else 'records'}, {said}{_searched(index)})"
 
 
 def nothing_found(index: Index, query: str, max_tokens: int, count: Callable[[str], int]) -> str:
