@@ -4,13 +4,13 @@ OverspillError
 ├── SettingsError          a key, a value or a file of the settings is not usable
 ├── HandleError            what was asked for is not there to be had
 │   ├── MalformedHandle    (400) not a handle and not an artifact id
-│   └── UnknownHandle      (404) nothing stored under it that this session may read
+│   ├── UnknownHandle      (404) nothing stored under it that this session may read
+│   └── ExpiredHandle      (410) it was stored once and has been removed
 ├── BadRequest             (400) a range, mode, pattern or query that cannot be served
 ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
 ├── StoreError             the place where outputs are kept does not work
 │   ├── StoreFull          a quota or the disk is exhausted
 │   └── NameInUse          another live session has that name
-├── ToolFailed             a tool raised (only with errors="raise"); the cause is chained
 └── SessionClosed          the session has ended or takes no new work
 """
 

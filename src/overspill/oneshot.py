@@ -14,6 +14,7 @@ from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
 from overspill.session import Session
 from overspill.settings import Settings
+from overspill.settings.schema import flatten
 from overspill.types import Extraction
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | IO[bytes] | AsyncIterator[bytes | str]
@@ -37,7 +38,8 @@ async def extract(
     """
     given = {model.name: model for model in models if not isinstance(model, str)}
     names = [model if isinstance(model, str) else model.name for model in models]
-    base = settings or Settings()
+    values = dict(flatten(Settings, settings or Settings()))
+    base = Settings.of(values | {("retention",): "session"})  # nothing stays when this is over
     async with Session(base, models=given, endpoints=endpoints) as session:
         kept = await session.keep(_readable(source), name=_name(source))
         wish = Wish(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(names))

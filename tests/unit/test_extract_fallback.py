@@ -67,7 +67,7 @@ async def test_without_a_model_the_engine_answers_in_every_mode(mode: Mode, stra
 
 async def test_what_the_engine_does_not_find_is_not_found():
     result = await extract(stored(LOG), "haystack", engine=engine)
-    assert (result.found, result.text) == (False, "No content matching query found in tool output.")
+    assert (result.found, result.text) == (False, "No content matching query found in tool output.\nnothing")
 
 
 async def test_the_engine_says_how_far_it_searched():

@@ -25,7 +25,7 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
     size = document.size.bytes
     partial = PART_SEARCHED.format(searched=selection.searched_bytes, total=size)
     return Extraction(
-        text=selection.text if spans else NOT_FOUND,
+        text=selection.text if spans else f"{NOT_FOUND}\n{selection.text}",
         excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence if spans else 0.0,
         strategy=strategy,
