@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from overspill.budget import ContextBudget
     from overspill.errors import OverspillError
+    from overspill.job import asking
     from overspill.oneshot import extract
     from overspill.session import Session
     from overspill.settings import Settings
@@ -27,6 +28,7 @@ __all__ = [
     "Settings",
     "SyncSession",
     "ToolCall",
+    "asking",
     "extract",
 ]
 
@@ -40,6 +42,7 @@ _HOMES = {
     "Settings": "settings",
     "SyncSession": "sync",
     "ToolCall": "types",
+    "asking": "job",
     "extract": "oneshot",
 }
 

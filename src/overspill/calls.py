@@ -11,17 +11,19 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from overspill import ids, jobs, refs, wording
+from overspill import ids, refs, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
 from overspill.collect import Collected
-from overspill.errors import RefError, SessionClosed, StoreError
+from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.events import Called, JobChanged, RefUsed, now_ms
 from overspill.gate import Gate
-from overspill.jobs import Job, Jobs
+from overspill.job import Job, current
+from overspill.jobs import Jobs
 from overspill.ledger import Ledger
-from overspill.perform import Tool, in_thread, perform
+from overspill.perform import Threads, Tool, perform
 from overspill.settings import Settings
+from overspill.toolrun import ToolRun
 from overspill.types import Reply, ToolCall
 
 _WRITE_AFTER = 0.2  # seconds
@@ -42,7 +44,7 @@ class Calls:
         self._resolve = resolve
         self._budget = budget
         self._notice = notice
-        self._threads = anyio.CapacityLimiter(gate.settings.max_running)
+        self._threads = Threads(gate.settings.max_running)
         ledger.waits = self._write_soon
 
     async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: bool | None = None) -> Reply:
@@ -50,31 +52,36 @@ class Calls:
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
         try:
-            resolved = await self._resolved(call, settings)
+            run = await self._prepared(call, tool, settings)
         except RefError as error:
             if errors == "raise":
                 raise
             return self.refuse(call, str(error))
-        if settings.background if background is None else background:
-            job = await self.jobs.run(call.name, partial(self._body, resolved, tool), settings.async_timeout_secs)
+        job = Job(call.name, settings.tool_timeout)
+        try:
+            if settings.background if background is None else background:
+                await self.jobs.run(job, run, settings.async_timeout_secs)
+            else:
+                await self.jobs.block(job, run)
             if job.background:
                 return self._record(call, self._running(job), started)
-            got = job.result or self._gate.collector(settings)
-            if not got.complete:
-                got.fail(SessionClosed(wording.CANCELLED))
-        else:
-            got = self._gate.collector(settings)
-            await self._collect(resolved, tool, got, settings)
-        if errors == "raise" and got.error is not None:
-            got.discard()
-            self.refuse(call, wording.brief_error(got.failure))
-            raise got.error
-        return self._record(call, await self._gate.deliver(call, got, settings), started)
+            got: Collected = job.result or run.unfinished(job)
+            if errors == "raise" and got.error is not None:
+                self.refuse(call, wording.brief_error(got.failure))
+                raise got.error
+            return self._record(call, await self._gate.deliver(call, got, settings), started)
+        except BaseException:
+            if job.result is not None and not job.background:
+                job.result.discard()
+            raise
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
-        resolved = await self._resolved(call, self._gate.settings.for_tool(call.name, call.server))
-        return await self.jobs.start(call.name, partial(self._body, resolved, tool))
+        settings = self._gate.settings.for_tool(call.name, call.server)
+        run = await self._prepared(call, tool, settings)
+        job = Job(call.name, settings.tool_timeout)
+        self.jobs.start(job, run)
+        return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
         """Every call answered; when no answer is news to the model, the first job that completes is waited for."""
@@ -83,7 +90,7 @@ class Calls:
         async def one(index: int, call: ToolCall) -> None:
             try:
                 replies[index] = await answer(call)
-            except SessionClosed as error:
+            except (BadRequest, SessionClosed) as error:
                 replies[index] = self.refuse(call, str(error))
 
         async with anyio.create_task_group() as group:
@@ -95,55 +102,17 @@ class Calls:
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
         """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
-        return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, self._threads, jobs.current.get())
+        job = current.get()
+        assert job is not None
+        return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _resolved(self, call: ToolCall, settings: Settings) -> ToolCall:
-        if not settings.refs.enabled or not refs.mentioned(call.args):
-            return call
-        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
-        for use in uses:
-            self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
-        return call if args is call.args else msgspec.structs.replace(call, args=args)
-
-    async def _body(self, call: ToolCall, tool: Tool, job: Job) -> None:
-        settings = self._gate.settings.for_tool(call.name, call.server)
-        got = job.result = self._gate.collector(settings, lambda: job.id)
-        await self._collect(call, tool, got, settings, job)
-        if not job.background:
-            return
-        if got.error is not None and not job.cancelled:
-            job.error = wording.brief_error(got.failure)
-        shortened = job.error not in ("", got.failure)
-        if got.error is None or got.broke_off or shortened:
-            try:
-                await self._gate.keep(call, got, "background")
-            except StoreError as error:
-                job.error = job.error or str(error)
-
-    async def _collect(self, call: ToolCall, tool: Tool, got: Collected, settings: Settings, job: Job | None = None) -> None:
-        scope = anyio.CancelScope() if job is None else job.scope
-        timed_out = False
-
-        def time_is_up() -> bool:
-            nonlocal timed_out
-            timed_out = True
-            scope.cancel()
-            return True
-
-        await self.jobs.clock.start()
-        self.jobs.clock.set(scope, settings.tool_timeout, time_is_up)
-        try:
-            with scope:
-                result = await perform(tool, call.args, self._threads, job)
-                await got.take(result, partial(in_thread, threads=self._threads, job=job))
-        except (Exception, SystemExit) as error:  # the tool's own code: a failure of it is an answer, and no end of the program
-            got.fail(error)
-        else:
-            if not got.complete:
-                late = TimeoutError(wording.timed_out(settings.tool_timeout))
-                got.fail(late if timed_out else SessionClosed(wording.CANCELLED))
-        finally:
-            self.jobs.clock.forget(scope)
+    async def _prepared(self, call: ToolCall, tool: Tool, settings: Settings) -> ToolRun:
+        if settings.refs.enabled and refs.mentioned(call.args):
+            args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
+            for use in uses:
+                self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
+            call = msgspec.structs.replace(call, args=args)
+        return ToolRun(call, tool, settings, self._gate, self._threads)
 
     def _record(self, call: ToolCall, reply: Reply, started: float) -> Reply:
         if self._budget is not None:
@@ -168,7 +137,7 @@ class Calls:
 
     def _write_soon(self) -> None:
         """Calls that passed are written together, a moment later: one by one that would cost more than anything else here."""
-        if self.jobs.clock.running:
+        if self.jobs.accepting:
             self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
         else:
             self._ledger.flush()
@@ -185,7 +154,7 @@ class Calls:
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
 
     def _changed(self, job: Job) -> None:
-        self._ledger.record(JobChanged(now_ms(), job.id, job.tool, job.state, round(job.seconds, 3), job.error))
+        self._ledger.record(JobChanged(now_ms(), job.id, job.tool, job.state, round(job.seconds, 3), job.error or job.missing))
 
 
 def _length(args: Mapping[str, Any]) -> int:

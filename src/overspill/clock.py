@@ -11,31 +11,24 @@ import anyio
 
 from overspill.owner import Owner
 
-Alarm: TypeAlias = tuple[float, float, Callable[[], bool]]
-"""When; after how many seconds; and what to do then: it says whether it is over or shall ring again after the same time."""
+Ring: TypeAlias = Callable[[], float | None]
+"""What to do when time is up. It says after how many seconds it shall ring again; None: it is over."""
 
 
 class Clock:
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
-        self._alarms: dict[object, Alarm] = {}
+    """Goes by the monotonic clock: whoever sets the system's time moves no deadline."""
+
+    def __init__(self) -> None:
+        self._alarms: dict[object, tuple[float, Ring]] = {}
         self._rings_at = math.inf
-        self._earlier: anyio.Event | None = None
+        self._earlier = anyio.Event()
 
-    @property
-    def running(self) -> bool:
-        return self._earlier is not None
+    def start(self, owner: Owner) -> None:
+        owner.start(self._tick)
 
-    async def start(self) -> None:
-        """Once, before the first alarm is set."""
-        if self._earlier is None:
-            self._earlier = anyio.Event()
-            await self._owner.start(self._tick)
-
-    def set(self, key: object, seconds: float, ring: Callable[[], bool]) -> None:
-        assert self._earlier is not None
+    def set(self, key: object, seconds: float, ring: Ring) -> None:
         at = time.monotonic() + seconds
-        self._alarms[key] = (at, seconds, ring)
+        self._alarms[key] = (at, ring)
         if at < self._rings_at:
             self._rings_at = at
             self._earlier.set()
@@ -46,16 +39,18 @@ class Clock:
     async def _tick(self) -> None:
         while True:
             self._earlier = anyio.Event()
-            self._rings_at = min((at for at, _, _ in self._alarms.values()), default=math.inf)
+            self._rings_at = min((at for at, _ in self._alarms.values()), default=math.inf)
             with anyio.move_on_after(self._rings_at - time.monotonic()):
                 await self._earlier.wait()
             self._ring(time.monotonic())
 
     def _ring(self, now: float) -> None:
-        for key, (at, seconds, ring) in list(self._alarms.items()):
-            if at > now:
+        due = [(at, key, ring) for key, (at, ring) in self._alarms.items() if at <= now]
+        for _, key, ring in sorted(due, key=lambda alarm: alarm[0]):
+            if key not in self._alarms:  # one that rang before had this one forgotten
                 continue
-            if ring():
+            again = ring()
+            if again is None:
                 self._alarms.pop(key, None)
             else:
-                self._alarms[key] = (now + seconds, seconds, ring)
+                self._alarms[key] = (now + again, ring)

@@ -21,7 +21,7 @@ from overspill.events import Stored, now_ms
 from overspill.ledger import Ledger
 from overspill.measure import size_of
 from overspill.settings import Settings
-from overspill.spool import Sealed, Spool
+from overspill.spool import MEMORY, Sealed, Spool
 from overspill.store.base import Shelf
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
 
@@ -36,6 +36,8 @@ class Gate:
         """By stored output, places from which to count lines and characters; gone with the process, and then counted anew."""
         self.arguments: dict[str, str] = {}
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
+        self.held: dict[str, bytes] = {}
+        """Beginnings of outputs that could not be stored."""
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
@@ -67,6 +69,27 @@ class Gate:
         self.arguments[kept.id] = _as_json(call)
         self._ledger.record(Stored(now_ms(), kept, call.kind))
         return kept
+
+    def hold(self, call: ToolCall, got: Collected, why: str) -> Kept | None:
+        """In memory, what is left of an output that could not be stored; None when nothing is."""
+        room = max(_HELD_LEAST, _HELD - sum(map(len, self.held.values())))
+        sealed = got.spool.rescue(min(MEMORY, room), why)
+        if sealed is None:
+            return None
+        data, described = sealed
+        self.held[got.spool.id] = data
+        kept = self.kept[got.spool.id] = self._describe(call, got, described, "background")
+        return kept
+
+    async def other_blocks(self, call: ToolCall, got: Collected, settings: Settings) -> list[Block]:
+        """What stands beside the text of a result. What is too large to be handed on is kept, and a text says so."""
+        others = [block for block in got.content or () if block_text(block) is None]
+        return [
+            _text_block((await self._keep_blob(call, block, settings))[1])
+            if _blob_size(block) > settings.max_inline_blob
+            else block
+            for block in others
+        ]
 
     def reserve(self, candidates: Sequence[Answer]) -> tuple[Answer, bool]:
         """The first answer the context has room for; the last one anyway."""
@@ -183,7 +206,7 @@ class Gate:
         return kept, _binary(kept, got.spool.total, kept.missing, what)
 
     def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
-        missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
+        missing = wording.not_stored(got.spool.total - sealed.size.bytes, sealed.missing) if sealed.missing else ""
         return Kept(
             session=self._shelf.session,
             id=got.spool.id,
@@ -196,7 +219,7 @@ class Gate:
             media=got.media,
             source=wording.source(call),
             blocks=got.boundaries,
-            missing=missing,
+            missing=missing or (got.broke_off and wording.broken_off(got.broke_off)),
         )
 
     def _reply(self, content: list[Block], shown: str, got: Collected, **facts: Any) -> Reply:
@@ -213,6 +236,8 @@ class Gate:
 
 
 _T = TypeVar("_T")
+_HELD = 64 * MEMORY  # bytes held of all outputs that could not be stored
+_HELD_LEAST = 4096  # and of each, all the same
 _AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
 
 

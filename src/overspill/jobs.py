@@ -3,98 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cached_property, partial
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
 
 import anyio
 
-from overspill import ids
 from overspill.clock import Clock
 from overspill.errors import SessionClosed
-from overspill.owner import Owner
-from overspill.types import JobInfo, JobState
+from overspill.job import Job, current
+from overspill.owner import Owner, Work
 
-Body: TypeAlias = Callable[["Job"], Awaitable[None]]
-"""What a job does, inside `job.scope` as far as it can be cancelled. It reports by setting `error` and never raises."""
-
-_LAST_WORDS = 0.5  # seconds a cancelled tool has to clean up before we go on without it
+_LAST_WORDS = 0.4  # seconds a cancelled tool has to clean up before we go on without it
 
 
-class Job:
-    """One tool call that may outlive its answer."""
+class Body(Protocol):
+    """What a job does. Neither part raises, but for cancellation."""
 
-    def __init__(self, tool: str) -> None:
-        self.tool = tool
-        self.state: JobState = "queued"
-        self.error = ""
-        self.result: Any = None
-        self.background = False
-        self.done = False
-        self.told = False
-        self.threads = 0
-        """Worker threads of this job that are still running: they cannot be interrupted."""
-        self.scope = anyio.CancelScope()
-        """To be entered once, by whatever runs the tool."""
-        self.cancelled = False
-        self.answered = anyio.Event()
-        """Set when the race is over, whoever won it."""
-        self._since = time.monotonic()
-        self._ended: float | None = None
-        self._holds = 0
+    async def run(self, job: Job) -> None:
+        """Run the tool, inside `job.scope` as far as it can be cancelled."""
+        ...
 
-    @cached_property
-    def id(self) -> str:
-        return ids.new()
-
-    @property
-    def artifact_id(self) -> str:
-        return ids.artifact_id(self.id)
-
-    @property
-    def seconds(self) -> float:
-        """Since it started; of a queued job, since it was asked for."""
-        return (time.monotonic() if self._ended is None else self._ended) - self._since
-
-    @property
-    def info(self) -> JobInfo:
-        return JobInfo(self.artifact_id, self.tool, self.state)
-
-    @contextmanager
-    def held(self) -> Generator[None]:
-        """While a person is asked for input the call is not slow: it does not go to the background meanwhile."""
-        self._holds += 1
-        try:
-            yield
-        finally:
-            self._holds -= 1
-
-    def time_is_up(self) -> bool:
-        """The race is over, unless a person is being asked."""
-        if not self._holds:
-            self.answered.set()
-        return not self._holds
-
-    def cancel(self) -> None:
-        self.cancelled = True
-        self.scope.cancel()
-
-    def start(self) -> None:
-        self.state = "running"
-        self._since = time.monotonic()
-
-    def end(self) -> None:
-        if self.cancelled and not self.error:
-            self.error = "cancelled"
-        self.state = "failed" if self.error else "ready"
-        self._ended = time.monotonic()
-        self.done = True
-        self.answered.set()
-
-
-current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)
+    async def conclude(self, job: Job) -> None:
+        """Once, when the tool has ended or was given up: set `error`, keep what there is. Does not yield before promotion."""
+        ...
 
 
 class Jobs:
@@ -102,22 +35,28 @@ class Jobs:
 
     def __init__(self, max_running: int, changed: Callable[[Job], None]) -> None:
         self.background: dict[str, Job] = {}
-        self.open = True
+        self.accepting = True
+        self.clock = Clock()
         self._changed = changed
         self._places = anyio.Semaphore(max_running)
         self._owner = Owner()
         self._active: set[Job] = set()
-        self.clock = Clock(self._owner)
+        self._left: set[Job] = set()
         self._news = anyio.Event()
 
-    async def run(self, tool: str, body: Body, seconds: float) -> Job:
+    async def open(self) -> None:
+        await self._owner.open()
+        self.clock.start(self._owner)
+
+    async def run(self, job: Job, body: Body, seconds: float) -> None:
         """Start, and wait at most that long. A cancelled caller cancels the job as long as it has not gone to the background."""
-        job = await self._start(Job(tool), body)
-        await self.clock.start()
-        self.clock.set(job, seconds, job.time_is_up)
+        self._start(job, body)
+        deadline = time.monotonic() + seconds
+        self.clock.set(job, seconds, lambda: self._race_over(job, deadline))
         try:
             await job.answered.wait()
         except anyio.get_cancelled_exc_class():
+            job.unwanted = True
             job.cancel()
             with anyio.move_on_after(_LAST_WORDS, shield=True):
                 await job.answered.wait()
@@ -127,17 +66,23 @@ class Jobs:
         # After the race the job is looked at, not the clock: one that ended on the deadline has its answer.
         if not job.done:
             self._to_background(job)
-        return job
 
-    async def start(self, tool: str, body: Body) -> Job:
+    def start(self, job: Job, body: Body) -> None:
         """In the background from the beginning."""
-        job = Job(tool)
+        self._start(job, body)
         self._to_background(job)
-        return await self._start(job, body)
 
-    def check_open(self) -> None:
-        if not self.open:
-            raise SessionClosed("The session takes no new tool calls: it is ending.")
+    async def block(self, job: Job, body: Body) -> None:
+        """Here, in the caller, who waits to the end. Takes no place of those that run at once."""
+        self._admit(job)
+        before = current.set(job)
+        self._begin(job)
+        try:
+            await body.run(job)
+        finally:
+            current.reset(before)
+            job.running = False
+            self._end(job)
 
     def pending(self) -> list[Job]:
         return [job for job in self.background.values() if not job.done]
@@ -149,73 +94,150 @@ class Jobs:
     async def wait(self, seconds: float) -> list[Job]:
         """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
         with anyio.move_on_after(seconds):
-            while not self.news() and self.pending():
-                await self._news.wait()
+            await self.wait_any()
         found = self.news()
         for job in found:
             job.told = True
         return found
 
     async def wait_any(self) -> None:
-        """Until a job in the background completes, if one is there; marks nothing as told."""
-        if self.pending():
+        """Until there is news, or nothing that could bring any; marks nothing as told."""
+        own = self._calling()
+        while not self.news() and not own.issuperset(self.pending()):
             await self._news.wait()
 
     async def stop(self) -> None:
-        """Take no new jobs; let those that are there finish."""
-        self.open = False
-        while self.pending():
+        """Take no new jobs; let those that are there finish. One that itself asks for this is not waited for."""
+        self.accepting = False
+        own = self._calling()
+        while self._active - own:
             await self._news.wait()
 
     async def abort(self) -> list[Job]:
         """Cancel everything at once. Returns the jobs that go on all the same: threads, and tools that will not be cancelled."""
-        self.open = False
-        for job in self._active:
+        self.accepting = False
+        own = self._calling()
+        for job in list(self._active):
             job.cancel()
         with anyio.move_on_after(_LAST_WORDS, shield=True):
-            while self._active:
+            while self._active - own:
                 await self._news.wait()
         await self._owner.cancel(_LAST_WORDS)
-        return [job for job in self.background.values() if job.threads or not job.done]
+        for job in self._active - own:
+            job.concluded, job.error = True, job.error or "cancelled"
+            self._end(job)
+        return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.goes_on]
+
+    def _race_over(self, job: Job, deadline: float) -> float | None:
+        if (rest := job.rest(deadline)) > 0:
+            return rest
+        job.answered.set()
+        return None
 
     def _to_background(self, job: Job) -> None:
         job.background = True
         self.background[job.id] = job
         self._changed(job)
 
-    async def _start(self, job: Job, body: Body) -> Job:
+    def check_open(self) -> None:
+        if not self.accepting:
+            raise SessionClosed("The session takes no new tool calls: it is ending.")
+
+    def _admit(self, job: Job) -> None:
         self.check_open()
+        self._calling()
         self._active.add(job)
-        await self._owner.start(partial(self._run, job, body))
-        return job
+
+    def _start(self, job: Job, body: Body) -> None:
+        self._admit(job)
+        with suppress(anyio.WouldBlock):
+            self._take_place(job)
+        self._owner.start(partial(self._run, job, body))
 
     async def _run(self, job: Job, body: Body) -> None:
         current.set(job)
         try:
             if await self._got_a_place(job):
-                try:
-                    job.start()
-                    if job.background:
-                        self._changed(job)
-                    await body(job)
-                finally:
-                    self._places.release()
+                self._begin(job, partial(self._conclude, job, body))
+                await body.run(job)
+        except anyio.get_cancelled_exc_class():
+            job.error = job.error or "cancelled"
+            raise
         finally:
-            job.end()
-            self._active.discard(job)
-            if job.background:
-                self._changed(job)
-            if job.background or not self.open:
-                self._news.set()
-                self._news = anyio.Event()
+            job.running = False
+            await self._conclude(job, body)
+
+    async def _conclude(self, job: Job, body: Body) -> None:
+        if job.concluded:
+            return
+        job.concluded = True
+        try:
+            await body.conclude(job)
+        except anyio.get_cancelled_exc_class():
+            job.error = job.error or "cancelled"
+            raise
+        finally:
+            self._end(job)
+
+    def _begin(self, job: Job, give_up: Work | None = None) -> None:
+        job.start()
+        job.running = True
+        deadline = time.monotonic() + job.may_take
+        self.clock.set(job.scope, job.may_take, lambda: self._time_out(job, deadline, give_up))
+        if job.background:
+            self._changed(job)
+
+    def _time_out(self, job: Job, deadline: float, give_up: Work | None) -> float | None:
+        if (rest := job.rest(deadline)) > 0:
+            return rest
+        if not job.timed_out:
+            job.timed_out = True
+            job.scope.cancel()
+            return _LAST_WORDS
+        if give_up is not None:
+            self._owner.start(give_up)
+        return None
+
+    def _end(self, job: Job) -> None:
+        self.clock.forget(job.scope)
+        self._leave_place(job)
+        job.end()
+        self._active.discard(job)
+        if job.goes_on:
+            self._left = {other for other in self._left if other.goes_on} | {job}
+        if job.background:
+            self._changed(job)
+        if job.background or not self.accepting:
+            self._news.set()
+            self._news = anyio.Event()
 
     async def _got_a_place(self, job: Job) -> bool:
-        """At once while there are any; a job may be cancelled while it waits for one."""
-        try:
-            self._places.acquire_nowait()
-        except anyio.WouldBlock:
+        """A job may be cancelled while it waits for one."""
+        if not job.has_place:
             running, job.scope = job.scope, anyio.CancelScope()
             with job.scope:
                 await self._places.acquire()
+                job.has_place = True
             job.scope = running
-        return not job.cancelled
+        return job.has_place and not job.cancelled
+
+    def _take_place(self, job: Job) -> None:
+        self._places.acquire_nowait()
+        job.has_place = True
+
+    def _leave_place(self, job: Job) -> None:
+        if job.has_place:
+            job.has_place = False
+            self._places.release()
+
+    def _calling(self) -> set[Job]:
+        """The jobs on whose behalf this is done, where a tool calls back: not to be waited for. They leave their places: they
+        wait now, and whoever they wait for may need the last one."""
+        found: set[Job] = set()
+        job = current.get()
+        while job is not None:
+            if job in self._active:
+                found.add(job)
+                self._leave_place(job)
+            job = job.caller
+        return found

@@ -44,8 +44,7 @@ class Ledger:
         elif len(self._waiting) == 1:
             self.waits()
 
-    def flush(self) -> bool:
-        """Always true: there is nothing to be done again."""
+    def flush(self) -> None:
         lines, self._waiting = b"".join(self._waiting), []
         try:
             if lines:
@@ -54,7 +53,6 @@ class Ledger:
             if not self.failure:
                 logger.warning("The journal of session %s cannot be written: %s", self.session, error)
             self.failure = str(error)
-        return True
 
     def note_settlements(self, budget: ContextBudget) -> None:
         """The host settles with the budget, not with us: what it said since the last look goes on record here."""

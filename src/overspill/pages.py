@@ -15,6 +15,7 @@ from overspill.query import query
 from overspill.read import Bound, Passage, Range
 from overspill.stored import StoredOutput
 from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
+from overspill.types import Block
 
 _FOOTER = 512  # bytes set aside for the line that says how to go on
 
@@ -27,6 +28,8 @@ class Page(Struct, frozen=True):
     start: int = 0
     end: int = 0
     is_error: bool = False
+    blocks: list[Block] = []
+    """What belongs to the answer and is not text."""
 
 
 def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
@@ -66,7 +69,16 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
 
 def partial(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
     """The same of a tool that is still running."""
-    page = tool_output(stored, asked, _less(bound, len(note) + 2))
+    return _noted(note, bound, lambda bound: tool_output(stored, asked, bound))
+
+
+def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+    """A page of a finished output. One about an output that is not all there says so."""
+    return _noted(wording.incomplete(stored.kept), bound, fetch) if stored.kept.missing else fetch(bound)
+
+
+def _noted(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+    page = fetch(_less(bound, len(note.encode()) + 2))
     return replace(page, text=f"{page.text}\n\n{note}")
 
 

@@ -10,27 +10,30 @@ from typing import Any, TypeAlias, TypeVar
 import anyio
 import anyio.to_thread
 
-from overspill.jobs import Job
+from overspill.job import Job
 
 Tool: TypeAlias = Callable[..., Any]
 T = TypeVar("T")
 
 
-async def perform(tool: Tool, args: Mapping[str, Any], threads: anyio.CapacityLimiter, job: Job | None = None) -> Any:
-    """Coroutine functions run here, others in a worker thread of ours, so that no tool blocks the event loop."""
-    if _is_async(tool):
-        result = tool(**args)
-    else:
-        # In a tuple, because Trio refuses to hand over a coroutine.
-        (result,) = await in_thread(lambda: (tool(**args),), threads, job)
+class Threads:
+    """Worker threads for tools, so many at most, and none of those that everything else needs."""
+
+    def __init__(self, most: int) -> None:
+        self._limiter = anyio.CapacityLimiter(most)
+
+    async def run(self, job: Job, work: Callable[[], T]) -> T:
+        """A cancelled job goes on without its thread, which cannot be interrupted."""
+        # A thread that waits for this call is idle meanwhile; were it counted, the last one would wait for itself.
+        limiter = anyio.CapacityLimiter(1) if job.in_thread else self._limiter
+        (result,) = await anyio.to_thread.run_sync(partial(_counted, job, work), abandon_on_cancel=True, limiter=limiter)
+        return result
+
+
+async def perform(tool: Tool, args: Mapping[str, Any], job: Job, threads: Threads) -> Any:
+    """Coroutine functions run here, others in a worker thread, so that no tool blocks the event loop."""
+    result = tool(**args) if _is_async(tool) else await threads.run(job, partial(tool, **args))
     return await result if inspect.isawaitable(result) else result
-
-
-async def in_thread(work: Callable[[], T], threads: anyio.CapacityLimiter, job: Job | None = None) -> T:
-    """Foreign code that may block: it cannot be interrupted, but it can be left behind, and its job knows of it."""
-    return await anyio.to_thread.run_sync(
-        work if job is None else partial(_counted, job, work), abandon_on_cancel=True, limiter=threads
-    )
 
 
 def _is_async(tool: Tool) -> bool:
@@ -42,9 +45,10 @@ def _is_async(tool: Tool) -> bool:
     return inspect.iscoroutinefunction(tool) or inspect.isasyncgenfunction(tool)
 
 
-def _counted(job: Job, work: Callable[[], T]) -> T:
+def _counted(job: Job, work: Callable[[], T]) -> tuple[T]:
+    """In a tuple: the result may be a coroutine, and trio takes a function that returns one for a mistake."""
     job.threads += 1
     try:
-        return work()
+        return (work(),)
     finally:
         job.threads -= 1

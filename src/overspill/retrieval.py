@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import abstracts, pages, tokens, wording
 from overspill.answers import Answer
@@ -17,13 +18,14 @@ from overspill.events import Retrieved, now_ms
 from overspill.extraction import Mode
 from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
-from overspill.jobs import Job, Jobs
+from overspill.job import Job
+from overspill.jobs import Jobs
 from overspill.ledger import Ledger
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.stored import Outputs, StoredOutput
 from overspill.tools import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
-from overspill.types import Extraction, Kept, Reply
+from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
 _UNBOUNDED = 1 << 40
@@ -99,25 +101,35 @@ class Retrieval:
         spelling = asked.artifact_id or asked.id
         if not spelling:
             raise BadRequest("artifact_id is missing. Give the id that stands in the [Artifact: …] line.")
+        job = self._jobs.background.get(self._outputs.file_id(spelling))
+        if job is not None and not job.done:
+            raise BadRequest(wording.NOT_READY)
         stored = self._outputs.recent(spelling)
-        return await self._bounded(lambda bound: pages.artifact(stored, asked, bound))
+        return await self._of(stored, lambda bound: pages.artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         job = self._jobs.background.get(self._outputs.file_id(asked.id))
-        if job is not None and not job.done:
+        if job is None:
+            return await self._of_stored(asked, [])
+        if not job.done:
             return await self._of_running(job, asked)
-        if job is not None and job.error and asked.mode in ("raw", "extract"):
-            raise BadRequest(wording.tool_failed(job.error))
-        if job is not None and job.id not in self._gate.kept:
-            raise BadRequest(wording.tool_failed(job.error))
+        job.told = True
+        blocks = job.blocks if asked.mode == "raw" else []
+        if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
+            return Page(wording.tool_failed(job.error), is_error=True, blocks=blocks)
+        return await self._of_stored(asked, blocks)
+
+    async def _of_stored(self, asked: GetToolOutput, blocks: list[Block]) -> Page:
+        """`blocks` go with the answer, even with one that only says that the text is too large."""
         stored = self._outputs.recent(asked.id)
-        if job is not None:
-            job.told = True
         if asked.mode == "raw" and not self._passes(stored.kept):
-            raise BadRequest(wording.too_large(stored.kept.size.bytes))
+            return Page(wording.too_large(stored.kept.size.bytes), is_error=True, blocks=blocks)
         if asked.mode == "extract":
             return await self._snippets(stored, asked.query)
-        return await self._bounded(lambda bound: pages.tool_output(stored, asked, bound))
+        return replace(await self._of(stored, lambda bound: pages.tool_output(stored, asked, bound)), blocks=blocks)
+
+    async def _of(self, stored: StoredOutput, produce: Callable[[Bound], Page]) -> Page:
+        return await self._bounded(lambda bound: pages.whole(stored, bound, produce))
 
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
@@ -134,7 +146,7 @@ class Retrieval:
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
-            raise BadRequest("Query required for extract mode.")
+            raise BadRequest(wording.QUERY_REQUIRED)
         found = await self._extract(stored, "get_tool_output", query, "snippets")
         return abstracts.snippets(stored.kept, found, self._bound())
 
@@ -181,7 +193,7 @@ class Retrieval:
         self._ledger.record(
             Retrieved(now_ms(), asked.tool, asked.mode, status, page.id, page.start, page.end, len(page.text), latency)
         )
-        content = [{"type": "text", "text": answer.text}]
+        content = [{"type": "text", "text": answer.text}, *page.blocks]
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:

@@ -21,7 +21,7 @@ from overspill.events import Stored
 from overspill.extraction import Progress
 from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
-from overspill.jobs import Job
+from overspill.job import Job
 from overspill.ledger import Ledger
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
@@ -73,7 +73,9 @@ class Session:
             shelf = await anyio.to_thread.run_sync(self._open_shelf)
             ledger = Ledger(shelf.session, shelf.append_journal)
             extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-            self._open = _Open(self.settings, shelf, ledger, extractor, self.budget, notice=self._shows_notice)
+            opened = _Open(self.settings, shelf, ledger, extractor, self.budget, notice=self._shows_notice)
+            await opened.calls.jobs.open()
+            self._open = opened
 
     async def close(self) -> list[JobInfo]:
         """Cancel what still runs, close the files, apply retention. Returns the jobs whose threads could not be interrupted."""
@@ -146,10 +148,7 @@ class Session:
                 return await self.invoke(call.name, call.args)
             if execute is not None:
                 return await opened.calls.call(call, partial(opened.calls.execute, execute, call))
-            try:
-                return await opened.calls.call(call, self._tool(call.name))
-            except BadRequest as error:
-                return opened.calls.refuse(call, str(error))
+            return await opened.calls.call(call, self._tool(call.name))
 
         return await opened.calls.turn(calls, answer)
 
@@ -254,7 +253,7 @@ class _Open:
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints)
+        self.outputs = Outputs(shelf, self.gate.kept, self.gate.held, self.gate.checkpoints)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)

@@ -113,6 +113,18 @@ class Spool:
                 self._meter = self._measured_anew(self._shelf.open(self.id))
             return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
 
+    def rescue(self, most: int, why: str) -> tuple[bytes, Sealed] | None:
+        """The beginning of what could not be stored, as far as memory still has it."""
+        with self._lock:
+            if self._writer is not None:
+                return None
+            data = bytes(self._memory[:most])
+            data = data[: text.whole(data)] if len(data) < self.total else data
+            meter = Meter(self._model)
+            meter.add(data)
+            missing = why if len(data) < self.total else ""
+            return data, Sealed(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
+
     def discard(self) -> None:
         with self._lock:
             self._closed = True

@@ -14,7 +14,7 @@ from overspill.errors import ExpiredHandle, UnknownHandle
 from overspill.query import Found, query
 from overspill.settings import Settings
 from overspill.store.base import Reader, Shelf
-from overspill.types import Kept, ToolCall
+from overspill.types import Kept, Size, ToolCall
 from overspill.view import View
 
 _OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
@@ -59,9 +59,16 @@ class StoredOutput:
 class Outputs:
     """Look-ups for one session. Ids of other sessions are as unknown as ids that never were."""
 
-    def __init__(self, shelf: Shelf, kept: Mapping[str, Kept], checkpoints: Mapping[str, Sequence[tuple[int, int, int]]]) -> None:
+    def __init__(
+        self,
+        shelf: Shelf,
+        kept: Mapping[str, Kept],
+        held: Mapping[str, bytes],
+        checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
+    ) -> None:
         self._shelf = shelf
         self._kept = kept
+        self._held = held
         self._checkpoints = checkpoints
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._lock = Lock()
@@ -94,6 +101,8 @@ class Outputs:
             return stored
 
     def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
+        if kept.id in self._held:
+            return StoredOutput(kept, Held(self._held[kept.id]))
         try:
             return StoredOutput(kept, self._shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
         except UnknownHandle:
@@ -122,6 +131,46 @@ class Outputs:
         """What a tool that is still running has produced so far."""
         spool = collected.spool
         spool.flush()
-        session = self._shelf.session
-        kept = Kept(session, spool.id, "", "background", spool.size, "", ids.created_ms(spool.id), missing="still running")
-        return StoredOutput(kept, self._shelf.open(spool.id))
+        reader = Held(spool.read(0, spool.total)) if spool.in_memory else UpToNow(self._shelf.open(spool.id))
+        size = Size(reader.size, 0, 0, 0)
+        kept = Kept(self._shelf.session, spool.id, "", "background", size, "", ids.created_ms(spool.id), missing="still running")
+        return StoredOutput(kept, reader)
+
+
+class Held:
+    """An output, or its beginning, that is in memory only."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._data[max(start, 0) : max(end, 0)]
+
+    def buffer(self) -> memoryview:
+        return memoryview(self._data)
+
+    def close(self) -> None:
+        pass
+
+
+class UpToNow:
+    """An output that is still growing, as it was at one moment, up to its last whole character."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        size = reader.size
+        tail = reader.read(size - 4, size)
+        self.size = size - len(tail) + text.whole(tail)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._reader.read(start, min(end, self.size))
+
+    def buffer(self) -> memoryview:
+        return self._reader.buffer()[: self.size]
+
+    def close(self) -> None:
+        self._reader.close()

@@ -127,6 +127,10 @@ def timed_out(seconds: float) -> str:
     return f"not finished after {seconds:g} s (toolTimeout)"
 
 
+def output_lost(count: int, why: str) -> str:
+    return f"the tool finished, but its output of {count:,} bytes is gone: {why}"
+
+
 NO_OUTPUT = "The tool returned no output."
 
 
@@ -156,6 +160,20 @@ def too_large(count: int) -> str:
 
 
 NOT_READY = "Tool not ready. Use wait_for_tool_output."
+QUERY_REQUIRED = "Query required for extract mode."
+
+
+def incomplete(kept: Kept) -> str:
+    """Follows every answer from an output that is not all there."""
+    return f"[Not the whole output: its first {kept.size.bytes:,} bytes are here. {kept.missing}]"
+
+
+def not_stored(count: int, why: str) -> str:
+    return f"{count:,} bytes after them are gone: {why}"
+
+
+def broken_off(error: str) -> str:
+    return f"The tool failed before it was finished: {error}."
 
 
 def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
@@ -163,7 +181,7 @@ def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
     if tool == "get_artifact":
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
-        return "Tool output expired." if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {shorten(spelling)}"
+        return "Tool output expired" if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {shorten(spelling)}"
     return str(error)
 
 

@@ -1,0 +1,133 @@
+"""One tool call that may outlive its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
+from typing import Any
+
+import anyio
+
+from overspill import ids
+from overspill.types import Block, JobInfo, JobState
+
+_LOOK_AGAIN = 0.05  # seconds, at least, between looks at a call that waits for a person
+
+
+class Job:
+    """`may_take`: seconds its tool may run. `caller`: the job whose tool made this call, where one did."""
+
+    def __init__(self, tool: str, may_take: float) -> None:
+        self.tool = tool
+        self.may_take = may_take
+        self.caller = current.get()
+        self.state: JobState = "queued"
+        self.error = ""
+        self.missing = ""
+        """What of its output could not be stored, and why."""
+        self.result: Any = None
+        self.blocks: list[Block] = []
+        """What came with the text of its output: images, links."""
+        self.background = False
+        self.done = False
+        self.told = False
+        self.running = False
+        """Whether the tool itself is: one that does not let itself be cancelled outlives its job."""
+        self.threads = 0
+        """Worker threads of this job that are still running: they cannot be interrupted."""
+        self.has_place = False
+        """One of the places for those that run at once."""
+        self.scope = anyio.CancelScope()
+        """To be entered once, by whatever runs the tool."""
+        self.cancelled = False
+        self.timed_out = False
+        self.concluded = False
+        self.unwanted = False
+        """Its caller is gone, and nobody was told of it."""
+        self.answered = anyio.Event()
+        """Set when the race is over, whoever won it."""
+        self._since = time.monotonic()
+        self._ended: float | None = None
+        self._asking = 0
+        self._asking_since = 0.0
+        self._asked = 0.0
+
+    @cached_property
+    def id(self) -> str:
+        return ids.new()
+
+    @property
+    def artifact_id(self) -> str:
+        return ids.artifact_id(self.id)
+
+    @property
+    def seconds(self) -> float:
+        """Since it started; of a queued job, since it was asked for."""
+        return (time.monotonic() if self._ended is None else self._ended) - self._since
+
+    @property
+    def info(self) -> JobInfo:
+        return JobInfo(self.artifact_id, self.tool, self.state)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether something of it still runs, be it over or not."""
+        return self.running or self.threads > 0
+
+    @property
+    def in_thread(self) -> bool:
+        """Whether a worker thread waits for it: its own, or one of those who called it."""
+        return self.threads > 0 or (self.caller is not None and self.caller.in_thread)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """While a person is asked for input the call is not slow: its clocks stand still."""
+        if not self._asking:
+            self._asking_since = time.monotonic()
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._asked += time.monotonic() - self._asking_since
+
+    def rest(self, deadline: float) -> float:
+        """Seconds of its own that it still has."""
+        if self._asking:
+            return max(_LOOK_AGAIN, deadline + self._asked - self._asking_since)
+        return deadline + self._asked - time.monotonic()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        self.scope.cancel()
+
+    def start(self) -> None:
+        self.state = "running"
+        self._since = time.monotonic()
+
+    def end(self) -> None:
+        if not self.error and (self.state == "queued" or self.scope.cancelled_caught):
+            self.error = "cancelled"
+        self.state = "failed" if self.error else "ready"
+        self._ended = time.monotonic()
+        self.done = True
+        self.answered.set()
+
+
+current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)
+
+
+@contextmanager
+def asking() -> Generator[None]:
+    """For tools that ask a person: `with asking(): …`. Such a call does not go to the background, and does not time out, while
+    it waits for the answer. Outside a tool it does nothing."""
+    job = current.get()
+    if job is None:
+        yield
+    else:
+        with job.held():
+            yield
