@@ -102,7 +102,7 @@ class Spool:
         """Commit what there is. StoreError when nothing could be stored; what was in memory then still is."""
         with self._lock:
             self._closed = True
-            held = self._memory if self._writer is None else bytearray()
+            held = self._memory if self._writer is None or not self._writer.size else bytearray()
             try:
                 self._commit()
             except StoreError:

@@ -135,6 +135,7 @@ NO_OUTPUT = "The tool returned no output."
 
 
 CANCELLED = "the session was aborted before the tool had finished"
+CANCELLED_ITSELF = "the tool cancelled itself"
 
 
 def not_a_chunk(kind: str) -> str:
