@@ -1,0 +1,79 @@
+"""Somebody removes the store while a session lives: every call still has an honest answer."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from overspill import Session, Settings
+from overspill.errors import ExpiredHandle, StoreError
+
+LINES = "".join(f"line {number:06}\n" for number in range(1, 10_001))
+
+
+def remove(place: Path) -> None:
+    for path in place.iterdir():
+        shutil.rmtree(path)
+
+
+@pytest.mark.promise("failures-are-answers")
+@pytest.mark.parametrize("form", [str, str.encode])
+async def test_an_output_that_cannot_be_stored_is_shown_as_far_as_the_limits_allow(tmp_path: Path, form: Any):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        remove(tmp_path)
+        reply = await session.call("dump", {}, lambda: form(LINES))
+        assert reply.kept is None
+        shown, note = (block["text"] for block in reply.content)
+        assert shown.startswith("line 000001\n")
+        assert shown.endswith("line 010000\n")
+        assert len(shown.encode()) <= 12_288
+        assert note.startswith("[The output has 120,000 bytes. Nothing of it could be stored: ")
+        assert note.endswith("What is not shown above is gone; call the tool again for less.]")
+        assert (await session.call("dump", {}, lambda: "small")).text == "small"
+
+
+async def test_what_was_stored_before_has_expired(tmp_path: Path):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        kept = await session.keep(LINES, "note")
+        remove(tmp_path)
+        with pytest.raises(ExpiredHandle):
+            session.open(kept.handle)
+        reply = await session.invoke("get_tool_output", {"id": kept.artifact_id, "mode": "slice"})
+        assert (reply.text, reply.is_error) == ("Tool output expired.", True)
+        with pytest.raises(StoreError):
+            await session.keep("more", "note")
+
+
+async def test_a_stream_whose_beginning_vanished_is_not_shown_as_if_it_were_whole(tmp_path: Path):
+    async def stream() -> AsyncIterator[str]:
+        for _ in range(3):
+            yield LINES * 10
+        remove(tmp_path)
+        yield "the end\n"
+
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        reply = await session.call("dump", {}, stream)
+        assert reply.kept is None
+        assert "[The output has 3,600,008 bytes. Nothing of it could be stored: " in reply.text
+        assert len(reply.text) < 13_000
+
+
+async def test_a_text_of_megabytes_still_shows_its_ends(tmp_path: Path):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        remove(tmp_path)
+        reply = await session.call("dump", {}, lambda: LINES * 20)
+        shown = reply.content[0]["text"]
+        assert (reply.kept, shown.startswith("line 000001\n"), shown.endswith("line 010000\n")) == (None, True, True)
+        assert reply.truncation is not None
+        assert reply.truncation.original_size == 2_400_000
+
+
+async def test_a_new_session_makes_the_place_anew(tmp_path: Path):
+    place = tmp_path / "store"
+    async with Session(Settings(storeDir=str(place))):
+        shutil.rmtree(place)
+    async with Session(Settings(storeDir=str(place))) as session:
+        kept = await session.keep("text", "note")
+        assert session.open(kept.handle).text() == "text"
