@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from overspill import query, text, wording
+from overspill.errors import StoreError
 from overspill.settings import Settings
 from overspill.spool import MEMORY, Spool
 from overspill.truncate import Cut, Shape, truncate, truncate_ends
@@ -47,7 +48,7 @@ class Source:
         if self._plain is not None:
             head, tail = self._plain[:limit], self._plain[-limit:]
         else:
-            head = text.decode(self._spool.read(0, limit * 4))[:limit]
+            head = text.decode(self._read(0, limit * 4))[:limit]
             tail = text.decode(self._tail(limit * 4))[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
@@ -65,11 +66,17 @@ class Source:
     def _whole(self, most: int) -> str | None:
         if self.size.bytes > most:
             return None
-        return self._plain if self._plain is not None else text.decode(self._spool.read(0, self.size.bytes))
+        return self._plain if self._plain is not None else text.decode(self._read(0, self.size.bytes))
 
     def _tail(self, length: int) -> bytes:
-        data = self._spool.read(max(0, self.size.bytes - length), self.size.bytes)
+        data = self._read(max(0, self.size.bytes - length), self.size.bytes)
         return data[_first_whole(data) :]
+
+    def _read(self, start: int, end: int) -> bytes:
+        try:
+            return self._spool.read(start, end)
+        except StoreError:  # what is gone cannot be shown; whoever words the answer says so
+            return b""
 
 
 Form: TypeAlias = Callable[[Kept, Source, Settings], list[Answer]]

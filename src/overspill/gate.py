@@ -129,7 +129,10 @@ class Gate:
     async def _passed(self, got: Collected, size: Size) -> Reply:
         plain = got.plain
         if plain is None and got.content is None:
-            plain = text.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
+            try:
+                plain = text.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
+            except StoreError as error:
+                got.is_error, plain = True, wording.not_kept(None, got.spool.total, str(error))
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
         if plain is not None:

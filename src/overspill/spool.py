@@ -85,14 +85,14 @@ class Spool:
             self._to_store()
 
     def read(self, start: int, end: int) -> bytes:
-        """Of what is still there, wherever it is."""
+        """Of what is still there, wherever it is. StoreError when the store is gone, and with it what it held."""
         if self._writer is None:
             return bytes(self._memory[start:end])
         self.flush()
         try:
             reader = self._shelf.open(self.id)
-        except (StoreError, HandleError):  # the store is gone, and with it what it held
-            return b""
+        except HandleError as error:
+            raise StoreError("its beginning was stored and has been removed since.") from error
         try:
             return reader.read(start, end)
         finally:

@@ -77,3 +77,19 @@ async def test_a_new_session_makes_the_place_anew(tmp_path: Path):
     async with Session(Settings(storeDir=str(place))) as session:
         kept = await session.keep("text", "note")
         assert session.open(kept.handle).text() == "text"
+
+
+async def test_a_stream_that_would_have_passed_says_that_it_is_gone(tmp_path: Path):
+    async def stream() -> AsyncIterator[str]:
+        yield LINES * 10
+        yield LINES * 10
+        remove(tmp_path)
+
+    settings = Settings(storeDir=str(tmp_path), truncation={"overrides": {"dump": {"off": True}}})
+    async with Session(settings) as session:
+        reply = await session.call("dump", {}, stream)
+        assert (reply.kept, reply.is_error) == (None, True)
+        assert reply.text == (
+            "[The output has 2,400,000 bytes. Nothing of it could be stored: "
+            "its beginning was stored and has been removed since. What is not shown above is gone; call the tool again for less.]"
+        )

@@ -196,6 +196,31 @@ def test_the_limit_of_what_could_not_be_stored(settings: Settings, most: int):
     assert rich.blocks[1].startswith("[The output has 99,999 bytes. Nothing of it could be stored: the disk is full.")
 
 
+def test_where_a_limit_has_to_hold_the_strategy_none_becomes_head_tail():
+    _, source = given(lines(3000))
+    cut = source.cut(100, Settings(truncation={"default_strategy": "none"}))
+    assert (cut.strategy, len(cut.text) <= 100) == ("head_tail", True)
+
+
+def test_what_is_gone_is_not_shown_as_if_it_were_nothing():
+    store = MemoryStore()
+    shelf = store.open_shelf(SESSION)
+    spool = Spool(shelf, FILE)
+    spool.add(b"x" * 2 * MEMORY)
+    spool.flush()
+    shelf.delete(FILE)
+    cut = Source(spool, spool.size).cut(200, Settings())
+    assert cut.omitted_chars == 2 * MEMORY
+
+
+def test_after_it_is_sealed_nothing_is_added_to_a_spool():
+    spool = Spool(MemoryStore().open_shelf(SESSION), FILE)
+    spool.add(b"all")
+    spool.seal()
+    spool.add(b" of it")
+    assert (spool.total, spool.read(0, 99)) == (3, b"all")
+
+
 @pytest.mark.parametrize("plain", [True, False])
 def test_a_long_output_is_cut_by_its_ends_alone(plain: bool):
     text = "é" + lines(200_000) + "ü" * 3
