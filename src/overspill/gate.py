@@ -209,7 +209,7 @@ class Gate:
         return kept, _binary(kept, got.spool.total, kept.missing, what)
 
     def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
-        missing = wording.not_stored(got.spool.total - sealed.size.bytes, sealed.missing) if sealed.missing else ""
+        missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
         return Kept(
             session=self._shelf.session,
             id=got.spool.id,
@@ -222,7 +222,7 @@ class Gate:
             media=got.media,
             source=wording.source(call),
             blocks=got.boundaries,
-            missing=missing or (got.broke_off and wording.broken_off(got.broke_off)),
+            missing=missing,
         )
 
     def _reply(self, content: list[Block], shown: str, got: Collected, **facts: Any) -> Reply:

@@ -253,7 +253,7 @@ class _Open:
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept, self.gate.held, self.gate.checkpoints)
+        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)

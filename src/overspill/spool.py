@@ -8,7 +8,7 @@ from threading import Lock
 
 from msgspec import Struct
 
-from overspill import text
+from overspill import text, wording
 from overspill.errors import HandleError, StoreError
 from overspill.measure import Meter
 from overspill.store.base import Reader, Shelf, Writer
@@ -122,7 +122,7 @@ class Spool:
             data = data[: text.whole(data)] if len(data) < self.total else data
             meter = Meter(self._model)
             meter.add(data)
-            missing = why if len(data) < self.total else ""
+            missing = wording.not_stored(self.total - len(data), why) if len(data) < self.total else ""
             return data, Sealed(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
 
     def discard(self) -> None:

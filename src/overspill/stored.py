@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from overspill import ids, read, refs, text
@@ -63,8 +63,8 @@ class Outputs:
         self,
         shelf: Shelf,
         kept: Mapping[str, Kept],
-        held: Mapping[str, bytes],
         checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
+        held: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         self._shelf = shelf
         self._kept = kept

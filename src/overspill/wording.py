@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from overspill.errors import ExpiredHandle, HandleError, OverspillError
+from overspill.figures import people_size, short_size, short_tokens, shorten
 from overspill.types import Excerpt, JobState, Kept, Size, ToolCall
-
-SUMMARY_CHARS = 100
-
 
 # What stands in place of a kept output
 
@@ -166,15 +164,11 @@ QUERY_REQUIRED = "Query required for extract mode."
 
 def incomplete(kept: Kept) -> str:
     """Follows every answer from an output that is not all there."""
-    return f"[Not the whole output: its first {kept.size.bytes:,} bytes are here. {kept.missing}]"
+    return f"[Only the first {kept.size.bytes:,} bytes of this output are here: {kept.missing}]"
 
 
 def not_stored(count: int, why: str) -> str:
-    return f"{count:,} bytes after them are gone: {why}"
-
-
-def broken_off(error: str) -> str:
-    return f"The tool failed before it was finished: {error}."
+    return f"{count:,} more are gone. {why}"
 
 
 def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
@@ -335,33 +329,3 @@ def _outcome(job: JobStatus) -> str:
     if job.error:
         return f"failed: {job.error}"
     return f"size: {short_size(job.size.bytes if job.size else 0)}"
-
-
-# Small change
-
-
-def people_size(count: int) -> str:
-    """`890 KB`, `2.3 MB`: decimal, one digit from MB up."""
-    if count < 1000:
-        return f"{count} bytes"
-    if count < 999_500:
-        return f"{round(count / 1000)} KB"
-    for unit, factor in (("MB", 10**6), ("GB", 10**9), ("TB", 10**12)):
-        if count < 999.95 * factor or unit == "TB":
-            return f"{count / factor:.1f} {unit}"
-    raise AssertionError
-
-
-def short_size(count: int) -> str:
-    """`45KB`: as in the list of completed tools."""
-    return people_size(count).replace(" bytes", "B").replace(" ", "")
-
-
-def short_tokens(count: int) -> str:
-    """`~45K tokens`: as in the notice."""
-    return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
-
-
-def shorten(text: str, limit: int = SUMMARY_CHARS) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -51,7 +51,7 @@ def busy_threads() -> list[str]:
 
 async def endless() -> AsyncIterator[str]:
     while True:
-        yield "line\n" * 50_000
+        yield "line\n" * 500
         await anyio.sleep(0.001)
 
 

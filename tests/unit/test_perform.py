@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill.jobs import Job
-from overspill.perform import in_thread, perform
+from overspill.job import Job
+from overspill.perform import Threads, perform
 
 
 def plain(a: int, b: int = 2) -> tuple[int, int, bool]:
@@ -62,8 +62,12 @@ def awaitable(a: int, b: int = 2) -> Any:
 
 
 @pytest.fixture
-def threads() -> anyio.CapacityLimiter:
-    return anyio.CapacityLimiter(4)
+def threads() -> Threads:
+    return Threads(4)
+
+
+def job() -> Job:
+    return Job("t", 300)
 
 
 @pytest.mark.parametrize(
@@ -84,48 +88,47 @@ def threads() -> anyio.CapacityLimiter:
         (awaitable, True),
     ],
 )
-async def test_every_kind_of_callable_is_called(tool: Any, loop: bool, threads: anyio.CapacityLimiter):
-    assert await perform(tool, {"a": 1}, threads) == (1, 2, loop)
+async def test_every_kind_of_callable_is_called(tool: Any, loop: bool, threads: Threads):
+    assert await perform(tool, {"a": 1}, job(), threads) == (1, 2, loop)
 
 
-async def test_a_class_is_called_in_a_thread(threads: anyio.CapacityLimiter):
-    assert await perform(dict, {"a": 1}, threads) == {"a": 1}
+async def test_a_class_is_called_in_a_thread(threads: Threads):
+    assert await perform(dict, {"a": 1}, job(), threads) == {"a": 1}
 
 
-async def test_an_async_generator_function_returns_at_once(threads: anyio.CapacityLimiter):
+async def test_an_async_generator_function_returns_at_once(threads: Threads):
     async def stream() -> AsyncIterator[str]:
         yield "a"
 
-    assert [chunk async for chunk in await perform(stream, {}, threads)] == ["a"]
+    assert [chunk async for chunk in await perform(stream, {}, job(), threads)] == ["a"]
 
 
-async def test_a_generator_function_returns_its_generator(threads: anyio.CapacityLimiter):
+async def test_a_generator_function_returns_its_generator(threads: Threads):
     def stream() -> Iterator[str]:
         yield "a"
 
-    assert list(await perform(stream, {}, threads)) == ["a"]
+    assert list(await perform(stream, {}, job(), threads)) == ["a"]
 
 
-async def test_arguments_may_have_any_name(threads: anyio.CapacityLimiter):
+async def test_arguments_may_have_any_name(threads: Threads):
     names = {"tool": 1, "args": 2, "job": 3, "threads": 4, "func": 5, "self": 6, "work": 7}
-    assert await perform(lambda **given: given, names, threads) == names
-    assert await perform(lambda **given: given, names, threads, Job("t")) == names
+    assert await perform(lambda **given: given, names, job(), threads) == names
 
 
-async def test_a_job_knows_of_its_threads(threads: anyio.CapacityLimiter):
-    job = Job("t")
-    assert await perform(lambda: job.threads, {}, threads, job) == 1
-    assert job.threads == 0
+async def test_a_job_knows_of_its_threads(threads: Threads):
+    own = job()
+    assert await perform(lambda: own.threads, {}, own, threads) == 1
+    assert own.threads == 0
 
 
-async def test_a_thread_that_failed_is_no_longer_counted(threads: anyio.CapacityLimiter):
-    job = Job("t")
+async def test_a_thread_that_failed_is_no_longer_counted(threads: Threads):
+    own = job()
     with pytest.raises(ZeroDivisionError):
-        await perform(lambda: 1 // 0, {}, threads, job)
-    assert job.threads == 0
+        await perform(lambda: 1 // 0, {}, own, threads)
+    assert own.threads == 0
 
 
-async def test_a_blocking_tool_can_be_left_behind(threads: anyio.CapacityLimiter):
+async def test_a_blocking_tool_can_be_left_behind(threads: Threads):
     entered, released = threading.Event(), threading.Event()
 
     def block() -> None:
@@ -133,20 +136,20 @@ async def test_a_blocking_tool_can_be_left_behind(threads: anyio.CapacityLimiter
         released.wait(timeout=30)
 
     async with anyio.create_task_group() as group:
-        group.start_soon(in_thread, block, threads)
+        group.start_soon(threads.run, job(), block)
         await anyio.to_thread.run_sync(entered.wait)
         group.cancel_scope.cancel()
     assert not released.is_set()
     released.set()
 
 
-async def test_no_tool_is_remembered(threads: anyio.CapacityLimiter):
+async def test_no_tool_is_remembered(threads: Threads):
     def tool(**args: Any) -> int:
         return len(args)
 
     call = functools.partial(tool, secret="x" * 1000)
     gone = weakref.ref(call)
-    assert await perform(call, {}, threads) == 1
+    assert await perform(call, {}, job(), threads) == 1
     del call
     gc.collect()
     assert gone() is None

@@ -275,8 +275,8 @@ async def test_what_a_tool_had_produced_when_its_time_was_up_is_kept():
         assert await wait(s) == f"Completed tools:\n- crawl (id: {id}, failed: {error})"
         assert await get(s, id) == f"Tool failed: {error}"
         assert await get(s, id, "slice") == (
-            "the beginning\n\n\n[Not the whole output: its first 14 bytes are here. "
-            f"The tool failed before it was finished: {error}.]"
+            "the beginning\n\n\n[Only the first 14 bytes of this output are here: "
+            f"the tool failed before it was finished: {error}]"
         )
 
 
@@ -398,9 +398,9 @@ async def test_an_output_that_finishes_while_the_store_is_full_is_given_as_far_a
         text, _, note = (await get(s, ids[1], "slice", slice={"start": 1_048_570, "length": 10})).partition("\n\n")
         assert text == "012345"
         assert note == (
-            "[Not the whole output: its first 1,048,576 bytes are here. 1,951,424 bytes after them are gone: The quota of 0 "
-            "bytes for this run is used up: 1,048,576 bytes could not be stored. What was stored before is still there; close "
-            "sessions or delete outputs to make room.]"
+            "[Only the first 1,048,576 bytes of this output are here: 1,951,424 more are gone. The quota of 0 bytes for this run "
+            "is used up: 1,048,576 bytes could not be stored. What was stored before is still there; close sessions or delete "
+            "outputs to make room.]"
         )
 
 
@@ -412,7 +412,8 @@ async def test_an_output_of_which_only_a_part_could_be_stored_says_so():
         await wait(s)
         answer = await get(s, id)
         assert answer.startswith(
-            "0123456789" * 10 + "\n\n[Not the whole output: its first 100 bytes are here. 200 bytes after them"
+            "0123456789" * 10
+            + "\n\n[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is used up"
         )
 
 

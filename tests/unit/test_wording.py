@@ -92,7 +92,7 @@ def test_what_could_not_be_stored_is_said():
     [
         ("get_tool_output", UnknownHandle("x"), "Unknown tool ID: x"),
         ("get_tool_output", MalformedHandle("x"), "Unknown tool ID: x"),
-        ("get_tool_output", ExpiredHandle("x"), "Tool output expired."),
+        ("get_tool_output", ExpiredHandle("x"), "Tool output expired"),
         ("get_tool_output", BadRequest("No."), "No."),
         (
             "get_artifact",

@@ -1,0 +1,32 @@
+"""Sizes and short texts as people and models read them."""
+
+from __future__ import annotations
+
+SUMMARY_CHARS = 100
+
+
+def people_size(count: int) -> str:
+    """`890 KB`, `2.3 MB`: decimal, one digit from MB up."""
+    if count < 1000:
+        return f"{count} bytes"
+    if count < 999_500:
+        return f"{round(count / 1000)} KB"
+    for unit, factor in (("MB", 10**6), ("GB", 10**9), ("TB", 10**12)):
+        if count < 999.95 * factor or unit == "TB":
+            return f"{count / factor:.1f} {unit}"
+    raise AssertionError
+
+
+def short_size(count: int) -> str:
+    """`45KB`: as in the list of completed tools."""
+    return people_size(count).replace(" bytes", "B").replace(" ", "")
+
+
+def short_tokens(count: int) -> str:
+    """`~45K tokens`: as in the notice."""
+    return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
+
+
+def shorten(text: str, limit: int = SUMMARY_CHARS) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
