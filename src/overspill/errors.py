@@ -44,8 +44,8 @@ class MalformedHandle(HandleError):
 class UnknownHandle(HandleError):
     def __init__(self, spelling: str) -> None:
         super().__init__(
-            f"No stored output has the handle {spelling!r} in this session. It may have expired, or there is a typing mistake; "
-            "`overspill artifacts list` shows what is stored."
+            f"No stored output has the handle {spelling!r}, or none that may be read from here. "
+            "It may have expired; use handles exactly as they were given."
         )
 
 

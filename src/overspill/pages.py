@@ -36,7 +36,8 @@ def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
     """`get_artifact`: lines, bytes, a query, or everything from the beginning."""
     reader, view = stored.reader, stored.view
     if asked.query is not None:
-        return _queried(stored, asked.query, 0, bound)
+        again = f'get_artifact(id="{stored.kept.artifact_id}", query={json.dumps(asked.query)}, from={{}})'
+        return _queried(stored, asked.query, asked.from_, bound, again)
     if stored.kept.media == "binary":
         return _binary(stored, asked.bytes, bound)
     if asked.bytes is not None:
@@ -58,7 +59,8 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
         case "query":
             if not asked.query:
                 raise BadRequest("Query required for query mode.")
-            return _queried(stored, asked.query, asked.from_, bound)
+            again = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(asked.query)}, from={{}})'
+            return _queried(stored, asked.query, asked.from_, bound, again)
         case "grep":
             return _grepped(stored, asked, bound)
         case "slice":
@@ -148,14 +150,16 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{how}}})'
 
 
-def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
+def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound, again: str) -> Page:
+    """`again` is the call that goes on, with a place for the character to go on from."""
     found = query(stored.reader, expression, bound, start=start)
     if found.next is not None or found.expanded:
         found = query(stored.reader, expression, _less(bound, _FOOTER + len(text.encode(expression))), start=start)
     notes = [wording.EXPANDED] if found.expanded else []
+    if found.text == "null":
+        notes.append(wording.NULL)
     if found.next is not None:
-        ask = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(expression)}, from={found.next})'
-        notes.append(wording.goes_on(ask))
+        notes.append(wording.goes_on(again.replace("from={}", f"from={found.next}")))
     shown = text.clean(found.text)
     return Page("\n\n".join([shown, *notes]), stored.kept.id)
 
@@ -167,7 +171,7 @@ def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         stored.reader,
         stored.view,
         asked.pattern,
-        _less(bound, _FOOTER),
+        _less(bound, _FOOTER + len(text.encode(asked.pattern))),
         context=asked.context,
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,
@@ -177,8 +181,14 @@ def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         found.hits, found.total, found.exact, (found.searched_from, found.searched_to), stored.reader.size
     )
     if found.next is not None:
-        footer += f" Next: add from={found.next}."
+        footer += f" Next: {_next_grep(stored, asked, found.next)}"
     return Page(f"{shown}\n\n[{footer}]" if shown else f"[{footer}]", stored.kept.id)
+
+
+def _next_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
+    options = f", context={asked.context}" + (", ignore_case=true" if asked.ignore_case else "")
+    pattern = json.dumps(asked.pattern)
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern={pattern}{options}, from={start})'
 
 
 def _binary(stored: StoredOutput, asked: str | None, bound: Bound) -> Page:

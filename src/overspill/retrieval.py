@@ -134,8 +134,8 @@ class Retrieval:
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
             stored = self._outputs.recent(asked.handle)
-        except HandleError:
-            text = wording.nothing_under(asked.handle, len(self._gate.kept))
+        except HandleError as error:
+            text = wording.nothing_under(asked.handle, len(self._gate.kept), error)
             return Page(wording.abstract("unknown", asked.handle, "auto", text))
         kept = stored.kept
         try:

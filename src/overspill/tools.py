@@ -52,7 +52,7 @@ class WaitForToolOutput(_Args, frozen=True):
     pass
 
 
-class GetArtifact(_Args, frozen=True):
+class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
     artifact_id: str | None = None
     id: str | None = None
     start_line: int | None = None
@@ -60,6 +60,7 @@ class GetArtifact(_Args, frozen=True):
     lines: str | None = None
     bytes: str | None = None
     query: str | None = None
+    from_: int = 0
 
 
 class Definition(Struct, frozen=True):
@@ -156,6 +157,7 @@ _GET_ARTIFACT = Definition(
         lines=_of("string", 'Lines "a-b"'),
         bytes=_of("string", 'Bytes "a-b", from 0, both included'),
         query=_of("string", "JSON pointer or JMESPath"),
+        **{"from": _of("integer", "character to continue a long text from")},
     ),
     GetArtifact,
 )
@@ -190,8 +192,12 @@ def arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        known = ", ".join(TOOLS[name].parameters["properties"]) or "none"
-        raise BadRequest(f"Invalid arguments for {name}: {error}. Its arguments: {known}.") from None
+        properties: dict[str, Any] = TOOLS[name].parameters["properties"]
+        named = next((key for key in properties if f"`$.{key}`" in str(error) and "enum" in properties[key]), None)
+        known = f"Its arguments: {', '.join(properties) or 'none'}"
+        if named:
+            known = f"{named} is one of {', '.join(properties[named]['enum'])}"
+        raise BadRequest(f"Invalid arguments for {name}: {error}. {known}.") from None
 
 
 def parse_range(name: str, spelling: str) -> tuple[int, int]:

@@ -188,8 +188,10 @@ def extraction_failed(tool: str, handle: str, strategy: str, error: str) -> str:
     return f"TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {handle}, STRATEGY:{strategy}:\n\n{error}"
 
 
-def nothing_under(handle: str, stored: int) -> str:
+def nothing_under(handle: str, stored: int, error: HandleError) -> str:
     """For a handle nobody knows: a successful answer that says what was searched."""
+    if isinstance(error, ExpiredHandle):
+        return f"Nothing was searched. {error}"
     return (
         f"Nothing was searched: no stored output of this session has the handle {handle!r}. "
         f"{stored} outputs are stored in this session; use a handle exactly as a tool result gave it."
@@ -247,6 +249,7 @@ def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], s
     return f"{what} in bytes {start}-{end} of {size}."
 
 
+NULL = "[null: the expression leads to nothing, or to a null that is stored.]"
 EXPANDED = "[Found in JSON that stood inside a string.]"
 
 

@@ -129,9 +129,9 @@ async def test_grep_goes_on_until_every_match_was_shown(tmp_path: Path):
             assert len(reply.text) <= 12_288
             shown, _, footer = reply.text.rpartition("\n\n[")
             rows += shown.splitlines()
-            if "Next: add from=" not in footer:
+            if "Next: " not in footer:
                 break
-            start = int(footer.partition("Next: add from=")[2].removesuffix(".]"))
+            start = int(footer.rpartition("from=")[2].removesuffix(")]"))
         assert rows == [f"{number + 1}:line {number:06}" for number in range(7, 5_000, 10)]
 
 

@@ -187,7 +187,8 @@ def test_grep_that_does_not_fit_says_where_to_go_on():
     rows, footer = first.text.rsplit("\n\n", 1)
     assert rows.splitlines()[0] == "1:line 001"
     count = len(rows.splitlines())
-    assert footer == f"[{count} of 100 matching lines in bytes 0-900 of 900. Next: add from={count * 9}.]"
+    again = f'get_tool_output(id="{ID}", mode="grep", pattern="line", context=0, from={count * 9})'
+    assert footer == f"[{count} of 100 matching lines in bytes 0-900 of 900. Next: {again}]"
     second = output(GetToolOutput(ID, "grep", pattern="line", context=0, from_=count * 9), Bound(1000))
     assert second.text.startswith(f"{count + 1}:line {count + 1:03}")
 

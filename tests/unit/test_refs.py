@@ -130,8 +130,8 @@ def test_only_whole_numbers_and_floats_come_out_of_json() -> None:
     [
         (
             "{{output:nope}}",
-            "No stored output has the handle 'nope' in this session. It may have expired, or there is a typing mistake; "
-            "`overspill artifacts list` shows what is stored.",
+            "No stored output has the handle 'nope', or none that may be read from here. "
+            "It may have expired; use handles exactly as they were given.",
         ),
         ("{{output:json#/items/3}}", "/items/3: the array has 1 element."),
         ("{{output:text#/a}}", "The output is not JSON (line 1, column 1: Expecting value). Use grep, lines or a slice."),

@@ -49,8 +49,8 @@ async def test_both_spellings_name_the_same_output():
 
 
 UNKNOWN = (
-    f"No stored output has the handle '{NEVER}' in this session. It may have expired, or there is a typing mistake; "
-    "`overspill artifacts list` shows what is stored."
+    f"No stored output has the handle '{NEVER}', or none that may be read from here. "
+    "It may have expired; use handles exactly as they were given."
 )
 MALFORMED = "is not a handle. A handle looks like session-<uuid>/<uuid>, an artifact id like art_<milliseconds>_<hex>."
 

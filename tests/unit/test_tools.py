@@ -125,19 +125,20 @@ def test_arguments_as_models_write_them():
         (
             "tool_output",
             {"handle": "x", "extract": "y", "mode": "magic"},
-            "Invalid arguments for tool_output: Invalid enum value 'magic' - at `$.mode`. Its arguments: handle, extract, mode.",
+            "Invalid arguments for tool_output: Invalid enum value 'magic' - at `$.mode`. "
+            "mode is one of auto, full-chunked, read-grep, truncate.",
         ),
         (
             "get_artifact",
             {"id": "x", "line": 3},
             "Invalid arguments for get_artifact: Object contains unknown field `line`. "
-            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query.",
+            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query, from.",
         ),
         (
             "get_artifact",
             {"id": "x", "start_line": "ten"},
             "Invalid arguments for get_artifact: Expected `int | null`, got `str` - at `$.start_line`. "
-            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query.",
+            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query, from.",
         ),
         (
             "wait_for_tool_output",

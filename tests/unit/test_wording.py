@@ -97,8 +97,8 @@ def test_what_could_not_be_stored_is_said():
         (
             "get_artifact",
             UnknownHandle("x"),
-            "404: No stored output has the handle 'x' in this session. It may have expired, or there is a typing mistake; "
-            "`overspill artifacts list` shows what is stored.",
+            "404: No stored output has the handle 'x', or none that may be read from here. "
+            "It may have expired; use handles exactly as they were given.",
         ),
         ("get_artifact", BadRequest("No."), "400: No."),
     ],

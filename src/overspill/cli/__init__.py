@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from overspill.errors import OverspillError
+from overspill.errors import HandleError, OverspillError
 
 
 class Entry(NamedTuple):
@@ -72,7 +72,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         problem.show()
         code = problem.exit_code
     except OverspillError as problem:
-        click.echo(f"overspill: {problem}", err=True)
+        hint = " `overspill artifacts list` shows what is stored." if isinstance(problem, HandleError) else ""
+        click.echo(f"overspill: {problem}{hint}", err=True)
         code = 2
     except click.Abort:
         code = 130

@@ -74,9 +74,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     return Selection(excerpts, text, trust, len(ranking.scores), index.kind, index.searched_bytes, index.total_bytes)
 
 
-def _filled(
-    index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]
-) -> tuple[tuple[Found, ...], str]:
+def _filled(index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]) -> tuple[tuple[Found, ...], str]:
     filling = Filling(index, ranking, room, count)
     for step in way.steps:
         filling.take(step.order, step.share)
