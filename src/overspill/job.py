@@ -47,13 +47,16 @@ class Job:
         self.concluded = False
         self.unwanted = False
         """Its caller is gone, and nobody was told of it."""
-        self.answered = anyio.Event()
-        """Set when the race is over, whoever won it."""
         self._since = time.monotonic()
         self._ended: float | None = None
         self._asking = 0
         self._asking_since = 0.0
         self._asked = 0.0
+
+    @cached_property
+    def answered(self) -> anyio.Event:
+        """Set when the race is over, whoever won it. A call that waits in its caller has none."""
+        return anyio.Event()
 
     @cached_property
     def id(self) -> str:
@@ -115,7 +118,6 @@ class Job:
         self.state = "failed" if self.error else "ready"
         self._ended = time.monotonic()
         self.done = True
-        self.answered.set()
 
 
 current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)

@@ -41,6 +41,8 @@ class Jobs:
         self._places = anyio.Semaphore(max_running)
         self._owner = Owner()
         self._active: set[Job] = set()
+        self._unfinished: dict[str, Job] = {}
+        self._finished: list[Job] = []
         self._left: set[Job] = set()
         self._news = anyio.Event()
 
@@ -85,11 +87,12 @@ class Jobs:
             self._end(job)
 
     def pending(self) -> list[Job]:
-        return [job for job in self.background.values() if not job.done]
+        return list(self._unfinished.values())
 
     def news(self) -> list[Job]:
-        """Completed jobs nobody was told of yet."""
-        return [job for job in self.background.values() if job.done and not job.told]
+        """Completed jobs nobody was told of yet, in the order they completed."""
+        self._finished = [job for job in self._finished if not job.told]
+        return list(self._finished)
 
     async def wait(self, seconds: float) -> list[Job]:
         """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
@@ -103,7 +106,7 @@ class Jobs:
     async def wait_any(self) -> None:
         """Until there is news, or nothing that could bring any; marks nothing as told."""
         own = self._calling()
-        while not self.news() and not own.issuperset(self.pending()):
+        while not self.news() and not own.issuperset(self._unfinished.values()):
             await self._news.wait()
 
     async def stop(self) -> None:
@@ -126,6 +129,7 @@ class Jobs:
         for job in self._active - own:
             job.concluded, job.error = True, job.error or "cancelled"
             self._end(job)
+            job.answered.set()
         return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.goes_on]
 
     def _race_over(self, job: Job, deadline: float) -> float | None:
@@ -136,7 +140,7 @@ class Jobs:
 
     def _to_background(self, job: Job) -> None:
         job.background = True
-        self.background[job.id] = job
+        self.background[job.id] = self._unfinished[job.id] = job
         self._changed(job)
 
     def check_open(self) -> None:
@@ -178,6 +182,7 @@ class Jobs:
             raise
         finally:
             self._end(job)
+            job.answered.set()
 
     def _begin(self, job: Job, give_up: Work | None = None) -> None:
         job.start()
@@ -206,6 +211,7 @@ class Jobs:
         if job.goes_on:
             self._left = {other for other in self._left if other.goes_on} | {job}
         if job.background:
+            self._finished.append(self._unfinished.pop(job.id))
             self._changed(job)
         if job.background or not self.accepting:
             self._news.set()

@@ -412,8 +412,7 @@ async def test_an_output_of_which_only_a_part_could_be_stored_says_so():
         await wait(s)
         answer = await get(s, id)
         assert answer.startswith(
-            "0123456789" * 10
-            + "\n\n[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is used up"
+            "0123456789" * 10 + "\n\n[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is"
         )
 
 
