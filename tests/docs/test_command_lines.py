@@ -37,7 +37,7 @@ def command_lines(page: Path) -> list[list[str]]:
 def parse(args: list[str]) -> None:
     """A click error where the command line is wrong; nothing runs."""
     command: click.Command = overspill
-    context = click.Context(command, info_name="overspill")
+    context = click.Context(command, info_name="overspill", **command.context_settings)
     while isinstance(command, click.Group) and args and not args[0].startswith("-"):
         _, found, args = command.resolve_command(context, args)
         assert found is not None
