@@ -11,6 +11,8 @@ from overspill.engine.decode import decode
 from overspill.engine.outline import Kind, Text
 
 _SAMPLE = 48_000
+_WIDEST = 400
+"""Characters of a line that are looked at; what begins like a log entry is one."""
 
 _JSON = re.compile(rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]]))")
 _NEXT_OBJECT = re.compile(rb"[}\]]\s*\r?\n\s*[{\[]")
@@ -96,14 +98,16 @@ def _lines(sample: bytes) -> list[str]:
     return [line for line in decode(sample).splitlines() if line.strip()][:800]
 
 
-def _by_lines(lines: list[str]) -> Kind:
+def _by_lines(whole_lines: list[str]) -> Kind:
+    lines = [line[:_WIDEST] for line in whole_lines]
+
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.match(line) is not None for line in lines) / len(lines)
 
     if sum(bool(_DIFF.match(line)) for line in lines) >= 2 and sum(line[:1] in "+- @" for line in lines) > 0.7 * len(lines):
         return "diff"
     stamped = share(_STAMP) + share(_LEVEL)
-    if len(lines) > 2 and not _STAMP.match(lines[0]) and delimiter_of(lines):
+    if len(lines) > 2 and not _STAMP.match(lines[0]) and delimiter_of(whole_lines):
         return "csv"
     if stamped > 0.3:
         return "log"

@@ -11,6 +11,7 @@ from overspill.engine.records.lines import split_long
 
 WHOLE = 2_000
 """Bytes up to which an element stays one record; larger ones are records of their members."""
+DEEPEST = 100
 EMBEDDED = 400
 """Bytes from which a string with escapes is read as a text of its own."""
 RUN = 700
@@ -36,8 +37,15 @@ class Tree:
         self.children: dict[int, list[int]] = {}
         self.arrays: set[int] = set()
         self.texts: set[int] = set()
+        self.depth = 0
+        self.unopened = 0
 
     def open(self, start: int, inside: int, parent: int) -> int:
+        """Beyond the deepest level a container is part of the one around it, and its end only has to be counted."""
+        if self.depth >= DEEPEST:
+            self.unopened += 1
+            return parent
+        self.depth += 1
         node = len(self.starts)
         self.starts.append(start)
         self.insides.append(inside)
@@ -46,8 +54,16 @@ class Tree:
         self.children.setdefault(parent, []).append(node)
         return node
 
-    def close(self, node: int, end: int) -> None:
+    def close(self, node: int, end: int) -> int:
+        """The container around the closed one; text can close more than it opened."""
+        if self.unopened:
+            self.unopened -= 1
+            return node
+        if node < 0:
+            return node
+        self.depth -= 1
         self.ends[node] = end
+        return self.parents[node]
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
@@ -64,9 +80,7 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
     while found := _PLAIN_JSON.match(text, start, end):
         start = found.end()
         if found.lastindex == 2:
-            if node >= 0:
-                tree.close(node, start)
-                node = tree.parents[node]
+            node = tree.close(node, start)
         else:
             node = tree.open(found.start(1), start, node)
             if text[start - 1 : start] == b"[":
@@ -85,13 +99,13 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
             node = tree.open(key if key >= 0 else token.start(), token.end(), node)
             if token[2] == b"[":
                 tree.arrays.add(node)
-        elif role == 3 and node >= 0:
-            tree.close(node, token.end())
-            node = tree.parents[node]
+        elif role == 3:
+            node = tree.close(node, token.end())
         elif role is None and token.end() - token.start() >= EMBEDDED and _ESCAPED.search(text, *token.span()):
             embedded = tree.open(key if key >= 0 else token.start(), token.start() + 1, node)
+            if embedded != node:
+                tree.texts.add(embedded)
             tree.close(embedded, token.end())
-            tree.texts.add(embedded)
         key = -1
     return node
 
@@ -105,18 +119,17 @@ def xml_tree(text: Text, start: int, end: int) -> Tree:
             start = closing if closing >= 0 else end
         elif token.lastindex == 2:
             node = tree.open(token.start(), start, node)
-        elif token.lastindex == 3 and node >= 0:
-            tree.close(node, start)
-            node = tree.parents[node]
+        elif token.lastindex == 3:
+            node = tree.close(node, start)
     _close_open(tree, node, end)
     return tree
 
 
 def _close_open(tree: Tree, node: int, end: int) -> None:
     """An output cut off in the middle leaves containers open."""
+    tree.unopened = 0
     while node >= 0:
-        tree.close(node, end)
-        node = tree.parents[node]
+        node = tree.close(node, end)
 
 
 def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
