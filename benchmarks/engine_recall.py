@@ -114,9 +114,8 @@ def main() -> None:
     if (folder / "negatives.jsonl").is_file():
         negatives = [json.loads(line) for line in (folder / "negatives.jsonl").open(encoding="utf-8")]
         absent = run(folder, negatives, (2000,), lambda selection, question: False)
-        print(
-            f"confident on {mean(result.confidence >= CONFIDENT for result in absent):.1f} % of {len(absent)} whose answer is absent"
-        )
+        share = mean(result.confidence >= CONFIDENT for result in absent)
+        print(f"confident on {share:.1f} % of {len(absent)} whose answer is absent")
 
 
 if __name__ == "__main__":

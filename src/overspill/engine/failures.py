@@ -90,15 +90,15 @@ def read_signs(index: Index) -> Signs:
     message = next(iter(_message.finditer(index.text, 0, end)), None)
     said = outline.record_at(message.end() - 1) if message else -1
     marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MANY))
+    verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
-    own = _wording(index)
     return Signs(
         before=_backwards(last),
         end=_backwards(len(outline) - 1),
         first_message=[said] if said >= 0 else [],
-        verdicts=[record for record in dict.fromkeys(marks) if record >= 0],
-        scores=_scores(index, own, gave_up),
-        evidence=_SURE if gave_up or message else 0.0,
+        verdicts=verdicts,
+        scores=_scores(index, _wording(index), gave_up),
+        evidence=_SURE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
     )
 
 

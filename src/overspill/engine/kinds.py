@@ -36,6 +36,8 @@ _CODE = re.compile(
 )
 _YAML = re.compile(r"\s*(?:- )?[\w./\"'-]+:(?:\s|$)|\s*- \S|\s*#|---$")
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
+_PROSE_LINE = 50
+"""Characters a line of running text has on average, even when it is wrapped."""
 _WORDY = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 _HEADING = re.compile(r"#{1,6} \S")
@@ -87,6 +89,8 @@ def _by_opening(head: bytes) -> Kind | None:
         first_end = _NEXT_OBJECT.search(head)
         opening = head.find(b"\n")
         return "ndjson" if first_end and opening >= 0 and first_end.start() <= opening else "json"
+    if head.lstrip()[:5] == b"<?xml" and b"<html" not in head[:2_000]:
+        return "xml"
     if _DOCTYPE.match(head) or len(_TAG.findall(head)) * 700 > len(head) > 0:
         return "html"
     if _XML.match(head) and len(_CLOSED.findall(head)) * 1000 > len(head):
@@ -118,11 +122,12 @@ def _by_lines(whole_lines: list[str]) -> Kind:
     aligned = sum(len(_GAPS.findall(line)) >= 2 for line in lines) + sum(_RULE.match(line) is not None for line in lines)
     if aligned > 0.7 * len(lines) and wordy < _WORDY:
         return "columns"
-    if share(_YAML) > 0.7 or (share(_CODE) > 0.45 and wordy < _WORDY):
+    if share(_YAML) > 0.7 or share(_CODE) > (0.45 if wordy < _WORDY else 0.65):
         return "code"
     if any("\x1b[" in line for line in lines):
         return "log"
-    return "prose" if wordy >= _WORDY or _is_markdown(lines) else "log"
+    long_lines = sum(map(len, lines)) >= _PROSE_LINE * len(lines)
+    return "prose" if (wordy >= _WORDY and long_lines) or _is_markdown(lines) else "log"
 
 
 def _is_markdown(lines: list[str]) -> bool:

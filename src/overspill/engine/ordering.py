@@ -96,10 +96,13 @@ def _by_value(index: Index, table: Table, words: list[str], place: int, high: bo
     column = _column_asked(names, words, place)
     if column is None:
         return []
-    values: list[tuple[float, int]] = []
-    for record, cells in islice(_cells(index, table), _MOST_ROWS):
-        if column < len(cells) and (value := _value(cells[column])) is not None:
-            values.append((value, record))
+    column_cells = [
+        (record, cells[column])
+        for record, cells in islice(_cells(index, table), _MOST_ROWS)
+        if column < len(cells) and cells[column]
+    ]
+    as_date = any(_DATE.search(cell) for _, cell in column_cells)
+    values = [(value, record) for record, cell in column_cells if (value := _value(cell, as_date)) is not None]
     if len(values) < 3 or len(values) < 0.3 * (table.last - table.first):
         return []
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
@@ -172,13 +175,12 @@ def _split(text: str, table: Table) -> list[str]:
     return rows[0] if rows else []
 
 
-def _value(cell: str) -> float | None:
-    """A number, or a date as days, or a year."""
-    if found := _DATE.search(cell):
-        year = _YEAR.search(cell)
-        day = int(found["d1"] or found["d2"] or 1)
-        return (int(year[1]) if year else 0) * 372.0 + _MONTHS.index(found["month"].lower()) * 31 + day
-    if number := _NUMBER.search(cell):
-        digits = re.sub(r"[,' ]", "", number[0]).replace("−", "-")
-        return float(digits)
-    return None
+def _value(cell: str, as_date: bool) -> float | None:
+    """A number, or in a column of dates the days of one."""
+    if as_date:
+        year, date = _YEAR.search(cell), _DATE.search(cell)
+        day = int(date["d1"] or date["d2"] or 1) if date else 0
+        month = _MONTHS.index(date["month"].lower()) if date else 0
+        return int(year[1] if year else 0) * 372.0 + month * 31 + day if year or date else None
+    number = _NUMBER.search(cell)
+    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) if number else None

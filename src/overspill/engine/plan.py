@@ -20,6 +20,8 @@ _FAILURE_TERMS = 0.3
 """How much the words of a question about a failure count beside what looks like its cause."""
 RUNNING = ("log", "ndjson", "matches", "code")
 """Kinds a program writes while it runs; elsewhere "error" and "exception" are only words until something is seen to give up."""
+_LEAST = 0.05
+"""Share of the best score below which a record only shares a common word with the question."""
 _SMALL = 4_000_000
 _ROW_LEAD, _ROW_STEP = 1.2, 0.05
 
@@ -42,7 +44,7 @@ class Plan(Struct, frozen=True):
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     signs = index.signs if query.failure and (index.kind in RUNNING or index.total_bytes <= _SMALL) else None
     if signs and (signs.evidence or index.kind in RUNNING):
-        order = _order(ranking, _blamed(ranking, signs))
+        order = _order(_blamed(ranking, signs))
         return Plan((*_causes(query, signs, order, max_tokens), Step(order)), signs.evidence)
     scores = dict(ranking.scores)
     if query.after or query.before:
@@ -51,10 +53,11 @@ def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pla
     top = max(scores.values(), default=1.0)
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
-    return Plan((Step(_order(ranking, scores)),), rows.evidence)
+    least = 0.0 if query.listing else _LEAST * top
+    return Plan((Step([pair for pair in _order(scores) if pair[1] >= least]),), rows.evidence)
 
 
-def _order(ranking: Ranking, scores: dict[int, float]) -> Order:
+def _order(scores: dict[int, float]) -> Order:
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 

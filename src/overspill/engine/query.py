@@ -21,9 +21,8 @@ _FAILURE = re.compile(
     re.IGNORECASE,
 )
 _LISTING = re.compile(r"\b(?:all|every|each|list|which (?:of the )?\w+s\b|how many|what are)\b", re.IGNORECASE)
-_COUNTED = re.compile(
-    r"\b(?:top|first|last|[a-z]+est|most|least) (\d+)\b|\b(\d+) (?:[a-z]+est|most|least|top|best|worst)\b", re.IGNORECASE
-)
+_EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
+_COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
 """How many are asked for: a number that says nothing about the records."""
 _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)

@@ -83,7 +83,7 @@ def _blank_hidden(plain: bytearray, fill: bytes) -> None:
         closing = (
             None
             if name in unclosed
-            else re.compile(b"-->" if name == b"!--" else b"</" + name, re.IGNORECASE).search(plain, start)
+            else re.compile(b"-->" if name == b"!--" else b"</" + name + rb"[^>]{0,20}>", re.IGNORECASE).search(plain, start)
         )
         if closing is None:
             unclosed.add(name)
