@@ -20,7 +20,7 @@ from overspill.engine.records.tree import cut_tree, json_tree, xml_tree
 MAX_MEMORY = 256 * 1024 * 1024
 _DEEPEST = 4
 _HEAD = 1 << 20
-_COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 10, "code": 9, "prose": 2}
+_COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
 """Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
 
 _COLOURED = 5
