@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.engine import Selection, build, select
-from overspill.engine.decode import decode
+from overspill.text import decode
 
 WORDS = st.sampled_from(
     ["error", "build", "Größe", "v1.2.3", "parseHTTPReply", "timeout", "total", "42", "naïve", "🙂", "a|b", "</td>"]

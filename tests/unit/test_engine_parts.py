@@ -7,7 +7,6 @@ import json
 import pytest
 
 from overspill.engine import build, select
-from overspill.engine.decode import decode
 from overspill.engine.kinds import recognise
 from overspill.engine.ordering import ordered_rows
 from overspill.engine.outline import Outline
@@ -18,6 +17,7 @@ from overspill.engine.records.blocks import cut_blocks
 from overspill.engine.records.hunks import cut_hunks
 from overspill.engine.records.lines import split_long
 from overspill.engine.words import stem, subwords
+from overspill.text import decode
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village ever asks why it does so every morning. " * 9
 

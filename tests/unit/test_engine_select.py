@@ -29,13 +29,13 @@ def test_an_excerpt_carries_bytes_lines_and_locator() -> None:
             score=selection.excerpts[0].score,
         ),
     )
-    assert selection.text == "[L2]\nbeta gamma\n(matched 1 records, all shown)"
+    assert selection.text == "[L2]\nbeta gamma\n(matched 1 record, all shown)"
     assert (selection.matched, selection.searched_bytes, selection.total_bytes, selection.kind) == (1, 23, 23, "log")
 
 
 def test_the_last_line_says_how_much_is_left_out() -> None:
     selection = select(build(LOG), "request served node-3", max_tokens=100)
-    rest = "narrow the query or raise max_tokens for the rest"
+    rest = "for the rest ask more precisely, or for fewer at a time"
     assert selection.text.endswith(f"\n(matched {selection.matched} records, showing {selection.text.count('INFO')}; {rest})")
 
 

@@ -6,15 +6,13 @@ import math
 import re
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 
 from overspill.engine.linear import pattern
+from overspill.engine.outline import Kind, Outline, Source, Text
 from overspill.engine.reading import red_starts
-
-if TYPE_CHECKING:
-    from overspill.engine.index import Index
 
 _REACH = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
@@ -70,6 +68,21 @@ _VERDICT = (
 _words, _gave_up, _message, _verdict = map(pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
 
 
+class Read(Protocol):
+    """A text that was cut into records: what of an index is needed here."""
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def searched_bytes(self) -> int: ...
+    @property
+    def text(self) -> Text: ...
+    @property
+    def outline(self) -> Outline: ...
+
+
 class Signs(Struct, frozen=True):
     """What in a text tells of a failure. Lists of records are nearest or first first."""
 
@@ -84,7 +97,7 @@ class Signs(Struct, frozen=True):
     evidence: float
 
 
-def read_signs(index: Index) -> Signs:
+def read_signs(index: Read) -> Signs:
     outline, end = index.outline, index.searched_bytes
     gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MANY)]
     message = next(iter(_message.finditer(index.text, 0, end)), None)
@@ -106,7 +119,7 @@ def _backwards(last: int) -> list[int]:
     return list(range(last, max(-1, last - _STRETCH), -1))
 
 
-def _scores(index: Index, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
+def _scores(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
     near = _nearness(index, gave_up)
     scores = {record: own.get(record, 0.0) * (0.4 + near.get(record, 0.0)) + near.get(record, 0.0) for record in {*own, *near}}
     scores = _with_surroundings(scores, len(index.outline))
@@ -114,7 +127,7 @@ def _scores(index: Index, own: dict[int, float], gave_up: list[int]) -> dict[int
     return {record: score / top for record, score in scores.items()}
 
 
-def _wording(index: Index) -> dict[int, float]:
+def _wording(index: Read) -> dict[int, float]:
     """How strongly a record speaks of failure; a word the log is full of says less."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
@@ -138,7 +151,7 @@ def _wording(index: Index) -> dict[int, float]:
     return own
 
 
-def _nearness(index: Index, signs: list[int]) -> dict[int, float]:
+def _nearness(index: Read, signs: list[int]) -> dict[int, float]:
     """How close before a sign of giving up a record stands; the first sign counts most, the end of the text is one too."""
     outline = index.outline
     weights = {position: 1.0 if number == 0 else _LATER for number, position in enumerate(signs[:50])}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from mmap import mmap
-from typing import TypeAlias
 
 from overspill.engine import reading
 from overspill.engine.failures import Signs, read_signs
 from overspill.engine.kinds import recognise
-from overspill.engine.outline import Kind, Outline, Text
+from overspill.engine.outline import Kind, Outline, Source, Text
 from overspill.engine.records.blocks import cut_blocks
 from overspill.engine.records.events import cut_events, cut_lines
 from overspill.engine.records.hunks import cut_hunks
@@ -25,8 +24,6 @@ _COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9
 
 _COLOURED = 5
 _COLOUR = b"\x1b["
-
-Source: TypeAlias = bytes | mmap
 
 
 class Index:

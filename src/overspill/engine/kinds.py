@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from overspill.engine.decode import decode
 from overspill.engine.outline import Kind, Text
+from overspill.text import decode
 
 _SAMPLE = 48_000
 _WIDEST = 400

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "log", "diff", "matches", "code", "prose"]
 
+Source: TypeAlias = bytes | mmap
+"""The stored bytes."""
 Text: TypeAlias = bytes | bytearray | mmap
 """What can be sliced, searched and matched without a copy."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from overspill.engine.decode import decode
 from overspill.engine.linear import pattern
 from overspill.engine.outline import Text
 from overspill.engine.query import Query, Term
 from overspill.engine.words import stem, subwords
+from overspill.text import decode
 
 _SAMPLES = 16
 _SAMPLE = 8_192

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from overspill.engine.decode import decode
 from overspill.engine.kinds import delimiter_of
 from overspill.engine.outline import Outline, Table, Text
 from overspill.engine.records.lines import is_blank, lines_of
+from overspill.text import decode
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
 _SAMPLE = 48_000
