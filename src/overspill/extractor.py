@@ -16,7 +16,7 @@ from overspill.events import Asked, Extracted, Quote, now_ms
 from overspill.extraction import Asks, Cache, Document, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger
 from overspill.models.base import Model, ModelError, Request, Response
-from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.targets import Attempt, Targets
 from overspill.settings import Settings
@@ -163,6 +163,20 @@ class Extractor:
                 warnings=len(found.warnings),
             )
         )
+
+
+def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
+    """Where models are served: the usual variables of an environment, and the settings, which win. Keys are never in settings."""
+    found = from_environment(environ)
+    for name, provider in settings.providers.items():
+        known = found.get(name)
+        found[name] = Endpoint(
+            kind=provider.kind or (known.kind if known else "openai-compatible"),
+            base_url=provider.base_url or (known.base_url if known else ""),
+            api_key=environ.get(provider.api_key_env or "", known.api_key if known else ""),
+            timeout=provider.timeout or TIMEOUT,
+        )
+    return found
 
 
 class _Unavailable:

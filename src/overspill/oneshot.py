@@ -9,7 +9,6 @@ from typing import IO, Any, TypeAlias, cast
 
 from overspill.errors import BadRequest
 from overspill.extraction import Mode, Progress
-from overspill.extractor import Wish
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
 from overspill.session import Session
@@ -42,8 +41,7 @@ async def extract(
     base = Settings.of(values | {("retention",): "session"})  # nothing stays when this is over
     async with Session(base, models=given, endpoints=endpoints) as session:
         kept = await session.keep(_readable(source), name=_name(source))
-        wish = Wish(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(names))
-        return await session.extract(kept.handle, wish, progress)
+        return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
 
 
 def _readable(source: Source) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +17,12 @@ from overspill.budget import ContextBudget
 from overspill.calls import Calls, Errors
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
-from overspill.events import Stored
-from overspill.extraction import Progress
-from overspill.extractor import Extractor, Wish
+from overspill.events import Asked, Called, Entry, Stored
+from overspill.extraction import Mode, Progress
+from overspill.extractor import Extractor, Wish, endpoints_of
 from overspill.gate import Gate
 from overspill.job import Job
-from overspill.ledger import Ledger
+from overspill.ledger import Ledger, accounting
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
 from overspill.optree import Op, op_tree
@@ -63,7 +63,7 @@ class Session:
         self.budget = budget
         self._store = store
         self._models = models or {}
-        self._endpoints = endpoints or {}
+        self._endpoints = {**endpoints_of(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
         self._registered: dict[str, Tool] = {}
         self._open: _Open | None = None
@@ -113,8 +113,11 @@ class Session:
 
     def op_tree(self) -> Op:
         """What happened in this session so far, as a tree."""
-        self._opened.ledger.flush()
-        return op_tree(events.read(self._opened.shelf.journal()))
+        return op_tree(self._events())
+
+    def accounting(self) -> list[dict[str, Any]]:
+        """One entry for each tool call and each request to a model so far."""
+        return [accounting(event, self.id) for event in self._events() if isinstance(event, Called | Asked)]
 
     async def call(
         self,
@@ -193,9 +196,19 @@ class Session:
         """A stored output of this session, to read without a model. `with` closes it."""
         return self._opened.outputs.open(handle)
 
-    async def extract(self, handle: str, wish: Wish, progress: Progress | None = None) -> Extraction:
-        """What `tool_output` does, for a host: the parts of a stored output that are wanted, not yet put into words."""
+    async def extract(
+        self,
+        handle: str,
+        query: str,
+        *,
+        mode: Mode = "auto",
+        max_tokens: int = 2000,
+        models: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Extraction:
+        """What `tool_output` does, for a host. `models` are asked instead of the configured ones, in order."""
         opened = self._opened
+        wish = Wish(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         with opened.outputs.open(handle) as stored:
             return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
 
@@ -215,6 +228,10 @@ class Session:
             return (await self.call(name, named, function, errors="raise")).text
 
         return gated
+
+    def _events(self) -> Iterator[Entry]:
+        self._opened.ledger.flush()
+        return events.read(self._opened.shelf.journal())
 
     def _tool(self, name: str) -> Tool:
         if name in self._registered:

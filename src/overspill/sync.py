@@ -12,10 +12,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from overspill.counters import Counters
 from overspill.errors import SessionClosed
+from overspill.optree import Op
 from overspill.perform import Tool
 from overspill.session import Session
 from overspill.stored import StoredOutput
-from overspill.types import JobInfo, Kept, Reply, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Reply, ToolCall
 
 
 class SyncSession:
@@ -63,6 +64,19 @@ class SyncSession:
 
     def notice(self) -> str:
         return self._session.notice()
+
+    def extract(self, handle: str, query: str, **options: Any) -> Extraction:
+        return self._run(partial(self._session.extract, handle, query, **options))
+
+    def op_tree(self) -> Op:
+        return self._session.op_tree()
+
+    def accounting(self) -> list[dict[str, Any]]:
+        return self._session.accounting()
+
+    @property
+    def id(self) -> str:
+        return self._session.id
 
     def stop(self) -> None:
         self._run(self._session.stop)

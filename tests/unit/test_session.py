@@ -13,7 +13,6 @@ import pytest
 
 from overspill import ContextBudget, Session, Settings
 from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, StoreError, UnknownHandle
-from overspill.extractor import Wish
 from overspill.session import file_store
 from overspill.store.files import FileStore
 from overspill.store.memory import MemoryStore
@@ -371,7 +370,7 @@ async def test_the_op_tree_tells_of_calls_that_still_wait_to_be_written():
 async def test_a_host_may_extract_itself():
     async with Session(store=MemoryStore()) as session:
         kept = await session.keep("alpha\nneedle beta\ngamma\n", "note")
-        found = await session.extract(kept.handle, Wish(tool="tool_output", query="needle"))
+        found = await session.extract(kept.handle, "needle")
         assert "needle" in found.text
 
 
