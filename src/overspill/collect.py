@@ -34,7 +34,7 @@ class Collected:
         """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
         self.media: Media = "text"
         self.boundaries: tuple[int, ...] = ()
-        self.error: Exception | SystemExit | None = None
+        self.error: BaseException | None = None
         self.broke_off = ""
         """Why the tool ended before its time, when something of its output was there already."""
         self._make_spool = make_spool
@@ -81,7 +81,7 @@ class Collected:
     def failure(self) -> str:
         return "" if self.error is None else describe(self.error)
 
-    def fail(self, error: Exception | SystemExit) -> None:
+    def fail(self, error: BaseException) -> None:
         """The tool raised: its words are the answer, after whatever it had produced until then."""
         self.is_error, self.error, self.complete = True, error, True
         if self.produced:
@@ -205,7 +205,11 @@ def describe(error: BaseException) -> str:
     """What went wrong, for a model: the kind of error and its own words; of a group, those of its members."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(describe(member) for member in cast("BaseExceptionGroup[BaseException]", error).exceptions)
-    name, message = type(error).__name__, str(error)
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # foreign code too: then its kind is all there is to say
+        message = ""
     return f"{name}: {message}" if message else name
 
 

@@ -292,7 +292,8 @@ def _replaced(got: Collected, texts: Sequence[str]) -> list[Block]:
 
 
 def _blob_data(block: Block) -> str:
-    data = field(block, "data") if field(block, "type") in ("image", "audio") else field(field(block, "resource"), "blob")
+    """Of an image, of audio, of a kind that is not known yet; or of an embedded resource."""
+    data = field(block, "data") or field(field(block, "resource"), "blob")
     return data if isinstance(data, str) else ""
 
 

@@ -32,11 +32,13 @@ class ToolRun(Struct, frozen=True):
             with job.scope:
                 result = await perform(self.tool, self.call.args, job, self.threads)
                 await got.take(result, partial(self.threads.run, job))
-        except (Exception, SystemExit) as error:  # the tool's own code: a failure of it is an answer, and no end of the program
-            _fail(job, got, error)
         except anyio.get_cancelled_exc_class():
             _fail(job, got, _interruption(job))
             raise
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # the tool's own code: whatever it raises is an answer, and no end of the program
+            _fail(job, got, error)
         else:
             if job.scope.cancelled_caught:
                 _fail(job, got, _interruption(job))
@@ -73,7 +75,7 @@ class ToolRun(Struct, frozen=True):
             job.error = job.error or ("" if kept else wording.output_lost(got.spool.total, str(error)))
 
 
-def _fail(job: Job, got: Collected, error: Exception | SystemExit) -> None:
+def _fail(job: Job, got: Collected, error: BaseException) -> None:
     # One that was given up has been answered for already.
     if not job.concluded:
         got.fail(error)

@@ -59,6 +59,25 @@ async def test_a_tool_that_raises_is_answered_with_its_words(error: BaseExceptio
         assert session.counters.failed_calls == 2
 
 
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class Strange(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("background", [True, False])
+@pytest.mark.parametrize(("error", "text"), [(Wordless(), "Tool failed: Wordless"), (Strange("so"), "Tool failed: Strange: so")])
+async def test_the_strangest_exception_is_an_answer_and_the_session_goes_on(error: BaseException, text: str, background: bool):
+    async with opened() as session:
+        with anyio.fail_after(20):
+            reply = await session.call("query", {}, fails(error), background=background)
+            assert (reply.text, reply.is_error) == (text, True)
+            assert (await session.call("query", {}, lambda: "still here", background=background)).text == "still here"
+
+
 async def test_a_very_long_error_is_kept_and_stays_an_error():
     async with opened(Settings(previewChars=0)) as session:
         reply = await session.call("query", {}, fails(ValueError("x" * 1_000_000)))

@@ -329,6 +329,12 @@ async def test_an_image_that_cannot_be_stored_at_all_says_that():
     assert reply.text.startswith("[The output has 300 bytes. Nothing of it could be stored: ")
 
 
+async def test_a_large_block_of_an_unknown_kind_is_kept_too():
+    reply = await reply_to(Output([{"type": "video", "data": "QUJD" * 500_000}]))
+    assert reply.kept is not None
+    assert reply.text.startswith("Video (1.5 MB) is stored and not shown, since it is not text.\n")
+
+
 async def test_an_image_note_that_does_not_fit_is_said_not_to():
     reply = await reply_to([{"type": "image", "data": "QUJD" * 100}], Settings(maxInlineBlob=10), ContextBudget(window=5))
     assert not reply.fits
