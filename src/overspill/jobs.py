@@ -204,6 +204,8 @@ class Jobs:
         return None
 
     def _end(self, job: Job) -> None:
+        if job.done:  # an abort does not wait for one that is still being concluded
+            return
         self.clock.forget(job.scope)
         self._leave_place(job)
         job.end()

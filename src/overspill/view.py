@@ -19,6 +19,7 @@ from overspill.text import boundary, characters, line_ends, offset
 
 _BLOCK = 64 * 1024
 _LOOK_AHEAD = 3  # bytes that may follow the first one of a character
+_WIDEST = 2 << 20  # bytes between two marks that are worth counting anew for every look-up
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -44,7 +45,11 @@ class View:
         self.bytes = reader.size
         self._reader = reader
         self._block = max(block, _LOOK_AHEAD + 1)
-        self._marks = [Mark(0, 0, 0), *(Mark(*place) for place in checkpoints if place[0] <= self.bytes)]
+        self._marks = [Mark(0, 0, 0)]
+        for place in checkpoints:
+            if place[0] > self.bytes or place[0] - self._marks[-1].byte > _WIDEST:  # what is left is passed over block by block
+                break
+            self._marks.append(Mark(*place))
         self._growing = Lock()
 
     @property
