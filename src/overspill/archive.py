@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec import Struct
 from overspill import events, ids
 from overspill.counters import Counters
 from overspill.errors import HandleError, StoreError, UnknownHandle
-from overspill.events import Extracted, JobChanged, Stored
+from overspill.events import Entry, Extracted, JobChanged, Stored
 from overspill.store.base import Reader, Shelf, ShelfLabel, Store
 from overspill.stored import StoredOutput
 from overspill.types import Kept
@@ -46,27 +46,28 @@ class JobLine(Struct, frozen=True):
 
 
 class Archive:
-    """Reads only, but for `remove`. Sessions that end while it looks are passed over."""
+    """Reads only, but for `remove`. Sessions that end while it looks are passed over; `warn` hears of what it cannot read."""
 
-    def __init__(self, stores: Sequence[Store]) -> None:
+    def __init__(self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None) -> None:
         self._stores = stores
+        self._warn = warn
 
     def items(self) -> list[Item]:
         """Everything that is stored, oldest first."""
-        found = [
-            Item(event.kept, label)
+        found = {
+            event.kept.id: Item(event.kept, label)
             for label, shelf in self._shelves()
-            for event in events.read(shelf.journal())
-            if isinstance(event, Stored) and _is_there(shelf, event.kept.id)
-        ]
-        return sorted(found, key=lambda item: item.kept.id)
+            for event in self._events(label, shelf)
+            if isinstance(event, Stored) and event.kept.session == label.session and _is_there(shelf, event.kept.id)
+        }
+        return sorted(found.values(), key=lambda item: item.kept.created_ms)
 
     def find(self, spelling: str) -> Item:
         session, file = ids.parse(spelling)
         for item in self.items():
             if item.kept.id == file and session in (None, item.kept.session):
                 return item
-        raise UnknownHandle(spelling)
+        raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what there is.")
 
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:
@@ -86,7 +87,7 @@ class Archive:
         counted: list[tuple[ShelfLabel, Counters]] = []
         for label, shelf in self._shelves():
             counters = Counters()
-            for event in events.read(shelf.journal()):
+            for event in self._events(label, shelf):
                 counters.add(event)
             counted.append((label, counters))
         return counted
@@ -95,21 +96,24 @@ class Archive:
         """Background jobs of live sessions, in the order they were asked for."""
         lines: dict[str, JobLine] = {}
         for label, shelf in self._shelves():
-            for event in events.read(shelf.journal()):
-                if label.live and isinstance(event, JobChanged):
+            for event in self._events(label, shelf) if label.live else ():
+                if isinstance(event, JobChanged) and ids.is_uuid(event.id):
                     lines[event.id] = JobLine(label.session, event, ids.created_ms(event.id))
-        return sorted(lines.values(), key=lambda line: line.change.id)
+        return sorted(lines.values(), key=lambda line: line.asked_ms)
 
     def remove(self, *, live: bool = False) -> list[str]:
         """Remove what closed sessions left; with `live`, also the outputs of sessions that go on. Returns the sessions."""
         removed: list[str] = []
         for store in self._stores:
             for label in store.shelves():
-                if not label.live:
-                    store.remove_shelf(label.session)
-                elif live:
-                    store.empty_shelf(label.session)
-                else:
+                if label.live and not live:
+                    continue
+                try:
+                    store.empty_shelf(label.session) if label.live else store.remove_shelf(label.session)
+                except HandleError:
+                    continue
+                except StoreError as error:
+                    self._warn(str(error))
                     continue
                 removed.append(label.session)
         return removed
@@ -137,17 +141,32 @@ class Archive:
                     shelf = store.read_shelf(label.session)
                 except HandleError:
                     continue
+                except StoreError as error:
+                    self._warn(f"Session {label.session} is passed over. {error}")
+                    continue
                 try:
                     yield label, shelf
                 finally:
                     shelf.close()
 
+    def _events(self, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
+        try:
+            yield from events.read(shelf.journal())
+        except StoreError as error:
+            self._warn(f"Session {label.session} is passed over. {error}")
+
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
-        for label, shelf in self._shelves():
-            if label.session == session:
+        for store in self._stores:
+            try:
+                shelf = store.read_shelf(session)
+            except UnknownHandle:
+                continue
+            try:
                 yield shelf
-                return
+            finally:
+                shelf.close()
+            return
         raise UnknownHandle(f"session-{session}")
 
 
@@ -166,4 +185,6 @@ def _is_there(shelf: Shelf, id: str) -> bool:
         shelf.open(id).close()
     except HandleError:
         return False
+    except StoreError:
+        return True  # refused, as whoever opens or verifies it shall hear
     return True

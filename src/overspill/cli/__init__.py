@@ -55,7 +55,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         result = super().invoke(ctx)
         # A reader that went away is noticed here, where click ends quietly, and not while Python shuts down.
-        sys.stdout.flush()
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
+            sys.stdout.flush()
         return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from overspill import text, wording
+from overspill import figures, text
 from overspill.archive import Item
 from overspill.cli import look
 from overspill.errors import BadRequest, StoreError
@@ -22,7 +23,16 @@ _BLOCK = 1 << 20
 
 @click.group()
 def artifacts() -> None:
-    """Look at what is stored: ID is a handle (session-…/…) or an artifact id (art_…)."""
+    """Look at what is stored.
+
+    ID is an artifact id (art_…) or a handle (session-…/…), as the model was given it.
+
+    \b
+    Examples:
+      overspill artifacts list
+      overspill artifacts show art_1794723579432_32b1d56230eff49ca01 --lines 1-40
+      overspill artifacts export art_1794723579432_32b1d56230eff49ca01 report.json
+    """
 
 
 @artifacts.command("list")
@@ -36,7 +46,7 @@ def list_(as_json: bool) -> None:
         click.echo("Nothing is stored.")
     else:
         rows = [
-            [item.kept.artifact_id, wording.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
+            [item.kept.artifact_id, figures.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
              look.when(item.kept.created_ms), "live" if item.label.live else "closed"]
             for item in items
         ]  # fmt: skip
@@ -49,21 +59,24 @@ def list_(as_json: bool) -> None:
 @click.argument("id")
 @click.option("--lines", metavar="A-B", help="Only these lines, counted from 1, both included.")
 @click.option("--bytes", "bytes_", metavar="A-B", help="Only these bytes, counted from 0, both included.")
-def show(id: str, lines: str | None, bytes_: str | None) -> None:
-    """Print a stored output, whole or in part."""
-    if lines and bytes_:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 of what is not text, and its place.")
+def show(id: str, lines: str | None, bytes_: str | None, as_json: bool) -> None:
+    """Print a stored output, whole or in part.
+
+    On a terminal, control characters are shown and not sent. In a pipe or a file they are the exact bytes.
+    """
+    if lines is not None and bytes_ is not None:
         raise click.UsageError("Give --lines or --bytes, not both.")
     with look.archive().open(id) as stored:
         start, end = _span(stored, lines, bytes_)
-        if sys.stdout.isatty():
+        if as_json:
+            look.print_json(_part(stored, start, end))
+        elif look.on_terminal():
             if stored.kept.media == "binary":
                 raise BadRequest(f"{id} is not text. Save it with `overspill artifacts export {id} FILE`.")
-            for block in _blocks(stored, start, end):
-                click.echo(look.visible(text.decode(block)), nl=False)
+            _print_visibly(stored, start, end)
         else:
-            for block in _blocks(stored, start, end):
-                sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()
+            _write_bytes(stored, start, end)
 
 
 @artifacts.command()
@@ -71,28 +84,35 @@ def show(id: str, lines: str | None, bytes_: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(id: str, as_json: bool) -> None:
     """Tell what is known of a stored output."""
-    facts = _facts(look.archive().find(id))
+    item = look.archive().find(id)
     if as_json:
-        look.print_json(facts)
-    else:
-        look.print_table(
-            facts["artifact_id"],
-            ("", ""),
-            [[key, f"{value:,}" if _is_count(value) else str(value)] for key, value in facts.items()],
-        )
+        look.print_json(_facts(item))
+        return
+    kept, label = item.kept, item.label
+    facts = [
+        ("Handle", kept.handle),
+        ("Source", f"{kept.source} (server {kept.server})" if kept.server else kept.source),
+        ("Kept because of", kept.reason),
+        ("Size", f"{kept.size.bytes:,} bytes, {kept.size.chars:,} characters, {kept.size.lines:,} lines"),
+        ("Tokens", f"{'~' if kept.size.estimated else ''}{kept.size.tokens:,}"),
+        ("Content", kept.media),
+        ("SHA-256", kept.sha256),
+        ("Stored", look.when(kept.created_ms)),
+        ("Session", f"{label.name or label.session}, {'live' if label.live else 'closed'}, retention {label.retention}"),
+    ]
+    look.print_facts(kept.artifact_id, [*facts, *([("Not complete", kept.missing)] if kept.missing else [])])
 
 
 @artifacts.command()
 @click.argument("id")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-def export(id: str, file: Path, force: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def export(id: str, file: Path, force: bool, as_json: bool) -> None:
     """Copy a stored output's exact bytes to FILE (- for standard output)."""
     with look.archive().open(id) as stored:
         if str(file) == "-":
-            for block in _blocks(stored, 0, stored.reader.size):
-                sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()
+            _write_bytes(stored, 0, stored.reader.size)
             return
         try:
             _copy(stored, file, force=force)
@@ -100,35 +120,80 @@ def export(id: str, file: Path, force: bool) -> None:
             raise StoreError(f"{file} is there already. Choose another name or use --force.") from None
         except OSError as error:
             raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
-        click.echo(f"{stored.reader.size:,} bytes written to {file}", err=True)
+        if as_json:
+            look.print_json({"artifact_id": stored.kept.artifact_id, "file": str(file), "bytes": stored.reader.size})
+        else:
+            click.echo(f"{stored.reader.size:,} bytes written to {look.visible(str(file))}", err=True)
 
 
 @artifacts.command()
 @click.option("--force", is_flag=True, help="Do not ask.")
 @click.option("--live", is_flag=True, help="Also the outputs of sessions that are going on.")
-def clean(force: bool, live: bool) -> None:
-    """Remove stored outputs of ended sessions."""
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def clean(force: bool, live: bool, as_json: bool) -> None:
+    """Remove stored outputs of ended sessions.
+
+    Asks first, unless there is nothing to remove or --force is given.
+    """
     archive = look.archive()
     doomed = [item for item in archive.items() if live or not item.label.live]
-    size = wording.people_size(sum(item.kept.size.bytes for item in doomed))
-    if doomed and not force:
-        click.confirm(f"Remove {len(doomed)} stored outputs ({size})?", abort=True, err=True)
-    archive.remove(live=live)
-    click.echo(f"{len(doomed)} stored outputs removed ({size})." if doomed else "Nothing to remove.")
+    size = sum(item.kept.size.bytes for item in doomed)
+    what = f"{len(doomed)} stored output{'' if len(doomed) == 1 else 's'} ({figures.people_size(size)})"
+    if doomed and not force and not _agreed(what):
+        click.echo("Nothing was removed.", err=True)
+        return
+    sessions = archive.remove(live=live)
+    if as_json:
+        look.print_json({"removed": len(doomed), "bytes": size, "sessions": sessions})
+    else:
+        click.echo(f"Removed {what}." if doomed else "Nothing to remove.")
+
+
+def _agreed(what: str) -> bool:
+    if not (sys.stdin and sys.stdin.isatty()):
+        raise BadRequest(f"{what} would be removed, and nobody is there to be asked. Use --force.")
+    return click.confirm(f"Remove {what}?", err=True)
 
 
 def _span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> tuple[int, int]:
-    if lines:
+    size = stored.reader.size
+    if lines is not None:
         first, last = parse_range("--lines", lines)
         if not 1 <= first <= last or first > stored.view.lines:
-            raise BadRequest(f"--lines {lines}: the output has lines 1-{stored.view.lines}.")
+            raise BadRequest(f"--lines {lines}: the output has {stored.view.lines:,} lines, counted from 1.")
         return stored.view.line_span(first, last)
-    if bytes_:
+    if bytes_ is not None:
         first, last = parse_range("--bytes", bytes_)
-        if not first <= last or first >= stored.reader.size:
-            raise BadRequest(f"--bytes {bytes_}: the output has bytes 0-{stored.reader.size - 1}.")
-        return first, min(last + 1, stored.reader.size)
-    return 0, stored.reader.size
+        if not first <= last or first >= size:
+            raise BadRequest(f"--bytes {bytes_}: the output has {size:,} bytes, counted from 0.")
+        return first, min(last + 1, size)
+    return 0, size
+
+
+def _part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
+    data = stored.bytes(start, end)
+    place = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
+    if stored.kept.media == "binary":
+        return {**place, "base64": base64.b64encode(data).decode()}
+    return {**place, "text": text.clean(text.decode(data))}
+
+
+def _print_visibly(stored: StoredOutput, start: int, end: int) -> None:
+    rest = b""
+    for block in _blocks(stored, start, end):
+        block = rest + block
+        whole = text.whole(block)
+        click.echo(look.visible(text.decode(block[:whole])), nl=False)
+        rest = block[whole:]
+    click.echo(look.visible(text.decode(rest)))
+
+
+def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
+    if not sys.stdout:
+        return
+    for block in _blocks(stored, start, end):
+        sys.stdout.buffer.write(block)
+    sys.stdout.buffer.flush()
 
 
 def _blocks(stored: StoredOutput, start: int, end: int) -> Iterator[bytes]:
@@ -137,11 +202,16 @@ def _blocks(stored: StoredOutput, start: int, end: int) -> Iterator[bytes]:
 
 
 def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
-    """For its owner only, like the original."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL)
-    with open(os.open(file, flags, 0o600), "wb") as target:
-        for block in _blocks(stored, 0, stored.reader.size):
-            target.write(block)
+    """For its owner only, like the original. A copy that fails half-way is removed, unless it went into a file that was there."""
+    fd = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL), 0o600)
+    try:
+        with open(fd, "wb") as target:
+            for block in _blocks(stored, 0, stored.reader.size):
+                target.write(block)
+    except BaseException:
+        if not force:
+            file.unlink(missing_ok=True)
+        raise
 
 
 def _facts(item: Item) -> dict[str, Any]:
@@ -160,13 +230,9 @@ def _facts(item: Item) -> dict[str, Any]:
         "tokens": kept.size.tokens,
         "tokens_estimated": kept.size.estimated,
         "sha256": kept.sha256,
-        "stored_at": look.when(kept.created_ms),
+        "stored_at": look.iso(kept.created_ms),
         "missing": kept.missing,
         "session_name": item.label.name,
         "retention": item.label.retention,
         "live": item.label.live,
     }
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

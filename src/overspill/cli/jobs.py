@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from overspill import ids
@@ -13,26 +15,40 @@ from overspill.events import now_ms
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def jobs(as_json: bool) -> None:
-    """List running, queued and finished background jobs of live sessions."""
+    """List running, queued and finished background jobs of live sessions.
+
+    The output of a finished job: overspill artifacts show ID
+    """
     lines = look.archive().jobs()
     if as_json:
         look.print_json([_facts(line) for line in lines])
     elif not lines:
         click.echo("No background jobs in live sessions.")
     else:
-        rows = [[str(value) for value in _facts(line).values()] for line in lines]
-        look.print_table("Background jobs", ("ID", "Tool", "State", "Seconds", "Asked for", "Session", "Error"), rows)
+        rows = [
+            [ids.artifact_id(line.change.id), line.change.tool, line.change.state, f"{_seconds(line):,.1f}",
+             look.when(line.asked_ms), line.session, line.change.error]
+            for line in lines
+        ]  # fmt: skip
+        look.print_table(
+            "Background Jobs", ("ID", "Tool", "State", "Seconds", "Asked for", "Session", "Error"), rows, numbers=("Seconds",)
+        )
 
 
-def _facts(line: JobLine) -> dict[str, str | float]:
+def _seconds(line: JobLine) -> float:
+    """Up to now, of a job that goes on."""
     change = line.change
-    since_change = 0.0 if change.state in ("ready", "failed") else (now_ms() - change.t) / 1000
+    since = 0.0 if change.state in ("ready", "failed") else max(0, now_ms() - change.t) / 1000
+    return round(change.seconds + since, 1)
+
+
+def _facts(line: JobLine) -> dict[str, Any]:
     return {
-        "id": ids.artifact_id(change.id),
-        "tool": change.tool,
-        "state": change.state,
-        "seconds": round(change.seconds + since_change, 1),
-        "asked_for": look.when(line.asked_ms),
+        "id": ids.artifact_id(line.change.id),
+        "tool": line.change.tool,
+        "state": line.change.state,
+        "seconds": _seconds(line),
+        "asked_for": look.iso(line.asked_ms),
         "session": line.session,
-        "error": change.error,
+        "error": line.change.error,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ def archive(config: Path | None = None) -> Archive:
     settings = load_settings(None, config, ()).settings
     roots = {_root(settings.store_dir), _root(Settings(preset="artifacts").store_dir)}
     stores: list[Store] = [FileStore(root) for root in sorted(roots, key=str)]
-    return Archive(stores)
+    return Archive(stores, warn=lambda text: click.echo(f"overspill: {visible(text)}", err=True))
 
 
 def _root(directory: str | None) -> Path | None:
@@ -46,11 +46,38 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(visible(cell)) for cell in row))
-    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
+    _print(table)
+
+
+def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
+    table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
+    for name, value in facts:
+        table.add_row(name, Text(visible(value), overflow="fold"))
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED).print(table)
+
+
+def on_terminal() -> bool:
+    return bool(sys.stdout) and sys.stdout.isatty()
 
 
 def when(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return _moment(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(milliseconds: int) -> str:
+    return _moment(milliseconds).isoformat(timespec="milliseconds")
+
+
+def _moment(milliseconds: int) -> datetime:
+    """A journal may say anything; times nobody can have meant are the beginning of time."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def visible(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from overspill import wording
+from overspill import figures
 from overspill.cli import look
 from overspill.counters import Counters
 from overspill.store.base import ShelfLabel
@@ -23,17 +23,17 @@ def stats(as_json: bool) -> None:
         look.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})
         return
     rows = [
-        ["sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"],
-        ["tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"],
-        ["outputs kept", f"{total['kept']:,} ({wording.people_size(total['kept_bytes'])})"],
-        ["tokens kept out of context", f"{total['tokens_kept_out']:,}"],
-        ["calls not passed on whole", f"{total['truncation_rate']:.1%}"],
-        ["retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"],
-        ["retrieved in full after all", f"{total['retrieved_in_full']:,}"],
-        ["outputs used as arguments", f"{total['refs']:,}"],
-        ["tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"],
+        ("Sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"),
+        ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),
+        ("Outputs kept", f"{total['kept']:,} ({figures.people_size(total['kept_bytes'])})"),
+        ("Tokens kept out of context", f"{total['tokens_kept_out']:,}"),
+        ("Calls not passed on whole", f"{total['truncation_rate']:.1%}"),
+        ("Retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"),
+        ("Retrieved in full after all", f"{total['retrieved_in_full']:,}"),
+        ("Outputs used as arguments", f"{total['refs']:,}"),
+        ("Tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"),
     ]
-    look.print_table("Overspill", ("", ""), rows)
+    look.print_facts("Overspill", rows)
 
 
 _SUMMED = (

@@ -13,7 +13,10 @@ from overspill.cli import look
 @click.argument("id", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(id: str | None, as_json: bool) -> None:
-    """Hash stored outputs again and compare. With ID only that one. Exit code 1 if one is not as it was."""
+    """Hash stored outputs again and compare with what was stored.
+
+    With ID only that one. Exit code 1 if one is not as it was.
+    """
     archive = look.archive()
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
     broken = [check for check in checks if not check.sound]
@@ -24,5 +27,5 @@ def verify(id: str | None, as_json: bool) -> None:
     else:
         if broken:
             look.print_table("Not as stored", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in broken])
-        click.echo(f"{len(checks)} checked, {len(broken)} not as stored.")
+        click.echo(f"{len(checks):,} checked, {len(broken):,} not as stored.")
     sys.exit(1 if broken else 0)

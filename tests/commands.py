@@ -1,0 +1,73 @@
+"""For tests of the commands: a user's place with a store, filled by real sessions, and `overspill` called in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import pytest
+
+from overspill.cli import main
+from overspill.session import Session
+from overspill.settings import Settings
+from overspill.store.files import FileStore
+from overspill.types import Kept
+
+SOURCE = Path(__file__).parents[1] / "src"
+RUN = "from overspill.cli import main; main()"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Place:
+    """`store` is what the user's config names."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self.store, self._capsys = root, root / "store", capsys
+        (root / "config" / "overspill").mkdir(parents=True)
+        (root / "config" / "overspill" / "config.yaml").write_text(f"storeDir: {self.store}\n")
+        (root / "cwd").mkdir()
+        monkeypatch.chdir(root / "cwd")
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(root / "config"))
+        monkeypatch.setenv("HOME", str(root))
+
+    def overspill(self, *args: str) -> Result:
+        self._capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main(args)
+        return Result(int(str(end.value.code)), *self._capsys.readouterr())
+
+    def process(self, *args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        return subprocess.run([sys.executable, "-c", RUN, *args], env=env, timeout=60, check=False, **options)
+
+    def keep(self, **outputs: Any) -> list[Kept]:
+        """In a session of its own that is closed and kept."""
+
+        async def run() -> list[Kept]:
+            store = FileStore(self.store)
+            async with Session(Settings(retention="keep"), store=store) as session:
+                found = [await session.keep(data, name) for name, data in outputs.items()]
+            store.close()
+            return found
+
+        return anyio.run(run)
+
+    def file(self, kept: Kept) -> Path:
+        (found,) = self.store.rglob(f"session-{kept.session}/{kept.id}")
+        return found
+
+    def journal(self, kept: Kept) -> Path:
+        return self.file(kept).parent / "journal.jsonl"
+
+
+Overspill = Callable[..., Result]

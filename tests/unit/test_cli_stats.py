@@ -1,0 +1,29 @@
+"""`overspill stats`: figures over all sessions that can still be seen."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Place
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    return Place(tmp_path, monkeypatch, capsys)
+
+
+def test_figures_of_all_sessions_are_summed(place: Place):
+    place.keep(a="one two three", b="four")
+    place.keep(c="five")
+    code, out, err = place.overspill("stats")
+    assert (code, err) == (0, "")
+    assert "│ Sessions                     │ 2 (0 live)" in out
+    assert "│ Outputs kept                 │ 3 (21 bytes)" in out
+    stats = json.loads(place.overspill("stats", "--json").out)
+    assert (stats["total"]["kept"], stats["total"]["kept_bytes"], stats["total"]["truncation_rate"]) == (3, 21, 0.0)
+    assert [(session["live"], session["kept"]) for session in stats["sessions"]] == [(False, 2), (False, 1)]
+
+
+def test_nothing_counts_as_nothing(place: Place):
+    assert json.loads(place.overspill("stats", "--json").out)["total"]["calls"] == 0
+    assert "0 (0 live)" in place.overspill("stats").out
