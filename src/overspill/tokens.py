@@ -8,6 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from overspill.text import clean
+
 try:  # Wheels exist for the common platforms only; elsewhere four characters count as a token.
     from splintr import Tokenizer
 except ImportError:  # pragma: no cover
@@ -104,4 +106,4 @@ def _length(encoder: _Encoder, text: str) -> int:
     try:
         return len(encoder.encode_ordinary(text))
     except UnicodeEncodeError:  # lone surrogates: a model will see U+FFFD in their place
-        return len(encoder.encode_ordinary(text.encode("utf-8", "replace").decode()))
+        return len(encoder.encode_ordinary(clean(text)))

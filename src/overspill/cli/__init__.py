@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from overspill.errors import HandleError, OverspillError
+from overspill.errors import OverspillError
 
 
 class Entry(NamedTuple):
@@ -73,8 +73,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         problem.show()
         code = problem.exit_code
     except OverspillError as problem:
-        hint = " `overspill artifacts list` shows what is stored." if isinstance(problem, HandleError) else ""
-        click.echo(f"overspill: {problem}{hint}", err=True)
+        click.echo(f"overspill: {problem}", err=True)
         code = 2
     except click.Abort:
         code = 130
