@@ -570,4 +570,4 @@ async def test_a_large_output_of_the_background_does_not_stay_in_memory():
         await s.start("large z", {}, tool)
         tool.release()
         await wait(s)
-        assert [job.result for job in gc.get_objects() if isinstance(job, Job) and job.tool == "large z"] == [None]
+        assert {job.result for job in gc.get_objects() if isinstance(job, Job) and job.tool == "large z"} == {None}
