@@ -22,7 +22,7 @@ from overspill.extraction import Mode, Progress
 from overspill.extractor import Extractor, Wish, endpoints_of
 from overspill.gate import Gate
 from overspill.job import Job
-from overspill.ledger import Ledger, accounting
+from overspill.ledger import Ledger, accounting, logger
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
 from overspill.optree import Op, op_tree
@@ -86,6 +86,11 @@ class Session:
         with anyio.CancelScope(shield=True):
             left = await opened.calls.jobs.abort()
             await anyio.to_thread.run_sync(opened.close)
+        if left:
+            names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
+            logger.warning(
+                "Session %s is closed; these tools could not be interrupted and go on: %s", opened.shelf.session, names
+            )
         return [job.info for job in left]
 
     async def __aenter__(self) -> Session:
