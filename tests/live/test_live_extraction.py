@@ -123,7 +123,7 @@ def check_records(folder: Path, kept: Kept) -> None:
     assert done.returncode == 0
 
 
-async def check_everything(model: LiveModel, folder: Path, session: Session, kept: Kept, body: str) -> list[Op]:
+def check_everything(model: LiveModel, folder: Path, session: Session, kept: Kept, body: str) -> list[Op]:
     check_citations(session, kept, body)
     check_honesty(model, session, body)
     check_records(folder, kept)
@@ -134,7 +134,7 @@ async def test_what_fits_one_chunk_is_read_whole(model: LiveModel, tmp_path: Pat
     async with opened(model, tmp_path) as session:
         kept = await keep(session, ONE_CHUNK)
         body = await ask(session, kept)
-        steps = await check_everything(model, tmp_path, session, kept, body)
+        steps = check_everything(model, tmp_path, session, kept, body)
         facts = operation(session).attributes
         assert (facts["mode"], facts["strategy"], facts["chunks"], len(steps)) == ("auto", "full-chunked", "1/1", 1)
 
@@ -143,7 +143,7 @@ async def test_what_takes_more_chunks_is_explored_with_read_and_grep(model: Live
     async with opened(model, tmp_path) as session:
         kept = await keep(session, TWO_CHUNKS)
         body = await ask(session, kept)
-        steps = await check_everything(model, tmp_path, session, kept, body)
+        steps = check_everything(model, tmp_path, session, kept, body)
         facts = operation(session).attributes
         assert (facts["mode"], facts["strategy"]) == ("auto", "read-grep")
         assert len(steps) <= 15
@@ -153,7 +153,7 @@ async def test_every_chunk_is_read_and_the_reports_are_merged(model: LiveModel, 
     async with opened(model, tmp_path) as session:
         kept = await keep(session, TWO_CHUNKS)
         body = await ask(session, kept, "full-chunked")
-        steps = await check_everything(model, tmp_path, session, kept, body)
+        steps = check_everything(model, tmp_path, session, kept, body)
         facts = operation(session).attributes
         assert (facts["mode"], facts["strategy"]) == ("full-chunked", "full-chunked")
         searched, total = map(int, facts["chunks"].split("/"))
@@ -167,7 +167,7 @@ async def test_a_small_output_is_explored_when_that_is_asked_for(model: LiveMode
     async with opened(model, tmp_path) as session:
         kept = await keep(session, ONE_CHUNK)
         body = await ask(session, kept, "read-grep")
-        await check_everything(model, tmp_path, session, kept, body)
+        check_everything(model, tmp_path, session, kept, body)
         assert operation(session).attributes["strategy"] == "read-grep"
 
 
