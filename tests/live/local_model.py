@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -48,6 +49,7 @@ def serving(cache: Path, say: Say) -> Iterator[str]:
     # It looks for settings, and leaves files, in its home and working directory.
     place = {"cwd": cache, "env": {"PATH": os.defpath, "HOME": str(cache)}}
     command = [server, "--gpu=off", "--streams=1", *(f"--{name}={value}" for name, value in flags.items())]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, so that the server never outlives who asked for it
     say(f"starting {RUNTIME} with {WEIGHTS} on 127.0.0.1:{port}")
     with (cache / "server.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **place)
