@@ -57,6 +57,9 @@ class Result(Struct, frozen=True):
     recalled: bool
     by: str
     """Who answered in the end: the model, or what stands in for it."""
+    found: bool
+    quotes: int
+    """Passages that were checked against the stored output."""
     seconds: float
     calls: int
     tokens_in: int
@@ -110,13 +113,15 @@ async def asked(conditions: Conditions, question: Question, way: str, scored: Ca
         kept = (await session.call(question.tool_name, {}, lambda: text)).kept
         assert kept is not None
         reply = await session.invoke("tool_output", {"handle": kept.handle, **args})
-        operation = next(op for op in session.op_tree().children if op.kind == "session")
+        facts = next(op.attributes for op in session.op_tree().children if op.kind == "session")
         counted = session.counters
         return Result(
             id=question.id,
             way=way,
             recalled=scored(reply.text, question),
-            by=operation.attributes["model"] or operation.attributes["strategy"],
+            by=facts["model"] or facts["strategy"],
+            found=facts["found"],
+            quotes=facts["excerpts"],
             seconds=time.perf_counter() - started,
             calls=counted.model_calls,
             tokens_in=counted.input_tokens,
@@ -153,10 +158,17 @@ def table(results: Iterable[Result]) -> str:
     for result in results:
         by_question.setdefault(result.id, {})[result.way] = result
     whole = [ways for ways in by_question.values() if len(ways) == len(WAYS)]
-    head = (
-        "| way | questions | recalled | share | answered by the model | of those recalled | s | calls | read | written | shown |"
+    columns = (
+        "way",
+        "questions",
+        "recalled",
+        "share",
+        "by the model itself",
+        "of those recalled",
+        "with checked quotes",
+        *FIGURES,
     )
-    lines = [head, f"|---|{'---:|' * 10}"]
+    lines = [f"| {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) - 1)}"]
     if whole:
         lines += [_row(way, [ways[way] for ways in whole]) for way in WAYS]
     return "\n".join(lines)
@@ -166,7 +178,7 @@ def _row(way: str, results: Sequence[Result]) -> str:
     recalled = sum(result.recalled for result in results)
     own = [result for result in results if result.calls and result.by not in (BUILTIN, "truncate")]
     cells = [way, len(results), recalled, f"{recalled / len(results):.0%}"]
-    cells += [len(own), sum(result.recalled for result in own)] if way != "built-in engine" else ["–", "–"]
+    cells += [len(own), sum(result.recalled for result in own), sum(result.quotes > 0 for result in own)]
     for figure in FIGURES.values():
         cells.append(f"{statistics.mean(getattr(result, figure) for result in results):,.1f}")
     return f"| {' | '.join(map(str, cells))} |"
