@@ -38,6 +38,7 @@ from overspill.settings import Settings
 QUESTIONS = 20
 OF_ONE_DOCUMENT = 2
 WAYS = ("full-chunked", "read-grep", "built-in engine")
+OWN = ("by the model itself", "of those recalled", "with checked quotes")
 FIGURES = {"seconds": "seconds", "calls": "calls", "tokens in": "tokens_in", "tokens out": "tokens_out", "tokens shown": "shown"}
 
 
@@ -158,16 +159,7 @@ def table(results: Iterable[Result]) -> str:
     for result in results:
         by_question.setdefault(result.id, {})[result.way] = result
     whole = [ways for ways in by_question.values() if len(ways) == len(WAYS)]
-    columns = (
-        "way",
-        "questions",
-        "recalled",
-        "share",
-        "by the model itself",
-        "of those recalled",
-        "with checked quotes",
-        *FIGURES,
-    )
+    columns = ("way", "questions", "recalled", "share", *OWN, *FIGURES)
     lines = [f"| {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) - 1)}"]
     if whole:
         lines += [_row(way, [ways[way] for ways in whole]) for way in WAYS]
