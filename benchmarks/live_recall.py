@@ -131,12 +131,14 @@ async def asked(conditions: Conditions, question: Question, way: str, scored: Ca
         )
 
 
-async def ask_all(conditions: Conditions, questions: Sequence[Question], results: Path, seconds: float) -> None:
+async def ask_all(
+    conditions: Conditions, questions: Sequence[Question], ways: Sequence[str], results: Path, seconds: float
+) -> None:
     done = {(result.id, result.way) for result in recorded(results)}
     scored = scorer(conditions.folder)
     with anyio.move_on_after(seconds) as time_limit, results.open("ab") as file:
         for number, question in enumerate(questions, 1):
-            for way in WAYS:
+            for way in ways:
                 if (question.id, way) not in done:
                     result = await asked(conditions, question, way, scored)
                     file.write(msgspec.json.encode(result) + b"\n")
@@ -153,16 +155,16 @@ def recorded(results: Path) -> list[Result]:
     return [msgspec.json.decode(line, type=Result) for line in results.open("rb")]
 
 
-def table(results: Iterable[Result]) -> str:
-    """Only questions that were asked in every way are compared."""
+def table(results: Iterable[Result], ways: Sequence[str]) -> str:
+    """Only questions that were asked in all of these ways are compared."""
     by_question: dict[str, dict[str, Result]] = {}
     for result in results:
         by_question.setdefault(result.id, {})[result.way] = result
-    whole = [ways for ways in by_question.values() if len(ways) == len(WAYS)]
+    whole = [found for found in by_question.values() if found.keys() >= set(ways)]
     columns = ("way", "questions", "recalled", "share", *OWN, *FIGURES)
     lines = [f"| {' | '.join(columns)} |", f"|---|{'---:|' * (len(columns) - 1)}"]
     if whole:
-        lines += [_row(way, [ways[way] for ways in whole]) for way in WAYS]
+        lines += [_row(way, [found[way] for found in whole]) for way in ways]
     return "\n".join(lines)
 
 
@@ -183,17 +185,19 @@ def main() -> None:
     parser.add_argument("--model", default="", help="provider/model; without it the small local model is started")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server that has the model")
     parser.add_argument("--limit", type=int, default=QUESTIONS, help="how many questions")
+    parser.add_argument("--way", action="append", choices=WAYS, help="only this way; may be given more than once")
     parser.add_argument("--budget", type=int, default=1000, help="tokens of an answer at most, at four characters each")
     parser.add_argument("--window", type=int, default=4096, help="context window the model is asked with")
     parser.add_argument("--output", type=int, default=384, help="tokens the model writes at once at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long, whatever it has reached")
     given = parser.parse_args()
     environ = {**os.environ, "OVERSPILL_LIVE_MODEL": given.model, "OVERSPILL_LIVE_BASE_URL": given.base_url}
+    ways = [way for way in WAYS if way in (given.way or WAYS)]
     questions = chosen(given.evalset, given.limit)
     with live_model(environ, print) as model:
         conditions = Conditions(model, given.evalset, given.budget, given.window, given.output)
-        anyio.run(ask_all, conditions, questions, given.results, given.minutes * 60)
-    print(table(recorded(given.results)))
+        anyio.run(ask_all, conditions, questions, ways, given.results, given.minutes * 60)
+    print(table(recorded(given.results), ways))
 
 
 if __name__ == "__main__":
