@@ -35,7 +35,7 @@ def decode(data: bytes) -> str:
 
 def clean(text: str) -> str:
     """On its way to a model: a lone surrogate becomes U+FFFD. Control characters stay, they are what the tool said."""
-    return _SURROGATE.sub(_REPLACEMENT, text)
+    return text if text.isascii() else _SURROGATE.sub(_REPLACEMENT, text)
 
 
 def searchable(data: bytes) -> bytes:
