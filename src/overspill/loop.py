@@ -9,7 +9,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.models.base import Message, Request, Response
+from overspill.models.base import Message, Request, Response, ToolChoice
 from overspill.models.written import UNREADABLE, understand
 from overspill.types import ToolCall
 
@@ -58,14 +58,28 @@ async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
 
 
 async def converse(
-    model: Asks, request: Request, run_calls: RunCalls, *, max_turns: int, final_hint: str = FINAL_HINT
+    model: Asks,
+    request: Request,
+    run_calls: RunCalls,
+    *,
+    max_turns: int,
+    final_hint: str = FINAL_HINT,
+    insist: Callable[[], str] = lambda: "",
 ) -> Outcome:
-    """Steps until the model answers without calling anything; in the last turn it cannot call, and is told so."""
+    """Steps until the model answers without calling anything; in the last turn it cannot call, and is told so.
+
+    While `insist` has words, an answer comes too soon: they are said and the model has to call. If it still does not, that is it.
+    """
     for turn in range(1, max_turns):
         taken = await step(model, request, run_calls)
+        choice: ToolChoice = "auto"
+        said: tuple[Message, ...] = ()
         if not taken.response.calls:
-            return _outcome(taken.response, turn, "answered")
-        request = replace(request, messages=(*request.messages, *taken.messages))
+            urgent = insist() if request.tool_choice == "auto" and taken.response.text.strip() else ""
+            if not urgent:
+                return _outcome(taken.response, turn, "answered")
+            choice, said = "required", (Message("user", urgent),)
+        request = replace(request, messages=(*request.messages, *taken.messages, *said), tool_choice=choice)
     # The tools stay listed: some providers reject a conversation with calls of tools that are not.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
     return _outcome((await step(model, last, run_calls)).response, max_turns, "last_turn")

@@ -123,6 +123,29 @@ async def test_a_conversation_goes_on_until_the_model_answers() -> None:
 
 
 @pytest.mark.anyio
+async def test_an_answer_that_comes_too_soon_is_followed_by_a_call() -> None:
+    seen: list[str] = []
+
+    async def look(call: ToolCall) -> Message:
+        seen.append(call.id)
+        return await echo(call)
+
+    model = ScriptedModel(["Nowhere.", grep("1"), "There."])
+    outcome = await converse(model, QUESTION, in_parallel(look), max_turns=15, insist=lambda: "" if seen else "Look first.")
+    assert outcome == Outcome(Response("There.", model="test/scripted"), 3, "answered")
+    assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
+    said = ["Where is the moon?", "Nowhere.", "Look first.", "", "ran 1"]
+    assert [message.text for message in model.requests[-1].messages] == said
+
+
+@pytest.mark.anyio
+async def test_a_model_that_does_not_call_even_when_it_has_to_has_answered() -> None:
+    model = ScriptedModel(["Nowhere.", "As I said."])
+    outcome = await converse(model, QUESTION, nothing_to_run, max_turns=15, insist=lambda: "Look first.")
+    assert outcome == Outcome(Response("As I said.", model="test/scripted"), 2, "answered")
+
+
+@pytest.mark.anyio
 async def test_in_the_last_turn_the_model_can_only_answer_and_is_told_so() -> None:
     model = ScriptedModel([grep("1"), "From what I saw: there."])
     outcome = await converse(model, QUESTION, ECHO, max_turns=2)

@@ -33,6 +33,8 @@ GREP_NONE = "No line matches{where}."
 GREP_FROM = " from byte {start} on"
 GREP_MORE = "There is more: the same Grep with from={next}."
 NO_ROOM = "Your context window is full: nothing more can be read. Give your final report now."
+LOOK_FIRST = "You have not looked into the file. Call Grep or Read now, and report when you have seen what it says."
+NOT_LOOKED = "The model reported without having looked into the output."
 OUT_OF_TIME = "The sub-agent had not finished after {seconds:g} s."
 
 _LIMIT = 200
@@ -112,7 +114,12 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
             outcome = await converse(
-                inquiry.model, request, in_parallel(desk.answer), max_turns=inquiry.policy.max_turns, final_hint=LAST_TURN
+                inquiry.model,
+                request,
+                in_parallel(desk.answer),
+                max_turns=inquiry.policy.max_turns,
+                final_hint=LAST_TURN,
+                insist=desk.insist,
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
@@ -122,6 +129,8 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
     if outcome.response is None:
         raise ExtractionFailed(EMPTY)
+    if not desk.looked:
+        raise ExtractionFailed(NOT_LOOKED)
     report = understood(outcome.response.text, nonce, outcome.response.model or inquiry.model.name)
     quotes = [Quote(text) for text in report.quotes]
     located = await in_thread(lambda: locate(document.reader, quotes))
@@ -134,12 +143,17 @@ class _Desk:
     """Gives the sub-agent what it asks for: of the one file, in bounded pieces, as long as there is room for them."""
 
     def __init__(self, inquiry: Inquiry, nonce: str, room: int) -> None:
+        self.looked = False
         self._inquiry = inquiry
         self._document = inquiry.document
         self._nonce = nonce
         self._view = View(inquiry.document.reader)
         self._room = room
         self._turn = anyio.Lock()
+
+    def insist(self) -> str:
+        """Small models report at once, mostly that there is nothing. Whoever has not looked cannot know."""
+        return "" if self.looked else LOOK_FIRST
 
     async def answer(self, call: ToolCall) -> Message:
         async with self._turn:  # a view is used by one at a time
@@ -150,6 +164,7 @@ class _Desk:
                 text = await in_thread(lambda: self._perform(call.name, call.args, bound))
             except BadRequest as error:
                 return Message("tool", str(error), call_id=call.id, is_error=True)
+            self.looked = True
             self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
             return Message("tool", text, call_id=call.id)
 
