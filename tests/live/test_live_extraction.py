@@ -112,6 +112,12 @@ def check_accounts(model: LiveModel, session: Session) -> list[Op]:
     return steps
 
 
+def check_that_it_looked(model: LiveModel, session: Session, steps: list[Op]) -> None:
+    """Nobody reports about a file at the first step: without a call there is nothing to report."""
+    assert len(steps) <= 15
+    assert len(steps) >= 2 or operation(session).attributes["model"] != model.target
+
+
 def check_records(folder: Path, kept: Kept) -> None:
     """`overspill verify` finds the stored bytes, and every quote on record, as they were."""
     (folder / "overspill").mkdir()
@@ -146,7 +152,7 @@ async def test_what_takes_more_chunks_is_explored_with_read_and_grep(model: Live
         steps = check_everything(model, tmp_path, session, kept, body)
         facts = operation(session).attributes
         assert (facts["mode"], facts["strategy"]) == ("auto", "read-grep")
-        assert len(steps) <= 15
+        check_that_it_looked(model, session, steps)
 
 
 async def test_every_chunk_is_read_and_the_reports_are_merged(model: LiveModel, tmp_path: Path) -> None:
@@ -167,8 +173,9 @@ async def test_a_small_output_is_explored_when_that_is_asked_for(model: LiveMode
     async with opened(model, tmp_path) as session:
         kept = await keep(session, ONE_CHUNK)
         body = await ask(session, kept, "read-grep")
-        check_everything(model, tmp_path, session, kept, body)
+        steps = check_everything(model, tmp_path, session, kept, body)
         assert operation(session).attributes["strategy"] == "read-grep"
+        check_that_it_looked(model, session, steps)
 
 
 async def test_both_ends_are_shown_without_asking_the_model(model: LiveModel, tmp_path: Path) -> None:
