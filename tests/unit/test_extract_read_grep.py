@@ -104,6 +104,13 @@ async def test_the_prompt_says_that_the_handle_is_the_filename():
     assert [tool["name"] for tool in request.tools] == ["Read", "Grep"]
 
 
+async def test_no_turn_writes_more_than_was_set_aside_for_it():
+    document = stored(LOG)
+    model = Explorer([("Read", {"file": document.handle, "limit": 1})], context_window=8_000, max_output_tokens=700)
+    await run(document, model)
+    assert [request.max_output_tokens for request in model.requests] == [700, 700]
+
+
 async def test_auto_explores_what_has_many_lines():
     model = Explorer([], context_window=4_000, max_output_tokens=500)
     assert (await extract(stored(LOG), "the errors", model=model)).strategy == "read-grep"

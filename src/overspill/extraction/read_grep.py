@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from overspill import read
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
-from overspill.extraction.document import ExtractionFailed
+from overspill.extraction.document import ExtractionFailed, output_tokens
 from overspill.extraction.inquiry import BROKEN, EMPTY, Inquiry, in_thread, understood
 from overspill.extraction.prompting import data_block
 from overspill.extraction.provenance import Quote, locate
@@ -108,7 +108,12 @@ TOOLS: tuple[dict[str, Any], ...] = (
 
 async def read_grep(inquiry: Inquiry) -> Extraction:
     document, nonce = inquiry.document, wrapper.nonce()
-    request = Request(inquiry.prompts.explore(nonce), (Message("user", START.format(handle=document.handle)),), TOOLS)
+    request = Request(
+        inquiry.prompts.explore(nonce),
+        (Message("user", START.format(handle=document.handle)),),
+        TOOLS,
+        max_output_tokens=output_tokens(inquiry.model),
+    )
     desk = _Desk(inquiry, nonce, inquiry.room(request))
     outcome = None
     with anyio.CancelScope(deadline=inquiry.deadline):
