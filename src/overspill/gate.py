@@ -141,7 +141,7 @@ class Gate:
         return self._reply(got.content, _joined(got.content, "\n"), got)
 
     def _shown(self, got: Collected, plain: str) -> Reply:
-        shown = "\n\n".join((text.clean(plain), *_notes(got)))
+        shown = "\n\n".join((text.clean(plain), *_notes(got))) if got.broke_off else text.clean(plain)
         return self._reply([_text_block(shown)], shown, got)
 
     async def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:

@@ -14,6 +14,7 @@ from overspill.events import Asked, Called, Entry, Retrieved, Settled, Stored, n
 from overspill.types import Kind
 
 _MOST_WAITING = 64
+_MAY_WAIT = frozenset({Called, Retrieved})
 
 logger = logging.getLogger("overspill")
 logger.addHandler(logging.NullHandler())  # whoever configures no logging is shown nothing
@@ -37,12 +38,14 @@ class Ledger:
     def record(self, event: Entry) -> None:
         self.counters.add(event)
         self._waiting.append(events.encode(event) + b"\n")
+        waiting = len(self._waiting)
+        if type(event) in _MAY_WAIT and waiting < _MOST_WAITING:
+            if waiting == 1:
+                self.waits()
+            return
         if isinstance(event, Stored):
             log_stored(event)
-        if not isinstance(event, Called | Retrieved) or len(self._waiting) >= _MOST_WAITING:
-            self.flush()
-        elif len(self._waiting) == 1:
-            self.waits()
+        self.flush()
 
     def flush(self) -> None:
         lines, self._waiting = b"".join(self._waiting), []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -13,6 +14,7 @@ import anyio.to_thread
 from overspill.job import Job
 
 Tool: TypeAlias = Callable[..., Any]
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 T = TypeVar("T")
 
 
@@ -38,6 +40,8 @@ async def perform(tool: Tool, args: Mapping[str, Any], job: Job, threads: Thread
 
 def _is_async(tool: Tool) -> bool:
     """Whether calling it returns at once: coroutine functions, async generators, objects with an async `__call__`."""
+    if type(tool) is FunctionType and tool.__code__.co_flags & _ASYNC:  # most tools, without the cost of asking `inspect`
+        return True
     while isinstance(tool, partial):
         tool = tool.func
     if not (inspect.isfunction(tool) or inspect.ismethod(tool) or inspect.isbuiltin(tool)):

@@ -82,6 +82,7 @@ async def test_snippets_carry_every_kind_of_span(session: Session):
     assert "no_match_reason" not in found
 
 
+@pytest.mark.promise("every-quote-checked")
 async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
     model = ScriptedModel(reporting("It was the disk.", "ERROR disk full", CAUSE), name="test/reader")
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:

@@ -9,11 +9,16 @@ from typing import Any
 
 import pytest
 
+from overspill import ids
 from overspill.budget import ContextBudget
+from overspill.collect import Collected
+from overspill.gate import Gate
+from overspill.ledger import Ledger
 from overspill.session import Session
 from overspill.settings import Settings
+from overspill.spool import Spool
 from overspill.store.memory import MemoryStore
-from overspill.types import Output, Reply, Truncation
+from overspill.types import Output, Reply, ToolCall, Truncation
 
 
 def opened(settings: Settings | None = None, budget: ContextBudget | None = None, *, run_bytes: int | None = None) -> Session:
@@ -37,6 +42,19 @@ async def test_a_small_text_passes():
         True,
         1,
     )
+
+
+@pytest.mark.promise("cheap")
+async def test_a_small_text_passes_without_being_encoded_measured_or_stored():
+    def no_spool() -> Spool:
+        raise AssertionError("a small text needs no spool")
+
+    shelf = MemoryStore().open_shelf(ids.new())
+    gate = Gate(Settings(), shelf, Ledger(shelf.session, shelf.append_journal))
+    got = Collected(no_spool)
+    await got.take("x" * 2048)
+    reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
+    assert reply.text == "x" * 2048
 
 
 @pytest.mark.parametrize("budget", [None, ContextBudget(window=100_000)])
