@@ -67,7 +67,7 @@ class Archive:
         for item in self.items():
             if item.kept.id == file and session in (None, item.kept.session):
                 return item
-        raise HandleError(f"Nothing is stored under {spelling!r}.")
+        raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
 
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:

@@ -31,6 +31,10 @@ def test_every_method_blocks_and_answers():
         assert [tool["name"] for tool in session.tools()] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
         assert session.tools("openai")[0]["type"] == "function"
         assert session.notice() == ""
+        assert session.extract(kept.handle, "a").source_size_bytes == 7
+        assert [op.name for op in session.op_tree().children if op.kind == "session"] == ["extract"]
+        assert [entry["command"] for entry in session.accounting()] == ["dump", "a"]
+        assert session.id == kept.session
         assert session.counters.kept == 2
         id = session.start("slow", {}, lambda: "done")
         session.stop()
