@@ -35,7 +35,7 @@ def test_an_excerpt_carries_bytes_lines_and_locator() -> None:
 
 def test_the_last_line_says_how_much_is_left_out() -> None:
     selection = select(build(LOG), "request served node-3", max_tokens=100)
-    rest = "for the rest ask more precisely, or for fewer at a time"
+    rest = "ask more precisely for the rest"
     assert selection.text.endswith(f"\n(matched {selection.matched} records, showing {selection.text.count('INFO')}; {rest})")
 
 

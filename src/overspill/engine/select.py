@@ -53,7 +53,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)
-    room = max_tokens - count(closing(index, len(ranking.scores), len(ranking.scores) + 1)) - 1
+    room = max_tokens - count(closing(index, len(ranking.scores), 0)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
@@ -62,29 +62,44 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     excerpts: tuple[Found, ...] = ()
     text = ""
     if share >= _NOTHING or way.evidence:
-        # Planning adds up parts; put together they may count for more, and then less is planned for.
+        # Planning adds up parts; put together they may count for more. Then the least are dropped, or less is planned for.
         for part in _PARTS:
-            excerpts, text = _filled(index, ranking, plan(index, asked, ranking, room * part), room * part, count)
-            if count(text) <= max_tokens:
+            filling = _filled(index, ranking, plan(index, asked, ranking, room * part), room * part, count)
+            excerpts, text = _within(index, filling, len(ranking.scores), max_tokens, count)
+            if excerpts:
                 break
-            excerpts = ()
     if not excerpts:
         text = nothing_found(index, query, max_tokens, count)
     trust = confidence(asked, ranking, share, way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(ranking.scores), index.kind, index.searched_bytes, index.total_bytes)
 
 
-def _filled(index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]) -> tuple[tuple[Found, ...], str]:
+def _filled(index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]) -> Filling:
     filling = Filling(index, ranking, room, count)
     for step in way.steps:
         filling.take(step.order, step.share)
+    return filling
+
+
+def _within(
+    index: Index, filling: Filling, matched: int, max_tokens: int, count: Callable[[str], int]
+) -> tuple[tuple[Found, ...], str]:
     pieces = _merged(index, filling.pieces)
-    if not pieces:
-        return (), ""
-    excerpts = _excerpts(index, pieces)
-    matched = max(len(ranking.scores), len(filling.records))
-    last = closing(index, matched, len(filling.records), shortened=any(piece.trimmed for piece in pieces))
-    return tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), last])
+    while pieces:
+        excerpts = _excerpts(index, pieces)
+        showing = _showing(index, pieces, filling.records)
+        last = closing(index, max(matched, showing), showing, shortened=any(piece.trimmed for piece in pieces))
+        text = "\n".join([*_texts(index, pieces, excerpts), last])
+        if count(text) <= max_tokens:
+            return tuple(excerpts), text
+        pieces.remove(min(pieces, key=lambda piece: (piece.score, piece.start)))
+    return (), ""
+
+
+def _showing(index: Index, pieces: list[Piece], taken: set[int]) -> int:
+    """How many of the records taken are still there, at least in part."""
+    starts, ends = index.outline.starts, index.outline.ends
+    return sum(any(piece.start < ends[record] and starts[record] < piece.end for piece in pieces) for record in taken)
 
 
 def _quarter(text: str) -> int:

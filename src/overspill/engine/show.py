@@ -73,9 +73,9 @@ def _step(index: Index, container: int, start: int) -> str:
 
 def closing(index: Index, matched: int, showing: int, *, shortened: bool = False) -> str:
     """The last line: how much of what matched stands above, and how to get the rest."""
-    said = "all shown" if showing >= matched else f"showing {showing}; for the rest ask more precisely, or for fewer at a time"
+    said = "all shown" if showing >= matched else f"showing {showing}; ask more precisely for the rest"
     if shortened:
-        said += "; […] and cut ends mark shortened records"
+        said += "; some shortened"
     return f"(matched {matched} {'record' if matched == 1 else 'records'}, {said}{_searched(index)})"
 
 
