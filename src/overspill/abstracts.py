@@ -10,21 +10,27 @@ from overspill import text, wording
 from overspill.extractor import BUILTIN
 from overspill.pages import Page
 from overspill.read import Bound
+from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
 
 
 def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
-    """`tool_output`: as much of the citations as the bound holds; their places go before their words."""
+    """`tool_output`, within the bound: the words of the citations give way first, then their places, then the end of the text."""
     before = [wording.warnings(found.warnings)] if found.warnings else []
     # What the built-in engine answers is nothing but passages: their words stand above already.
     quoted = found.model != BUILTIN
-    shown = ""
-    for excerpts, with_words in ((found.excerpts, quoted), (found.excerpts, False), ((), False)):
-        after = [wording.citations(excerpts, quoted=with_words)] if excerpts else []
-        body = "\n\n".join([*before, found.text, *after])
-        shown = text.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
+
+    def worded(answer: str, *after: str) -> str:
+        body = "\n\n".join([*before, answer, *after])
+        return text.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
+
+    places = [wording.citations(found.excerpts, quoted=words) for words in (quoted, False)] if found.excerpts else []
+    for shown in (*(worded(found.text, cited) for cited in places), worded(found.text)):
         if bound.holds(shown):
-            break
+            return Page(shown, kept.id)
+    limit = len(found.text)
+    while not bound.holds(shown := worded(truncate(found.text, limit, "head").text)) and limit > 1:
+        limit = max(1, limit * 9 // 10)
     return Page(shown, kept.id)
 
 

@@ -142,13 +142,13 @@ class Retrieval:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             return Page(wording.extraction_failed(kept.tool, kept.handle, asked.mode, str(error)), kept.id, is_error=True)
-        return abstracts.abstract(kept, found, self._bound())
+        return await self._bounded(lambda bound: abstracts.abstract(kept, found, bound))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
             raise BadRequest(wording.QUERY_REQUIRED)
         found = await self._extract(stored, "get_tool_output", query, "snippets")
-        return abstracts.snippets(stored.kept, found, self._bound())
+        return await self._bounded(lambda bound: abstracts.snippets(stored.kept, found, bound))
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> Extraction:
         bound, room = self._bound(), self._gate.room

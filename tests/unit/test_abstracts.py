@@ -1,0 +1,32 @@
+"""What a model reads about an extraction stays within its bound, and says what gave way."""
+
+import pytest
+
+from overspill import ids
+from overspill.abstracts import abstract
+from overspill.read import Bound
+from overspill.types import Excerpt, Extraction, Kept, Size
+
+KEPT = Kept(ids.new(), ids.new(), "read_log", "size_cap", Size(99_999, 99_999, 999, 25_000), "ab" * 32, 1)
+TEXT = "".join(f"sentence {number:04} of the answer\n" for number in range(1000))
+QUOTE = Excerpt("x" * 300, 0, 300, 0, 300, 1, 1)
+
+
+def found(text: str, *excerpts: Excerpt) -> Extraction:
+    return Extraction(text, excerpts, 0.9, "full-chunked", "ab" * 32, 99_999, 1, 1, model="test/m")
+
+
+def test_the_words_of_citations_give_way_before_their_places():
+    answer = found("Short.", QUOTE)
+    assert ": " + "x" * 300 in abstract(KEPT, answer, Bound(2_000)).text
+    shorter = abstract(KEPT, answer, Bound(400)).text
+    assert shorter.endswith("[1] line 1, bytes 0-300")
+    assert "CITATIONS" not in abstract(KEPT, answer, Bound(200)).text
+
+
+@pytest.mark.promise("no-answer-over-budget")
+@pytest.mark.parametrize("bound", [400, 1_000, 5_000, 12_288])
+def test_a_text_over_the_bound_ends_with_how_much_is_left_out(bound: int):
+    shown = abstract(KEPT, found(TEXT, QUOTE), Bound(bound)).text
+    assert len(shown.encode()) <= bound
+    assert "[Remainder omitted: " in shown
