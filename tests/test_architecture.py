@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -140,7 +139,6 @@ def test_importing_overspill_loads_no_framework():
     assert loaded & {"mcp", "pydantic", "pydantic_ai", "rich", "yaml", "click"} == set()
 
 
-@pytest.mark.skipif(find_spec("overspill.cli") is None, reason="there is no command line yet")
 def test_asking_for_help_loads_nothing_heavy():
     loaded = modules_loaded_by(
         "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"

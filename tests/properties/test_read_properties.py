@@ -6,28 +6,13 @@ import re
 
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from readers import BytesReader
 
 from overspill.read import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
 from overspill.read.pattern import compile_pattern
 from overspill.read.search import Search
 from overspill.text import boundary, decode, offset, searchable
 from overspill.view import View
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
-
 
 PIECES = [
     b"a",

@@ -4,26 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from readers import BytesReader
 
 from overspill.errors import BadRequest
 from overspill.query import Found, lookup, outline, query
 from overspill.read import Bound
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
-
 
 ROOMY = Bound(12_288)
 STREAMED = 1  # an output with more bytes than this is read as a stream

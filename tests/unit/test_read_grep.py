@@ -4,26 +4,11 @@ import re
 from typing import Any
 
 import pytest
+from readers import BytesReader
 
 from overspill.errors import BadRequest
 from overspill.read import Bound, Grep, grep
 from overspill.view import View
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
-
 
 ROOMY = Bound(12_288)
 LETTERS = b"".join(b"%c\n" % letter for letter in b"abcdefghij")

@@ -5,26 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from readers import BytesReader
 
 from overspill.errors import BadRequest
 from overspill.read import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
 from overspill.view import View
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
-
 
 ROOMY = Bound(10_000)
 

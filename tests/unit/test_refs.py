@@ -5,25 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from readers import BytesReader
 
 from overspill.errors import RefError, UnknownHandle
 from overspill.refs import Source, Use, resolve
 from overspill.types import Kept, Media, Size
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.size = len(data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
 
 
 def stored(data: str | bytes, server: str = "", tool: str = "crawl", media: Media = "text") -> Source:

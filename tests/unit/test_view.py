@@ -3,28 +3,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from readers import BytesReader
 
 from overspill.measure import Meter
 from overspill.text import boundary, clean, decode, offset, searchable
 from overspill.view import View
-
-
-class BytesReader:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.data[start:end]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self.data)
-
-    def close(self) -> None:
-        pass
 
 
 def view(data: bytes, block: int = 64 * 1024) -> View:
