@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from inspect import CO_COROUTINE
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from overspill.truncate import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -68,6 +71,15 @@ def run(page: Path, portal: BlockingPortal) -> None:
                 portal.call(body) if code.co_flags & CO_COROUTINE else body()
         elif block.note == "output":
             assert without_ids(printed.getvalue()) == block.text, f"{page.name}:{block.line}"
+
+
+@pytest.fixture(autouse=True)
+def strategies() -> Iterator[None]:
+    """A page may add a strategy of its own; other tests must not find it."""
+    before = dict(STRATEGIES)
+    yield
+    STRATEGIES.clear()
+    STRATEGIES.update(before)
 
 
 @pytest.mark.parametrize(
