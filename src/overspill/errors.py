@@ -11,6 +11,7 @@ OverspillError
 ├── StoreError             the place where outputs are kept does not work
 │   ├── StoreFull          a quota or the disk is exhausted
 │   └── NameInUse          another live session has that name
+├── ServerError            (502) an MCP server did not start, ended, or does not answer
 └── SessionClosed          the session has ended or takes no new work
 """
 
@@ -74,6 +75,10 @@ class StoreFull(StoreError):
 
 class NameInUse(StoreError):
     pass
+
+
+class ServerError(OverspillError):
+    code = 502
 
 
 class SessionClosed(OverspillError):

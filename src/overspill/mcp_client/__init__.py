@@ -1,0 +1,18 @@
+"""MCP servers, started and kept running: their configuration, one connection to each, restarts."""
+
+from overspill.mcp_client.config import ServerConfig, read_servers, server_configs
+from overspill.mcp_client.link import Client, Link, Peer
+from overspill.mcp_client.server import Server, ToolDefinition, ToolResult, open_servers
+
+__all__ = [
+    "Client",
+    "Link",
+    "Peer",
+    "Server",
+    "ServerConfig",
+    "ToolDefinition",
+    "ToolResult",
+    "open_servers",
+    "read_servers",
+    "server_configs",
+]

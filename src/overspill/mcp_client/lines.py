@@ -1,0 +1,119 @@
+"""JSON-RPC messages as lines of bytes, either way. A line may be anything, of any length; only what is a message gets through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types
+import msgspec
+from mcp.shared.message import SessionMessage
+
+MAX_MESSAGE = 256 * 1024 * 1024
+_EDGE = 4096
+
+Receive: TypeAlias = Callable[[], Awaitable[bytes]]
+Raw: TypeAlias = "dict[str, Any]"
+
+
+class BadLine(Exception):
+    """A line that is no message. `head` and `tail` are its ends: a response names its request in one of them."""
+
+    def __init__(self, problem: str, head: bytes = b"", tail: bytes = b"") -> None:
+        super().__init__(problem)
+        self.head = head
+        self.tail = tail
+
+
+async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncIterator[bytes | BadLine]:
+    """Until `receive` ends. A line over the limit is not held in memory; its ends are."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            chunk = await receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            return
+        if not chunk:
+            return
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            yield _whole(parts, piece, size + len(piece), limit)
+            parts, size = [], 0
+        if rest:
+            parts.append(rest)
+            size += len(rest)
+            if size > limit:
+                parts = _edges(parts)
+
+
+def _whole(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
+    if size > limit:
+        head, tail = _edges([*parts, last])
+        return BadLine(f"a message of {size:,} bytes, more than the {limit:,} that are taken", head, tail)
+    return b"".join((*parts, last)) if parts else last
+
+
+def _edges(parts: list[bytes]) -> list[bytes]:
+    joined = b"".join(parts)
+    return [joined[:_EDGE], joined[-_EDGE:]]
+
+
+def decode(line: bytes) -> SessionMessage | BadLine:
+    try:
+        raw = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        try:
+            raw = json.loads(line)  # takes lone surrogates and huge numbers, which others send
+        except (ValueError, RecursionError):
+            return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
+    message = _message(raw)
+    return (
+        BadLine("JSON that is not a JSON-RPC message", line[:_EDGE], line[-_EDGE:])
+        if message is None
+        else SessionMessage(message)
+    )
+
+
+def encode(message: mcp_types.JSONRPCMessage) -> bytes:
+    raw = {name: value for name in message.model_fields_set if (value := getattr(message, name)) is not ...}
+    if isinstance(message, mcp_types.JSONRPCError):
+        raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
+    ordered = {"jsonrpc": "2.0", **raw}
+    try:
+        return msgspec.json.encode(ordered) + b"\n"
+    except (UnicodeEncodeError, TypeError, ValueError):
+        return json.dumps(ordered, separators=(",", ":")).encode() + b"\n"
+
+
+def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:
+    """Built from checked fields without walking through the payload, which may be large and is handed on as it is."""
+    fields = cast("Raw", raw)
+    if not isinstance(raw, dict) or fields.get("jsonrpc") != "2.0":
+        return None
+    id, method = fields.get("id"), fields.get("method")
+    known_id = isinstance(id, str) or (isinstance(id, int) and not isinstance(id, bool))
+    if isinstance(method, str):
+        if "params" in fields and not isinstance(fields["params"], dict):
+            return None
+        given: dict[str, Any] = {"params": fields["params"]} if "params" in fields else {}
+        if "id" not in fields:
+            return mcp_types.JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, **given)
+        return mcp_types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, **given) if known_id else None
+    if known_id and isinstance(fields.get("result"), dict):
+        return mcp_types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=fields["result"])
+    return _error(fields, id) if known_id or id is None else None
+
+
+def _error(fields: Raw, id: Any) -> mcp_types.JSONRPCError | None:
+    error = cast("Raw", fields.get("error"))
+    if not isinstance(error, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return None
+    code, words = error.get("code"), error.get("message")
+    if not isinstance(code, int) or not isinstance(words, str):
+        return None
+    given: Any = {"data": error["data"]} if "data" in error else {}
+    data = mcp_types.ErrorData.model_construct(code=code, message=words, **given)
+    return mcp_types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=data)

@@ -1,0 +1,176 @@
+"""A server that is kept running: started, started again with growing pauses when it ends, asked through whatever link is up."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias, cast
+
+import anyio
+import httpx2
+import mcp_types
+from mcp.shared.exceptions import MCPError
+from msgspec import Struct
+
+from overspill.errors import ServerError
+from overspill.mcp_client.config import ServerConfig
+from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
+
+_START = 60.0  # seconds until a server that says nothing counts as hanging
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+_STEADY = 60.0  # seconds it has to be up for the next pause to be short again
+
+Log: TypeAlias = Callable[[str], None]
+
+
+class ToolDefinition(Struct, frozen=True):
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+class ToolResult(Struct, frozen=True):
+    """`content` holds blocks as MCP shapes them."""
+
+    content: list[Any]
+    is_error: bool = False
+    structured: Any = None
+
+
+class Deaf:
+    """A peer that hears nothing and answers only that it is there."""
+
+    async def requested(self, server: str, method: str, params: Raw) -> Raw:
+        if method == "ping":
+            return {}
+        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", method)
+
+    async def notified(self, server: str, method: str, params: Raw) -> None:
+        pass
+
+
+class Server:
+    """`run` is its life; everything else may be called while it runs."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        environ: Mapping[str, str],
+        client: Client | None = None,
+        peer: Peer | None = None,
+        *,
+        log: Log = lambda _: None,
+        up: Callable[[Link], Awaitable[None]] | None = None,
+    ) -> None:
+        self.config = config
+        self.name = config.name
+        self.problem = ""
+        self.starts = 0
+        self._environ = environ
+        self._client = client or Client()
+        self._peer: Peer = peer or Deaf()
+        self._log = log
+        self._on_up = up
+        self._link: Link | None = None
+        self._changed = anyio.Event()
+        self._failed = 0
+
+    async def run(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            began = anyio.current_time()
+            try:
+                await self._life()
+            except* (ServerError, OSError, httpx2.HTTPError, TimeoutError) as group:
+                self.problem = _words(group, self.name)
+            self._link = None
+            self._failed += 1
+            self._log(self.problem)
+            self._tell()
+            if anyio.current_time() - began > _STEADY:
+                pause = _FIRST_PAUSE
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def link(self, within: float = _START) -> Link:
+        """The connection, as soon as there is one; ServerError after so many seconds, or when starting just failed."""
+        failed = self._failed
+        with anyio.move_on_after(within):
+            while self._link is None and (self.starts == 0 or self._failed == failed):
+                await self._changed.wait()
+        if self._link is None:
+            why = self.problem or f"The server {self.name} has not answered yet."
+            raise ServerError(f"{why} It is started again in the background; try again in a moment.")
+        return self._link
+
+    async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
+        return await (await self.link()).request(method, params, progress=progress)
+
+    async def pages(self, method: str, key: str) -> list[Raw]:
+        """All pages of a list."""
+        found: list[Raw] = []
+        seen: set[str] = set()
+        params: Raw = {}
+        while True:
+            page = await self.request(method, params)
+            found += page.get(key, [])
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or cursor in seen:
+                return found
+            seen.add(cursor)
+            params = {"cursor": cursor}
+
+    async def list_tools(self) -> list[ToolDefinition]:
+        link = await self.link()
+        if "tools" not in link.greeting.capabilities:
+            return []
+        tools = [tool for tool in await self.pages("tools/list", "tools") if self.config.allows(tool.get("name", ""))]
+        for tool in tools:
+            link.learn(tool)
+        return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
+
+    async def call_tool(self, name: str, args: Mapping[str, Any], on_progress: Progress | None = None) -> ToolResult:
+        """MCPError is the server's refusal; ServerError when it is gone."""
+        result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=on_progress)
+        return ToolResult(result.get("content") or [], bool(result.get("isError")), result.get("structuredContent"))
+
+    async def _life(self) -> None:
+        """From one start to its end."""
+        self.starts += 1
+        with anyio.CancelScope() as starting:
+            starting.deadline = anyio.current_time() + _START
+            async with connected(self.config, self._environ, self._client, self._peer) as link:
+                starting.deadline = float("inf")
+                if self._on_up is not None:
+                    await self._on_up(link)
+                self._link, self.problem = link, ""
+                self._tell()
+                await link.ended.wait()
+                raise ServerError(link.problem)
+        raise ServerError(f"The server {self.name} did not answer within {_START:g} s.")
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+
+def _words(group: BaseExceptionGroup[Any], name: str) -> str:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return str(error) if isinstance(error, ServerError) else f"The server {name} cannot be reached: {error}."
+
+
+@asynccontextmanager
+async def open_servers(
+    configs: Iterable[ServerConfig], environ: Mapping[str, str], *, client: Client | None = None, log: Log = lambda _: None
+) -> AsyncGenerator[dict[str, Server]]:
+    """Started side by side; each is waited for when it is first asked."""
+    servers = {config.name: Server(config, environ, client, log=log) for config in configs}
+    async with anyio.create_task_group() as group:
+        for server in servers.values():
+            group.start_soon(server.run)
+        try:
+            yield servers
+        finally:
+            group.cancel_scope.cancel()
