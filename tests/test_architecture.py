@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"refs"},
     {"engine", "models", "loop"},
     {"answers", "gate", "extraction"},
-    {"stored", "toolrun", "calls", "tools", "pages", "extractor", "abstracts", "retrieval", "archive", "optree"},
+    {"stored", "toolrun", "calls", "tools", "pages", "extractor", "abstracts", "retrieval", "archive", "optree", "family"},
     {"session"},
     {"sync", "oneshot", "testing", "mcp_client", "overspill"},
     {"proxy", "agent", "hosts", "viewer"},

@@ -28,6 +28,8 @@ class Job:
         self.error = ""
         self.missing = ""
         """What of its output could not be stored, and why."""
+        self.progress = ""
+        """How far it is, in the tool's own words."""
         self.result: Any = None
         self.blocks: list[Block] = []
         """What came with the text of its output: images, links."""

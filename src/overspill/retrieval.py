@@ -51,6 +51,7 @@ class Retrieval:
         self._ledger = ledger
         self._extractor = extractor
         self._shown = False
+        self._mentioned: set[str] = set()
 
     def offered(self) -> list[str]:
         """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
@@ -75,6 +76,12 @@ class Retrieval:
             others = (kept for id, kept in self._gate.kept.items() if id not in self._jobs.background)
             listed += [self._ready(kept) for kept in others if kept.reason != "requested"]
         return listed
+
+    def news(self) -> str:
+        """Jobs that completed and that the model has not been told of, each mentioned once."""
+        done = [job for job in self._jobs.background.values() if job.done and not job.told and job.id not in self._mentioned]
+        self._mentioned.update(job.id for job in done)
+        return wording.completed([self._status(job) for job in done]) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -201,7 +208,7 @@ class Retrieval:
         retrievals = self._ledger.counters.retrieved.get(job.id, 0)
         exceeds = kept is not None and not self._passes(kept)
         size = kept.size if kept else None
-        return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error)
+        return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)
 
     def _ready(self, kept: Kept) -> JobStatus:
         retrievals = self._ledger.counters.retrieved.get(kept.id, 0)

@@ -20,6 +20,7 @@ from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Asked, Called, Entry, Stored
 from overspill.extraction import Mode, Progress
 from overspill.extractor import Extractor, Wish, endpoints_of
+from overspill.family import Family
 from overspill.gate import Gate
 from overspill.job import Job
 from overspill.ledger import Ledger, accounting, logger
@@ -42,7 +43,8 @@ P = ParamSpec("P")
 class Session:
     """`async with Session() as session`, or `begin` and `close` where there is no such block.
 
-    `name` opens a kept session again. `models` are asked by their target's name, others at their provider's or at `endpoints`;
+    `name` opens a kept session again; sessions of one `family` are kept too, and read what ended ones of it kept.
+    `models` are asked by their target's name, others at their provider's or at `endpoints`;
     `notice` says whether the host shows the model a notice each turn; where it does not,
     texts tell the model to wait instead.
     """
@@ -52,6 +54,7 @@ class Session:
         settings: Settings | None = None,
         *,
         name: str = "",
+        family: str = "",
         budget: ContextBudget | None = None,
         store: Store | None = None,
         models: Mapping[str, Model] | None = None,
@@ -59,7 +62,8 @@ class Session:
         notice: bool = True,
     ) -> None:
         self.settings = settings or Settings()
-        self.name = name
+        self.name = f"{family}/{ids.new()}" if family and not name else name
+        self.family = family
         self.budget = budget
         self._store = store
         self._models = models or {}
@@ -73,7 +77,8 @@ class Session:
             shelf = await anyio.to_thread.run_sync(self._open_shelf)
             ledger = Ledger(shelf.session, shelf.append_journal)
             extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-            opened = _Open(self.settings, shelf, ledger, extractor, self.budget, notice=self._shows_notice)
+            family = Family(self._place, self.family) if self.family else None
+            opened = _Open(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
             await opened.calls.jobs.open()
             self._open = opened
 
@@ -188,6 +193,14 @@ class Session:
         """The "Async Tool Status" section of this turn, or an empty text. Made afresh, never part of a conversation."""
         return wording.notice(self._opened.retrieval.statuses())
 
+    def kept(self) -> list[Kept]:
+        """What is stored, oldest first."""
+        return list(self._opened.gate.kept.values())
+
+    def news(self) -> str:
+        """Which jobs have completed since this was last asked; for hosts that cannot show a notice."""
+        return self._opened.retrieval.news()
+
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete."""
         gate, call = self._opened.gate, ToolCall("", name)
@@ -249,9 +262,12 @@ class Session:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
 
+    @property
+    def _place(self) -> Store:
+        return self._store or file_store(self.settings.store_dir, self.settings.max_run_bytes)
+
     def _open_shelf(self) -> Shelf:
-        settings = self.settings
-        store = self._store or file_store(settings.store_dir, settings.max_run_bytes)
+        settings, store = self.settings, self._place
         retention = "keep" if self.name else settings.retention
         if retention == "keep":
             store.expire(settings.keep_days, settings.keep_bytes)
@@ -268,6 +284,7 @@ class _Open:
         ledger: Ledger,
         extractor: Extractor,
         budget: ContextBudget | None,
+        family: Family | None,
         *,
         notice: bool,
     ) -> None:
@@ -275,7 +292,7 @@ class _Open:
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held)
+        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)

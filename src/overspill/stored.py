@@ -11,6 +11,7 @@ from typing import Any
 from overspill import ids, read, refs, text
 from overspill.collect import Collected
 from overspill.errors import ExpiredHandle, UnknownHandle
+from overspill.family import Family, Relative
 from overspill.query import Found, query
 from overspill.settings import Settings
 from overspill.store.base import Reader, Shelf
@@ -57,7 +58,7 @@ class StoredOutput:
 
 
 class Outputs:
-    """Look-ups for one session. Ids of other sessions are as unknown as ids that never were."""
+    """Look-ups for one session. Ids of other sessions are as unknown as ids that never were, unless they are of its family."""
 
     def __init__(
         self,
@@ -65,25 +66,38 @@ class Outputs:
         kept: Mapping[str, Kept],
         checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
         held: Mapping[str, bytes] = MappingProxyType({}),
+        family: Family | None = None,
     ) -> None:
         self._shelf = shelf
         self._kept = kept
         self._held = held
         self._checkpoints = checkpoints
+        self._family = family
+        self._relatives: dict[str, Relative] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._lock = Lock()
 
     def file_id(self, spelling: str) -> str:
         session, file = ids.parse(spelling)
-        if session not in (None, self._shelf.session):
+        if session not in (None, self._shelf.session) and not self._related(spelling):
             raise UnknownHandle(spelling)
         return file
 
     def find(self, spelling: str) -> Kept:
-        kept = self._kept.get(self.file_id(spelling))
+        kept = self._kept.get(self.file_id(spelling)) or self._related(spelling)
         if kept is None:
             raise UnknownHandle(spelling)
         return kept
+
+    def _related(self, spelling: str) -> Kept | None:
+        """An output of another session of the family, looked for once."""
+        if self._family is None:
+            return None
+        session, file = ids.parse(spelling)
+        found = self._relatives.get(file)
+        if found is None and (found := self._family.find(spelling)):
+            self._relatives[file] = found
+        return found.kept if found and session in (None, found.kept.session) else None
 
     def open(self, spelling: str) -> StoredOutput:
         return self._opened(self.find(spelling), spelling)
@@ -103,14 +117,17 @@ class Outputs:
     def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
             return StoredOutput(kept, Held(self._held[kept.id]))
+        shelf = self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
         try:
-            return StoredOutput(kept, self._shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
+            return StoredOutput(kept, shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
         except UnknownHandle:
             raise ExpiredHandle(spelling) from None
 
     def close(self) -> None:
         while self._recent:
             self._recent.popitem()[1].close()
+        while self._relatives:
+            self._relatives.popitem()[1].shelf.close()
 
     def resolve(self, call: ToolCall, settings: Settings) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
         """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""

@@ -271,6 +271,7 @@ class JobStatus(Struct, frozen=True):
     retrievals: int = 0
     exceeds: bool = False
     error: str = ""
+    progress: str = ""
 
 
 NONE_RUNNING = "No async tools running."
@@ -314,7 +315,8 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _pending_line(job: JobStatus) -> str:
-    return f"- {job.tool} (id: {job.id}, {job.state} {job.seconds:.1f}s)"
+    progress = f", {shorten(job.progress)}" if job.progress else ""
+    return f"- {job.tool} (id: {job.id}, {job.state} {job.seconds:.1f}s{progress})"
 
 
 def _ready_line(job: JobStatus) -> str:

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "proxy": Entry("overspill.cli.proxy:proxy", "Stand between an MCP client and its servers."),
     "extract": Entry("overspill.cli.extract:extract", "Print the parts of a file or stream that answer a question."),
     "artifacts": Entry("overspill.cli.artifacts:artifacts", "List, show, export and clean what is stored."),
     "verify": Entry("overspill.cli.verify:verify", "Check stored outputs against their SHA-256."),

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overspill.errors import SettingsError
-from overspill.settings import PRESETS, Loaded, Settings, load
+from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import parse_yaml
 from overspill.settings.schema import dotted, flatten
 
@@ -40,11 +40,16 @@ def settings_options(command: Command) -> Command:
 
 
 def load_settings(
-    preset: str | None, config: Path | None, assignments: Sequence[str], frontmatter: Mapping[str, Any] = {}
+    preset: str | None,
+    config: Path | None,
+    assignments: Sequence[str],
+    frontmatter: Mapping[str, Any] = {},
+    usual: Sequence[Layer] = (),
 ) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
     cli = _assigned(assignments) | ({"preset": preset} if preset else {})
-    loaded = load(cli=cli, frontmatter=frontmatter, config=config, cwd=Path(), user_config_dir=_user_config_dir())
+    files = {"config": config, "cwd": Path(), "user_config_dir": _user_config_dir()}
+    loaded = load(cli=cli, frontmatter=frontmatter, usual=usual, **files)
     for warning in loaded.warnings:
         click.echo(f"overspill: {warning}", err=True)
     return loaded

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import metadata
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 import mcp_types
@@ -42,6 +42,11 @@ _ENVELOPE = (
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.LOG_LEVEL_META_KEY,
 )
+
+
+def mapping(value: object) -> Raw:
+    """A value off the wire that has to be an object; whatever else it is says nothing."""
+    return cast("Raw", value) if isinstance(value, dict) else {}
 
 
 class Client(Struct, frozen=True):

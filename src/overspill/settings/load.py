@@ -29,10 +29,12 @@ def load(
     config: Path | None = None,
     cwd: Path | None = None,
     user_config_dir: Path | None = None,
+    usual: Sequence[Layer] = (),
 ) -> Loaded:
-    """Per key: command line, frontmatter, the file `config` or else those of `cwd` and `user_config_dir`, preset, default."""
+    """Per key: command line, frontmatter, the file `config` or else those of `cwd` and `user_config_dir`, what is `usual` for the
+    program, preset, default."""
     files = file_layers(config, cwd, user_config_dir)
-    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter), *files])
+    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter), *files, *usual])
 
 
 def merge(layers: Sequence[Layer]) -> Loaded:

@@ -1,0 +1,78 @@
+"""One request of a client on its way: who asked, in which version, and how to speak back to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, TypeAlias
+
+import mcp_types
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from overspill.job import Job
+from overspill.mcp_client.link import Raw, mapping
+from overspill.proxy.parking import Parked
+
+Context: TypeAlias = "ServerRequestContext[Any, Any]"
+
+
+class Exchange:
+    def __init__(self, ctx: Context) -> None:
+        self.id = ctx.request_id
+        self.method = ctx.method
+        self.params: Raw = dict(ctx.params or {})
+        self.version = ctx.protocol_version
+        self.parked: Parked | None = None
+        """Set where the client cannot be asked while it waits, only between two calls of it."""
+        self.job: Job | None = None
+        # The typed session would drop what its models do not know; its two channels carry anything.
+        self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
+        self.request: Any = ctx.request
+        """The HTTP request it came in, if it did."""
+        self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def modern(self) -> bool:
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def meta(self) -> Raw:
+        return mapping(self.params.get("_meta"))
+
+    @property
+    def log_level(self) -> str | None:
+        return self.meta.get(mcp_types.LOG_LEVEL_META_KEY)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        await self._channel.notify(method, params)
+
+    async def progress(self, params: Raw) -> None:
+        """As the server said it, under the client's own token."""
+        if "progressToken" in self.meta:
+            await self._channel.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
+        if self.job is not None:
+            self.job.progress = _words(params)
+
+    async def ask(self, method: str, params: Raw) -> Raw:
+        """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
+        with self.job.held() if self.job else nullcontext():
+            if self.parked is not None:
+                return await self.parked.ask(method, params)
+            channel = self._channel if self._channel.can_send_request else self.connection.outbound
+            return await channel.send_raw_request(method, params)
+
+
+def _words(progress: Raw) -> str:
+    done, total, message = (progress.get(key) for key in ("progress", "total", "message"))
+    figures = f"{done:g}" if isinstance(done, int | float) else ""
+    if figures and isinstance(total, int | float):
+        figures += f" of {total:g}"
+    return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
+
+
+def refused(what: str, code: int = mcp_types.INVALID_REQUEST) -> MCPError:
+    return MCPError(code, what)

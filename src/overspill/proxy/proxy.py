@@ -1,0 +1,222 @@
+"""Every request of a client: answered here, or handed to the server that can. What it does not know it hands on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import mcp_types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+
+from overspill.errors import ServerError
+from overspill.mcp_client import Client, Server
+from overspill.mcp_client.link import Raw, mapping
+from overspill.proxy import greeting, outputs
+from overspill.proxy.catalog import SEPARATOR
+from overspill.proxy.eras import INPUT_METHODS, fitted
+from overspill.proxy.exchange import Context, Exchange
+from overspill.proxy.parking import Parked
+from overspill.proxy.scope import Scope
+
+FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
+_LISTS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+
+
+class Proxy:
+    """Middleware round an empty server: the SDK speaks the protocol, this decides what is said."""
+
+    def __init__(self, find_scope: FindScope) -> None:
+        self._find_scope = find_scope
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        exchange = Exchange(ctx)
+        if ctx.request_id is None:
+            await call_next(ctx)
+            await self._notified(exchange)
+            return None
+        if not self._may_speak(exchange):
+            return await call_next(ctx)
+        scope = await self._find_scope(exchange, _client(exchange))
+        try:
+            return await Routes(scope).answer(exchange, ctx)
+        except ServerError as problem:
+            raise MCPError(mcp_types.INTERNAL_ERROR, str(problem)) from None
+
+    async def _notified(self, exchange: Exchange) -> None:
+        method = exchange.method
+        if method in ("notifications/cancelled", "notifications/initialized") or not self._may_speak(exchange):
+            return
+        scope = await self._find_scope(exchange, _client(exchange))
+        await scope.hear_from_client(method, exchange.params)
+
+    def _may_speak(self, exchange: Exchange) -> bool:
+        """Before it has said hello, a client of the older protocol gets the SDK's own answers."""
+        return exchange.modern or exchange.method == "initialize" or exchange.connection.initialize_accepted
+
+
+def _client(exchange: Exchange) -> Client:
+    if exchange.method == "initialize":
+        given = exchange.params
+        return Client(given.get("clientInfo") or {}, given.get("capabilities") or {})
+    meta = exchange.meta
+    info = meta.get(mcp_types.CLIENT_INFO_META_KEY) or {"name": "unknown", "version": ""}
+    return Client(info, meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {}, modern=exchange.modern)
+
+
+class Routes:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    async def answer(self, exchange: Exchange, ctx: Context) -> Raw:
+        scope, method, params = self._scope, exchange.method, exchange.params
+        match method:
+            case "initialize":
+                scope.voice = exchange.connection.outbound
+                return greeting.initialized(params, await scope.links())
+            case "server/discover":
+                return greeting.discovered(await scope.links())
+            case "ping":
+                return {}
+            case "tools/list":
+                return await self._tools(exchange)
+            case "tools/call":
+                return await self._call(exchange)
+            case "resources/read" if outputs.is_ours(params.get("uri")):
+                return self._ours(exchange, await outputs.read(scope.session, params["uri"]))
+            case "logging/setLevel":
+                return await self._level(exchange)
+            case "resources/subscribe" | "resources/unsubscribe":
+                server = await self._owner(exchange)
+                return await scope.subscribe(server, str(params.get("uri")), on=method == "resources/subscribe")
+            case "subscriptions/listen":
+                return await self._listen(exchange, ctx)
+            case _ if method in _LISTS:
+                return await self._list(exchange, _LISTS[method])
+            case _:
+                return await self._hand_on(exchange)
+
+    def _ours(self, exchange: Exchange, result: Raw) -> Raw:
+        return fitted(result, exchange.method, modern=exchange.modern)
+
+    async def _tools(self, exchange: Exchange) -> Raw:
+        return self._ours(exchange, {"tools": await self._scope.catalog.list()})
+
+    async def _call(self, exchange: Exchange) -> Raw:
+        scope, name = self._scope, str(exchange.params.get("name"))
+        own = await scope.catalog.own(name)
+        if own is not None:
+            return self._ours(exchange, await scope.calls.ours(own, exchange.params.get("arguments")))
+        found = scope.catalog.find(name)
+        if found is None:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
+        server, theirs = found
+        result = await self._with_input(exchange, server, lambda: scope.calls.theirs(exchange, server, theirs))
+        await scope.offer()
+        return result if "resultType" in result else self._ours(exchange, result)
+
+    async def _level(self, exchange: Exchange) -> Raw:
+        for server in self._scope.servers.values():
+            await self._scope.set_level(str(exchange.params.get("level")), await server.link())
+        return {}
+
+    async def _listen(self, exchange: Exchange, ctx: Context) -> Raw:
+        wanted = mcp_types.SubscriptionsListenRequestParams.model_validate(exchange.params, by_name=False)
+        for uri in wanted.notifications.resource_subscriptions or ():
+            await self._scope.subscribe(await self._server_of(uri), uri)
+        result = await self._scope.listen(ctx, wanted)
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    async def _list(self, exchange: Exchange, key: str) -> Raw:
+        scope = self._scope
+        if scope.only is not None:
+            result = await self._list_of(exchange, scope.only, key)
+        else:
+            every: list[Raw] = []
+            for server in scope.servers.values():
+                try:
+                    found = (await server.pages(exchange.method, key)) if await self._has(server, exchange.method) else []
+                except (MCPError, ServerError):
+                    continue  # one server that is down must not hide the others
+                every += [self._prefixed(server, each) if key == "prompts" else each for each in found]
+            result = self._ours(exchange, {key: every})
+        if key == "resources" and scope.options.list_outputs and "nextCursor" not in result:
+            result = {**result, key: [*result.get(key, []), *map(outputs.described, scope.session.kept())]}
+        return result
+
+    async def _list_of(self, exchange: Exchange, server: Server, key: str) -> Raw:
+        if not await self._has(server, exchange.method):
+            return self._ours(exchange, {key: []})
+        return await self._scope.forward(exchange, server, exchange.method, exchange.params)
+
+    async def _has(self, server: Server, method: str) -> bool:
+        return method.split("/")[0] in (await server.link()).greeting.capabilities
+
+    def _prefixed(self, server: Server, entry: Raw) -> Raw:
+        return {**entry, "name": self._scope.catalog.shown(server.name, str(entry.get("name")))}
+
+    async def _hand_on(self, exchange: Exchange) -> Raw:
+        server = await self._owner(exchange)
+        params = self._unprefixed(server, exchange.params)
+        work = lambda: self._scope.forward(exchange, server, exchange.method, params)  # noqa: E731
+        return await self._with_input(exchange, server, work)
+
+    async def _owner(self, exchange: Exchange) -> Server:
+        """The server a request is for."""
+        scope, params = self._scope, exchange.params
+        if scope.only is not None:
+            return scope.only
+        reference = mapping(params.get("ref"))
+        name = params.get("name") or reference.get("name")
+        if isinstance(name, str) and (found := scope.catalog.find(name)):
+            return found[0]
+        uri = params.get("uri") or reference.get("uri")
+        if isinstance(uri, str):
+            return await self._server_of(uri)
+        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", exchange.method)
+
+    async def _server_of(self, uri: str) -> Server:
+        """Whichever lists it, or has a template that could make it; the first that has resources otherwise."""
+        if self._scope.only is not None:
+            return self._scope.only
+        candidates: list[Server] = []
+        for server in self._scope.servers.values():
+            try:
+                if not await self._has(server, "resources"):
+                    continue
+                candidates.append(server)
+                listed = [each.get("uri") for each in await server.pages("resources/list", "resources")]
+                templates = [
+                    each.get("uriTemplate", "") for each in await server.pages("resources/templates/list", "resourceTemplates")
+                ]
+            except (MCPError, ServerError):
+                continue
+            if uri in listed or uri in templates or any(uri.startswith(each.split("{")[0]) for each in templates if "{" in each):
+                return server
+        if not candidates:
+            raise MCPError(mcp_types.INVALID_PARAMS, f"No server has the resource {uri}.")
+        return candidates[0]
+
+    def _unprefixed(self, server: Server, params: Raw) -> Raw:
+        if self._scope.only is not None:
+            return params
+        prefix = server.name + SEPARATOR
+        if isinstance(params.get("name"), str):
+            params = {**params, "name": params["name"].removeprefix(prefix)}
+        reference = mapping(params.get("ref"))
+        if isinstance(reference.get("name"), str):
+            params = {**params, "ref": {**reference, "name": reference["name"].removeprefix(prefix)}}
+        return params
+
+    async def _with_input(self, exchange: Exchange, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
+        """Where the server may ask the client something, and the client can be asked only between two calls."""
+        scope = self._scope
+        if not exchange.modern or not scope.asks or exchange.method not in INPUT_METHODS:
+            return await work()
+        if (await server.link()).greeting.modern:
+            return await work()
+        if parked := scope.parking.known(exchange.params.get("requestState")):
+            parked.answer(exchange.params.get("inputResponses") or {})
+            return await scope.parking.go_on(parked)
+        exchange.parked = Parked()
+        return await scope.parking.begin(exchange.parked, work)

@@ -1,0 +1,72 @@
+"""Serving over standard input and output: the client started us, and is the only one there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import anyio.to_thread
+import mcp_types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+
+from overspill.mcp_client.lines import BadLine, decode, encode, lines
+
+_CHUNK = 1 << 16
+
+
+@asynccontextmanager
+async def stdio_streams(
+    source: int, target: int
+) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]]:
+    """Two file descriptors as the streams that the SDK serves. What is no message is answered with what is wrong with it."""
+    to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    answers = outgoing.clone()
+
+    async def read() -> None:
+        with to_server, answers:
+            async for line in lines(lambda: _read(source)):
+                if isinstance(line, bytes) and not line.strip():
+                    continue
+                found = line if isinstance(line, BadLine) else decode(line)
+                if isinstance(found, BadLine):
+                    await answers.send(SessionMessage(_refusal(found)))
+                else:
+                    await to_server.send(found)
+
+    async def write() -> None:
+        with from_server:
+            async for each in from_server:
+                await anyio.to_thread.run_sync(_write, target, encode(each.message))
+
+    async with AsyncExitStack() as stack:
+        stack.enter_context(incoming)
+        stack.enter_context(outgoing)
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(read)
+        group.start_soon(write)
+        yield incoming, outgoing
+        group.cancel_scope.cancel()
+
+
+async def _read(source: int) -> bytes:
+    """A regular file is always ready, and cannot be waited for; on Windows nothing here can."""
+    try:
+        await anyio.wait_readable(source)
+        return os.read(source, _CHUNK)
+    except (OSError, ValueError, NotImplementedError):
+        return await anyio.to_thread.run_sync(os.read, source, _CHUNK, abandon_on_cancel=True)
+
+
+def _write(target: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(target, view) :]
+
+
+def _refusal(line: BadLine) -> mcp_types.JSONRPCError:
+    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=f"Received {line}.")
+    return mcp_types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
