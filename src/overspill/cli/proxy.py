@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from overspill.cli.config import load_settings
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, read_servers
-from overspill.proxy import USUAL, Listening, Options, open_scopes, serve_http, serve_stdio
+from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
 from overspill.settings import PRESETS
 
 _TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
@@ -84,12 +86,32 @@ def proxy(
 
     async def run() -> None:
         async with open_scopes(loaded, options, endpoints(loaded, os.environ), _log(quiet)) as scopes:
-            if listening is None:
-                await serve_stdio(scopes)
-            else:
-                await serve_http(scopes, listening, _announce(given, listening))
+            await _until_told(partial(serve, scopes))
+
+    async def serve(scopes: Scopes, told: anyio.Event) -> None:
+        if listening is None:
+            await serve_stdio(scopes, told)
+        else:
+            await serve_http(scopes, listening, _announce(given, listening), told)
 
     anyio.run(run)
+
+
+async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    """A signal ends our servers too, and what is kept is closed in order. A second one waits for nobody."""
+    told = anyio.Event()
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                async for _ in signals:
+                    if told.is_set():
+                        group.cancel_scope.cancel()
+                    told.set()
+
+            group.start_soon(listen)
+            await serve(told)
+            group.cancel_scope.cancel()
 
 
 def _servers(command: Sequence[str], given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, ServerConfig]:

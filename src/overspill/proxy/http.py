@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Any
 
+import anyio
 import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -117,8 +119,25 @@ def application(scopes: Scopes, listening: Listening) -> Starlette:
     return Starlette(routes=[Route(PATH, Guard(StreamableHTTPASGIApp(manager), listening.tokens))], lifespan=lifespan)
 
 
-async def serve_http(scopes: Scopes, listening: Listening, ready: Callable[[str], None]) -> None:
-    """Until it is interrupted. `ready` gets the address, once clients can connect."""
+class _Web(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Signals are for the whole program, whose servers have to end too."""
+        yield
+
+    async def serve_until(self, told: anyio.Event, socket: socket.socket) -> None:
+        async def end() -> None:
+            await told.wait()
+            self.should_exit = True
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(end)
+            await self.serve(sockets=[socket])
+            group.cancel_scope.cancel()
+
+
+async def serve_http(scopes: Scopes, listening: Listening, ready: Callable[[str], None], told: anyio.Event) -> None:
+    """Until we are told to end. `ready` gets the address, once clients can connect."""
     listening.check()
     config = uvicorn.Config(
         application(scopes, listening),
@@ -133,14 +152,14 @@ async def serve_http(scopes: Scopes, listening: Listening, ready: Callable[[str]
     )
     config.load()
     try:
-        socket = config.bind_socket()
+        listener = config.bind_socket()
     except SystemExit:
         where = f"{listening.host}:{listening.port}"
         raise SettingsError(f"{where} cannot be listened on: it is in use, or not an address of this machine.") from None
-    port = socket.getsockname()[1]
+    port = listener.getsockname()[1]
     scheme = "https" if listening.certificate else "http"
     ready(f"{scheme}://{_bracketed(listening.host)}:{port}{PATH}")
-    await uvicorn.Server(config).serve(sockets=[socket])
+    await _Web(config).serve_until(told, listener)
 
 
 def _bracketed(host: str) -> str:

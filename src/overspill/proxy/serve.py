@@ -41,13 +41,19 @@ async def open_scopes(
             group.cancel_scope.cancel()
 
 
-async def serve_stdio(scopes: Scopes, source: int = 0, target: int = 1) -> None:
-    """Until the client closes its end."""
+async def serve_stdio(scopes: Scopes, told: anyio.Event, source: int = 0, target: int = 1) -> None:
+    """Until the client closes its end, or we are told to end."""
     owner = Owner("local", "stdio")
 
     async def find(_: Exchange, client: Client) -> Scope:
         return await scopes.find(owner, client)
 
+    async def end() -> None:
+        await told.wait()
+        group.cancel_scope.cancel()
+
     server = protocol(find)
-    async with stdio_streams(source, target) as streams:
+    async with anyio.create_task_group() as group, stdio_streams(source, target) as streams:
+        group.start_soon(end)
         await server.run(*streams, server.create_initialization_options())
+        group.cancel_scope.cancel()
