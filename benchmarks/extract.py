@@ -21,6 +21,7 @@ from overspill.extraction.chunks import Span, plan
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.measure import size_of
 from overspill.models.base import Request, Response
+from overspill.models.targets import Targets
 from overspill.testing import ScriptedModel
 
 LATENCY = 0.5
@@ -86,7 +87,9 @@ async def map_and_reduce(folder: Path) -> None:
     for _ in range(ROUNDS):
         model = ScriptedModel(reply, name="test/gpt-4o", context_window=128_000, max_output_tokens=8_000, latency=LATENCY)
         started = time.perf_counter()
-        result = await extract(document, "what was found", mode="full-chunked", model=model, policy=Policy(concurrency=8))
+        result = await extract(
+            document, "what was found", mode="full-chunked", model=Targets([model]), policy=Policy(concurrency=8)
+        )
         worst = max(worst, (time.perf_counter() - started) / (2 * LATENCY))
     sent = sum(
         size_of(request.system + "".join(message.text for message in request.messages)).tokens for request in model.requests

@@ -94,6 +94,8 @@ class Asked(Event, frozen=True, tag="model"):
     latency: int = 0
     messages: int = 0
     request_bytes: int = 0
+    estimated_tokens: int = 0
+    """Of the request, as we count; `input_tokens` is what the provider reported, 0 where it did not."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None

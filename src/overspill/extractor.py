@@ -134,6 +134,7 @@ class Extractor:
                 latency=attempt.latency_ms,
                 messages=attempt.messages,
                 request_bytes=attempt.request_bytes,
+                estimated_tokens=attempt.estimated_tokens,
                 input_tokens=attempt.usage.input_tokens,
                 output_tokens=attempt.usage.output_tokens,
                 cost=attempt.usage.cost,

@@ -74,6 +74,7 @@ def _asked(event: Asked) -> Op:
     attributes: dict[str, Any] = {
         "messages": event.messages,
         "requestBytes": event.request_bytes,
+        "tokensInEstimated": event.estimated_tokens,
         "tokensIn": event.input_tokens,
         "tokensOut": event.output_tokens,
         "cost": event.cost,

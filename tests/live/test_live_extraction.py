@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.live, pytest.mark.anyio]
 
 WINDOW = 2048
 OUTPUT = 256
+TRIES = 3
 STEPS = ("reads the parcel list", "weighs a parcel", "prints a label", "loads the van", "signs the delivery note")
 FAILED = "14:07 depot Riga: parcel 7731 was not delivered because the street was flooded\n"
 QUESTION = "Which parcel was not delivered, and why?"
@@ -99,14 +100,16 @@ def check_accounts(model: LiveModel, session: Session) -> list[Op]:
     assert steps
     for step in steps:
         facts = step.attributes
-        assert (step.kind, step.name, step.status) == ("model", model.target, "ok")
+        assert (step.kind, step.name) == ("model", model.target)
         assert facts["tokensIn"] > 0
         assert 0 < facts["tokensOut"] <= OUTPUT
         assert 1 < facts["requestBytes"] / facts["tokensIn"] < 8
+        assert 0.5 < facts["tokensInEstimated"] / facts["tokensIn"] < 1.5
         assert len(facts["response"].encode()) <= 4096
         assert step.latency > 0
     counted = session.counters
-    assert (counted.extractions, counted.model_calls, counted.failed_model_calls) == (1, len(steps), 0)
+    failed = sum(step.status == "failed" for step in steps)
+    assert (counted.extractions, counted.model_calls, counted.failed_model_calls) == (1, len(steps), failed)
     assert counted.input_tokens == sum(step.attributes["tokensIn"] for step in steps)
     assert counted.output_tokens == sum(step.attributes["tokensOut"] for step in steps)
     return steps
@@ -114,7 +117,7 @@ def check_accounts(model: LiveModel, session: Session) -> list[Op]:
 
 def check_that_it_looked(model: LiveModel, session: Session, steps: list[Op]) -> None:
     """Nobody reports about a file at the first step: without a call there is nothing to report."""
-    assert len(steps) <= 15
+    assert len(steps) <= 15 * TRIES
     assert len(steps) >= 2 or operation(session).attributes["model"] != model.target
 
 
@@ -142,7 +145,8 @@ async def test_what_fits_one_chunk_is_read_whole(model: LiveModel, tmp_path: Pat
         body = await ask(session, kept)
         steps = check_everything(model, tmp_path, session, kept, body)
         facts = operation(session).attributes
-        assert (facts["mode"], facts["strategy"], facts["chunks"], len(steps)) == ("auto", "full-chunked", "1/1", 1)
+        assert (facts["mode"], facts["strategy"], facts["chunks"]) == ("auto", "full-chunked", "1/1")
+        assert len(steps) == TRIES or steps[-1].status == "ok"
 
 
 async def test_what_takes_more_chunks_is_explored_with_read_and_grep(model: LiveModel, tmp_path: Path) -> None:
@@ -166,7 +170,7 @@ async def test_every_chunk_is_read_and_the_reports_are_merged(model: LiveModel, 
         if facts["model"] == model.target:
             assert total == 2
             assert ("Only 1 of 2 chunks were searched." in body) == (searched == 1)
-        assert len(steps) in (2, 3)  # nothing is merged where no chunk held anything
+        assert 2 <= len(steps) <= 3 * TRIES  # nothing is merged where no chunk held anything
 
 
 async def test_a_small_output_is_explored_when_that_is_asked_for(model: LiveModel, tmp_path: Path) -> None:

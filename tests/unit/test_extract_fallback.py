@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 import pytest
+from asking import once
 from msgspec import Struct
 
 from overspill import ids
@@ -79,7 +80,7 @@ async def test_the_engine_says_how_far_it_searched():
 
 
 async def test_a_failed_strategy_is_answered_by_the_engine_with_a_warning():
-    result = await extract(stored(LOG), "needle", mode="full-chunked", model=failing(), engine=engine)
+    result = await extract(stored(LOG), "needle", mode="full-chunked", model=once(failing()), engine=engine)
     assert result.text == "[found] needle"
     assert result.model == "builtin/lexical"
     assert result.warnings == (
@@ -90,7 +91,7 @@ async def test_a_failed_strategy_is_answered_by_the_engine_with_a_warning():
 
 async def test_the_last_resort_keeps_both_ends_and_says_so():
     result = await extract(
-        stored(LOG), "needle", mode="read-grep", model=failing(), policy=Policy(fallback=("truncate",)), engine=engine
+        stored(LOG), "needle", mode="read-grep", model=once(failing()), policy=Policy(fallback=("truncate",)), engine=engine
     )
     assert result.strategy == "truncate"
     assert result.text.startswith("line 1\nline 2\n")
@@ -105,7 +106,7 @@ async def test_the_last_resort_keeps_both_ends_and_says_so():
 
 
 async def test_an_engine_that_fails_is_followed_by_the_next_way():
-    result = await extract(stored(LOG), "needle", model=failing(), engine=broken_engine)
+    result = await extract(stored(LOG), "needle", model=once(failing()), engine=broken_engine)
     assert result.strategy == "truncate"
     assert "The built-in engine failed (too large). What follows" in result.warnings[0]
     alone = await extract(stored(LOG), "needle", engine=broken_engine)
@@ -119,18 +120,18 @@ async def test_without_model_and_engine_the_ends_are_left():
 
 
 async def test_what_is_small_is_shown_whole():
-    result = await extract(stored("all of it"), "needle", model=failing(), policy=Policy(fallback=("truncate",)))
+    result = await extract(stored("all of it"), "needle", model=once(failing()), policy=Policy(fallback=("truncate",)))
     assert result.text == "all of it"
     assert result.warnings[0].endswith("What follows is not an extraction: it is the whole output.")
 
 
 async def test_with_nothing_to_fall_back_on_it_fails():
     with pytest.raises(ExtractionFailed, match=r"Bad key\. Nothing is set to answer in its place"):
-        await extract(stored(LOG), "needle", model=failing(), policy=Policy(fallback=()), engine=engine)
+        await extract(stored(LOG), "needle", model=once(failing()), policy=Policy(fallback=()), engine=engine)
 
 
 async def test_truncate_can_be_asked_for():
-    result = await extract(stored(LOG), "needle", mode="truncate", model=failing(), engine=engine)
+    result = await extract(stored(LOG), "needle", mode="truncate", model=once(failing()), engine=engine)
     assert (result.strategy, result.warnings) == ("truncate", ())
 
 

@@ -1,17 +1,22 @@
 """The sub-agent: two tools, one file, a handful of turns."""
 
+import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 import anyio
 import pytest
+from asking import once
 
 from overspill import ids
 from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
+from overspill.extraction.read_grep import TOOLS
 from overspill.measure import size_of
 from overspill.models.base import Message, ModelError, Request
+from overspill.models.targets import Targets
 from overspill.store.memory import MemoryStore
 from overspill.testing import ScriptedModel
 from overspill.types import Extraction, ToolCall
@@ -36,9 +41,9 @@ class Explorer(ScriptedModel):
     def __init__(self, calls: Sequence[tuple[str, dict[str, Any]]], report: str = "done", **more: Any) -> None:
         self.calls = list(calls)
         self.report = report
-        super().__init__(self._next, **more)
+        super().__init__(self.next, **more)
 
-    def _next(self, request: Request) -> str | ToolCall:
+    def next(self, request: Request) -> str | ToolCall:
         turn = len(self.requests)
         if turn <= len(self.calls) and request.tool_choice != "none":
             name, args = self.calls[turn - 1]
@@ -56,7 +61,7 @@ class Explorer(ScriptedModel):
 
 async def run(document: Document, model: Explorer, policy: Policy = NO_FALLBACK) -> Extraction:
     with anyio.fail_after(20):
-        return await extract(document, "the errors", mode="read-grep", model=model, policy=policy)
+        return await extract(document, "the errors", mode="read-grep", model=once(model), policy=policy)
 
 
 async def answer(document: Document, name: str, policy: Policy = NO_FALLBACK, **args: Any) -> str:
@@ -113,7 +118,7 @@ async def test_no_turn_writes_more_than_was_set_aside_for_it():
 
 async def test_auto_explores_what_has_many_lines():
     model = Explorer([], context_window=4_000, max_output_tokens=500)
-    assert (await extract(stored(LOG), "the errors", model=model)).strategy == "read-grep"
+    assert (await extract(stored(LOG), "the errors", model=once(model))).strategy == "read-grep"
 
 
 async def test_read_shows_lines_and_where_to_go_on():
@@ -227,23 +232,63 @@ async def test_nothing_found_is_an_answer():
 @pytest.mark.parametrize(
     ("replies", "reason"),
     [
-        (["It is not there.", "As I said."], "The model reported without having looked into the output."),
-        ([""], "The model answered nothing."),
+        (["It is not there.", "As I said."], "test/scripted reported without having looked into the output."),
+        ([""], "test/scripted answered nothing."),
         ([ModelError("Bad key.", passing=False)], "Bad key."),
-        ([RuntimeError("broken pipe")], r"The model could not be asked \(broken pipe\)\."),
+        ([RuntimeError("broken pipe")], r"test/scripted could not be asked \(broken pipe\)\."),
     ],
 )
 async def test_without_a_report_the_strategy_has_failed(replies: list[Any], reason: str):
     with pytest.raises(ExtractionFailed, match=f"read-grep extraction failed: {reason}"):
-        await extract(stored(LOG), "the errors", mode="read-grep", model=ScriptedModel(replies), policy=NO_FALLBACK)
+        await extract(stored(LOG), "the errors", mode="read-grep", model=once(ScriptedModel(replies)), policy=NO_FALLBACK)
 
 
 async def test_words_without_a_wrapper_are_no_report():
     document = stored(LOG)
     look = ToolCall("1", "Grep", {"file": document.handle, "pattern": "error"})
     model = ScriptedModel([look, "I could not find it, sorry."])
-    with pytest.raises(ExtractionFailed, match=r"read-grep extraction failed: The model gave no final report\."):
-        await extract(document, "the errors", mode="read-grep", model=model, policy=NO_FALLBACK)
+    with pytest.raises(ExtractionFailed, match=r"read-grep extraction failed: test/scripted gave no final report\."):
+        await extract(document, "the errors", mode="read-grep", model=once(model), policy=NO_FALLBACK)
+
+
+async def test_a_turn_that_is_neither_a_call_nor_a_report_is_asked_for_again():
+    document = stored(LOG)
+    explorer = Explorer([("Grep", {"file": document.handle, "pattern": "error"})])
+    tries: Counter[int] = Counter()
+
+    def reply(request: Request) -> str | ToolCall:
+        tries[len(request.messages)] += 1
+        if tries[len(request.messages)] <= 2:
+            return "" if len(request.messages) == 1 else "I could not find it, sorry."
+        explorer.requests.append(request)
+        return explorer.next(request)
+
+    model = ScriptedModel(reply)
+    result = await extract(document, "the errors", mode="read-grep", model=Targets([model]), policy=NO_FALLBACK)
+    assert result.text == "done"
+    assert len(model.requests) == 6
+
+
+async def test_who_gives_no_report_in_three_tries_is_followed_by_the_next_target():
+    document = stored(LOG)
+    look = ToolCall("1", "Grep", {"file": document.handle, "pattern": "error"})
+    first = ScriptedModel([look, "Sorry.", look, ""])
+    second = ScriptedModel(lambda request: Explorer([]).next(request))
+    policy = Policy(fallback=(), max_turns=2)
+    result = await extract(document, "the errors", mode="read-grep", model=Targets([first, second]), policy=policy)
+    assert result.text == "done"
+    assert (len(first.requests), len(second.requests)) == (4, 1)
+
+
+async def test_the_definitions_of_the_tools_take_room_too():
+    window = 6_000
+    document = stored(LOG)
+    model = Explorer([("Read", {"file": document.handle, "limit": 2000})] * 6, context_window=window, max_output_tokens=500)
+    await run(document, model)
+    definitions = size_of("".join(json.dumps(tool) for tool in TOOLS)).tokens
+    for request in model.requests:
+        text = request.system + "".join(message.text for message in request.messages)
+        assert size_of(text).tokens + definitions + 500 <= window
 
 
 async def test_who_reports_without_having_looked_has_to_look_first():
@@ -261,11 +306,11 @@ async def test_time_ends_the_sub_agent():
     model = ScriptedModel(lambda _: "late", latency=30)
     policy = Policy(fallback=(), within_secs=0.05)
     with anyio.fail_after(10), pytest.raises(ExtractionFailed, match=r"The sub-agent had not finished after 0\.05 s"):
-        await extract(stored(LOG), "the errors", mode="read-grep", model=model, policy=policy)
+        await extract(stored(LOG), "the errors", mode="read-grep", model=once(model), policy=policy)
 
 
 async def test_the_same_question_is_explored_once():
     document, cache, model = stored(LOG), Cache(), Explorer([])
-    first = await extract(document, "the errors", mode="read-grep", model=model, cache=cache)
-    assert await extract(document, "the errors", mode="read-grep", model=model, cache=cache) is first
+    first = await extract(document, "the errors", mode="read-grep", model=once(model), cache=cache)
+    assert await extract(document, "the errors", mode="read-grep", model=once(model), cache=cache) is first
     assert len(model.requests) == 3

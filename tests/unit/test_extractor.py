@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from overspill import Session, Settings
+from overspill import Session, Settings, tokens
 from overspill.events import Asked, Extracted, read
 from overspill.ledger import accounting
 from overspill.models.base import ModelError, Request, Response, Usage
@@ -172,6 +172,30 @@ async def test_model_calls_are_accounted_and_stand_in_the_op_tree(session: Sessi
     assert (step.kind, step.name, step.attributes["tokensIn"]) == ("model", "test/reader", 1200)
     assert step.attributes["response"].startswith("<ai-agent-")
     assert len(step.attributes["response"].encode()) <= 4096
+
+
+async def test_a_try_that_gave_no_report_is_accounted_for_with_what_it_cost(tmp_path: Path):
+    garbage = Response("<html>502</html>", usage=Usage(1100, 9, 0.001), model="test/reader")
+    report = reporting("Request 4711 failed.", CAUSE)
+    model = ScriptedModel(lambda request: garbage if len(model.requests) < 3 else report(request), name="test/reader")
+    async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "which failed", "mode": "full-chunked"})
+        counters = session.counters
+        extraction = next(op for op in session.op_tree().children if op.kind == "session")
+    assert "Request 4711 failed." in reply.text
+    assert (counters.model_calls, counters.failed_model_calls) == (3, 2)
+    assert (counters.input_tokens, counters.output_tokens, round(counters.cost, 6)) == (3400, 52, 0.004)
+    assert [step.status for step in extraction.children] == ["failed", "failed", "ok"]
+
+
+async def test_our_estimate_of_a_request_stands_beside_what_the_provider_counted(session: Session):
+    handle = await handle_of(session)
+    await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
+    (step,) = next(op for op in session.op_tree().children if op.kind == "session").children
+    sent = tokens.count(LOG).tokens
+    assert sent < step.attributes["tokensInEstimated"] < sent + 1000
+    assert step.attributes["tokensIn"] == 1200
 
 
 async def test_the_record_of_an_extraction_holds_places_not_words(session: Session, tmp_path: Path):

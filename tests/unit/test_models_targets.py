@@ -98,6 +98,52 @@ async def test_one_target_fails_with_its_own_error() -> None:
     assert failed.value is DENIED
 
 
+def must_be_yes(response: Response) -> str:
+    return "" if response.text == "yes" else "did not say yes."
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_is_not_accepted_is_asked_for_again_at_once() -> None:
+    clock, seen = Clock(), list[Attempt]()
+    model = ScriptedModel([Response("no", usage=Usage(5, 6, 0.01)), "maybe", "yes"], name="a/m")
+    targets = Targets([model], observe=seen.append, sleep=clock.sleep)
+    assert (await targets.ask(QUESTION, must_be_yes)).text == "yes"
+    assert clock.slept == []
+    assert [(tried.error, tried.preview) for tried in seen] == [
+        ("a/m did not say yes.", "no"),
+        ("a/m did not say yes.", "maybe"),
+        ("", "yes"),
+    ]
+    assert seen[0].usage == Usage(5, 6, 0.01)
+
+
+@pytest.mark.anyio
+async def test_who_never_gives_an_acceptable_answer_is_followed_by_the_next() -> None:
+    first, second = ScriptedModel(["no"] * 3, name="a/m"), ScriptedModel(["no", "yes"], name="b/m")
+    assert (await Targets([first, second]).ask(QUESTION, must_be_yes)).model == "b/m"
+    assert (len(first.requests), len(second.requests)) == (3, 2)
+
+
+@pytest.mark.anyio
+async def test_when_no_answer_is_accepted_the_error_says_what_was_wrong_with_each() -> None:
+    models = [ScriptedModel(["no"], name="a/m"), ScriptedModel(["no"], name="b/m")]
+    with pytest.raises(ModelError, match=r"^None of 2 models answered\. a/m did not say yes\. b/m did not say yes\.$"):
+        await Targets(models, retries=0).ask(QUESTION, must_be_yes)
+
+
+@pytest.mark.anyio
+async def test_a_model_that_breaks_is_a_failed_try_like_any_other() -> None:
+    clock, seen = Clock(), list[Attempt]()
+    model = ScriptedModel([RuntimeError("broken pipe"), KeyError(), "yes"], name="a/m")
+    assert (await Targets([model], observe=seen.append, sleep=clock.sleep).ask(QUESTION)).text == "yes"
+    assert [tried.error for tried in seen] == [
+        "a/m could not be asked (broken pipe).",
+        "a/m could not be asked (KeyError).",
+        "",
+    ]
+    assert len(clock.slept) == 2
+
+
 @pytest.mark.anyio
 async def test_every_attempt_is_observed() -> None:
     seen: list[Attempt] = []
@@ -107,6 +153,7 @@ async def test_every_attempt_is_observed() -> None:
     failed, answered = seen
     assert (failed.ok, failed.error) == (False, "a/m: the rate limit is reached (HTTP 429).")
     assert (answered.ok, answered.model, answered.messages, answered.request_bytes) == (True, "a/m", 1, 9)
+    assert answered.estimated_tokens == 3
     assert answered.usage == Usage(5, 6, 0.01)
     assert answered.preview == "é" * 2048
     assert answered.latency_ms >= 0

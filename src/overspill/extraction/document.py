@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from overspill.errors import OverspillError
 from overspill.models.base import Request, Response
+from overspill.models.targets import Check
 from overspill.store.base import Reader
 from overspill.types import Size
 
@@ -56,7 +57,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Asks(Protocol):
-    """A model, or several behind one door; whoever it is retries by itself."""
+    """Models behind one door, which asks them again where one fails, or gives an answer that does not pass the check."""
 
     @property
     def name(self) -> str: ...
@@ -64,7 +65,7 @@ class Asks(Protocol):
     def context_window(self) -> int: ...
     @property
     def max_output_tokens(self) -> int: ...
-    async def ask(self, request: Request) -> Response: ...
+    async def ask(self, request: Request, check: Check) -> Response: ...
 
 
 class Stretch(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,24 +19,26 @@ from overspill.extraction.cache import Cache, Key
 from overspill.extraction.document import Asks, Document, ExtractionFailed, Mode, Policy, Progress, output_tokens
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
-from overspill.models.base import Request
+from overspill.models.base import Request, Response
+from overspill.text import decode
 
 T = TypeVar("T")
 
 LONGEST_ANSWER = 256 * 1024
 """Characters. No model means to write a longer report; something went wrong."""
 
-NO_REPORT = "The model gave no final report."
-EMPTY = "The model answered nothing."
-TOOL_CALL = "The model called a tool instead of giving its final report."
-TOO_LONG = "The model's answer has {chars:,} characters, more than a report may have ({most:,})."
-BROKEN = "The model could not be asked ({error})."
+NO_REPORT = "gave no final report."
+EMPTY = "answered nothing."
+TOOL_CALL = "called a tool instead of giving its final report."
+TOO_LONG = "wrote {chars:,} characters, more than a report may have ({most:,})."
 NO_ROOM = (
     "What to extract takes {needed:,} tokens together with the instructions, which leaves no room for the document in the "
     "context window of {model} ({window:,} tokens, {output:,} of them for the answer). "
     "Ask with fewer words, or use a larger model."
 )
 _LEAST_ROOM = 256
+_SAMPLE = 2048  # bytes
+_SAMPLES = 64
 
 
 class Inquiry(Struct, frozen=True):
@@ -56,7 +59,8 @@ class Inquiry(Struct, frozen=True):
     def room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. ExtractionFailed where that is nearly none."""
         output = output_tokens(self.model)
-        needed = self.tokens(request.system) + sum(self.tokens(message.text) for message in request.messages)
+        said = [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
+        needed = sum(map(self.tokens, said))
         free = self.model.context_window - output - needed
         if free < _LEAST_ROOM:
             window = self.model.context_window
@@ -68,22 +72,36 @@ class Inquiry(Struct, frozen=True):
 
     async def ask(self, request: Request, nonce: str) -> Report:
         """The model's report, or ExtractionFailed with what was wrong."""
+        bounded = replace(request, max_output_tokens=output_tokens(self.model))
         try:
-            response = await self.model.ask(replace(request, max_output_tokens=output_tokens(self.model)))
+            response = await self.model.ask(bounded, lambda response: no_report(response, nonce))
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-        except Exception as error:  # whoever serves a model is not ours, and one broken answer must not end the others
-            raise ExtractionFailed(BROKEN.format(error=error or type(error).__name__)) from error
-        return understood(response.text, nonce, response.model or self.model.name, called=bool(response.calls))
+        return self.report(response, nonce)
+
+    def report(self, response: Response, nonce: str) -> Report:
+        """What stands in an answer that `no_report` has nothing against."""
+        return report.parse(wrapper.unwrap(response.text, nonce) or "", response.model or self.model.name)
 
 
-def understood(text: str, nonce: str, model: str, *, called: bool = False) -> Report:
-    if len(text) > LONGEST_ANSWER:
-        raise ExtractionFailed(TOO_LONG.format(chars=len(text), most=LONGEST_ANSWER))
-    content = wrapper.unwrap(text, nonce)
-    if content is None:
-        raise ExtractionFailed(TOOL_CALL if called else NO_REPORT if text.strip() else EMPTY)
-    return report.parse(content, model)
+def no_report(response: Response, nonce: str) -> str:
+    """Why an answer holds no report; empty where it does."""
+    if len(response.text) > LONGEST_ANSWER:
+        return TOO_LONG.format(chars=len(response.text), most=LONGEST_ANSWER)
+    if wrapper.unwrap(response.text, nonce) is not None:
+        return ""
+    return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY
+
+
+def as_read_by(model: Asks, document: Document) -> Document:
+    """With its size in the model's own tokens, by which it will be cut; of a long one from evenly spread samples. Blocks."""
+    reader, whole = document.reader, document.reader.size
+    spans = [(0, whole)]
+    if whole > tokens.EXACT_UP_TO:
+        spans = [(start, start + _SAMPLE) for start in range(0, whole - _SAMPLE, whole // _SAMPLES)]
+    counted = sum(tokens.count(decode(reader.read(*span)), model.name).tokens for span in spans)
+    estimated = round(counted * whole / sum(end - start for start, end in spans))
+    return replace(document, size=replace(document.size, tokens=estimated))
 
 
 async def in_thread(work: Callable[[], T]) -> T:

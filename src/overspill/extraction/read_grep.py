@@ -13,11 +13,12 @@ from overspill import read
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
 from overspill.extraction.document import ExtractionFailed, output_tokens
-from overspill.extraction.inquiry import BROKEN, EMPTY, Inquiry, in_thread, understood
+from overspill.extraction.inquiry import EMPTY, Inquiry, in_thread, no_report
 from overspill.extraction.prompting import data_block
 from overspill.extraction.provenance import Quote, locate
 from overspill.loop import converse, in_parallel
-from overspill.models.base import Message, Request
+from overspill.models.base import Message, Request, Response
+from overspill.models.written import understand
 from overspill.read import Bound
 from overspill.types import Extraction, ToolCall
 from overspill.view import View
@@ -34,7 +35,7 @@ GREP_FROM = " from byte {start} on"
 GREP_MORE = "There is more: the same Grep with from={next}."
 NO_ROOM = "Your context window is full: nothing more can be read. Give your final report now."
 LOOK_FIRST = "You have not looked into the file. Call Grep or Read now, and report when you have seen what it says."
-NOT_LOOKED = "The model reported without having looked into the output."
+NOT_LOOKED = "reported without having looked into the output."
 OUT_OF_TIME = "The sub-agent had not finished after {seconds:g} s."
 
 _LIMIT = 200
@@ -119,7 +120,7 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
             outcome = await converse(
-                inquiry.model,
+                desk,
                 request,
                 in_parallel(desk.answer),
                 max_turns=inquiry.policy.max_turns,
@@ -128,15 +129,9 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-        except Exception as error:  # whoever serves a model is not ours
-            raise ExtractionFailed(BROKEN.format(error=error or type(error).__name__)) from error
-    if outcome is None:
+    if outcome is None or outcome.response is None:
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
-    if outcome.response is None:
-        raise ExtractionFailed(EMPTY)
-    if not desk.looked:
-        raise ExtractionFailed(NOT_LOOKED)
-    report = understood(outcome.response.text, nonce, outcome.response.model or inquiry.model.name)
+    report = inquiry.report(outcome.response, nonce)
     quotes = [Quote(text) for text in report.quotes]
     located = await in_thread(lambda: locate(document.reader, quotes))
     extraction = findings.extraction(inquiry, report, located, (), strategy="read-grep")
@@ -148,7 +143,7 @@ class _Desk:
     """Gives the sub-agent what it asks for: of the one file, in bounded pieces, as long as there is room for them."""
 
     def __init__(self, inquiry: Inquiry, nonce: str, room: int) -> None:
-        self.looked = False
+        self._looked = False
         self._inquiry = inquiry
         self._document = inquiry.document
         self._nonce = nonce
@@ -158,7 +153,20 @@ class _Desk:
 
     def insist(self) -> str:
         """Small models report at once, mostly that there is nothing. Whoever has not looked cannot know."""
-        return "" if self.looked else LOOK_FIRST
+        return "" if self._looked else LOOK_FIRST
+
+    async def ask(self, request: Request) -> Response:
+        """A turn that is neither a call nor a report is asked for again."""
+        return await self._inquiry.model.ask(request, lambda response: self._wrong(request, response))
+
+    def _wrong(self, request: Request, response: Response) -> str:
+        if request.tool_choice != "none" and understand(response, [tool["name"] for tool in TOOLS]).calls:
+            return ""
+        if self._looked:
+            return no_report(response, self._nonce)
+        if not response.text.strip():
+            return EMPTY
+        return "" if request.tool_choice == "auto" else NOT_LOOKED  # it is told to look first
 
     async def answer(self, call: ToolCall) -> Message:
         async with self._turn:  # a view is used by one at a time
@@ -169,7 +177,7 @@ class _Desk:
                 text = await in_thread(lambda: self._perform(call.name, call.args, bound))
             except BadRequest as error:
                 return Message("tool", str(error), call_id=call.id, is_error=True)
-            self.looked = True
+            self._looked = True
             self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
             return Message("tool", text, call_id=call.id)
 

@@ -15,7 +15,7 @@ from overspill.extraction.document import Asks, Document, Engine, ExtractionFail
 from overspill.extraction.fallback import builtin, truncated
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.full_chunked import chunk_tokens, full_chunked
-from overspill.extraction.inquiry import Inquiry, in_thread
+from overspill.extraction.inquiry import Inquiry, as_read_by, in_thread
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.read_grep import read_grep
 from overspill.extraction.route import route
@@ -58,14 +58,13 @@ async def extract(
         return _nothing(document)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
-    inquiry = Inquiry(
-        document, query, mode, model, policy, cache or Cache(), Prompts(document, query, mode, policy), progress=progress
-    )
+    read = await in_thread(lambda: as_read_by(model, document))
+    inquiry = Inquiry(read, query, mode, model, policy, cache or Cache(), Prompts(read, query, mode, policy), progress=progress)
     if policy.within_secs is not None:
         inquiry = replace(inquiry, deadline=anyio.current_time() + policy.within_secs)
     try:
         if mode == "auto":
-            inquiry = replace(inquiry, mode=route(document.size, policy, chunk_tokens(inquiry)))
+            inquiry = replace(inquiry, mode=route(read.size, policy, chunk_tokens(inquiry)))
         return inquiry.cache.results.get(inquiry.key) or await _STRATEGIES[inquiry.mode](inquiry)
     except ExtractionFailed as error:
         strategy = _strategy(inquiry.mode)
@@ -117,7 +116,7 @@ async def _by_engine(document: Document, query: str, policy: Policy, engine: Eng
     try:
         return await in_thread(lambda: builtin(document, query, policy, engine, strategy))
     except Exception as error:  # the engine is handed in, and a fault of it must not keep the next way from answering
-        raise ExtractionFailed(ENGINE_FAILED.format(reason=error or type(error).__name__)) from error
+        raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
 
 
 def _nothing(document: Document) -> Extraction:

@@ -72,3 +72,10 @@ class ModelError(OverspillError):
         super().__init__(text)
         self.passing = passing
         self.retry_after = retry_after
+
+
+class Unusable(ModelError):
+    """A model answered, but not with what was asked for. It may do better when it is asked again, and that at once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, passing=True)

@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 import anyio
 from msgspec import Struct
 
-from overspill import text
-from overspill.errors import SettingsError
-from overspill.models.base import Model, ModelError, Request, Response, Usage
+from overspill import text, tokens
+from overspill.errors import OverspillError, SettingsError
+from overspill.models.base import Model, ModelError, Request, Response, Unusable, Usage
 
 PREVIEW_BYTES = 4096
 FIRST_DELAY = 1.0
 LONGEST_DELAY = 60.0
+BROKEN = "{model} could not be asked ({error})."
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -26,9 +27,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     model: str
     messages: int
     request_bytes: int
+    estimated_tokens: int
+    """Of the request, with the model's vocabulary where there is one; `usage` has what the provider counted."""
     latency_ms: int
     error: str = ""
-    """Empty when it answered."""
+    """Empty when it answered with what was asked for."""
     usage: Usage = Usage()
     preview: str = ""
     """The beginning of the answer's text, at most 4,096 bytes."""
@@ -39,6 +42,16 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 Observer: TypeAlias = Callable[[Attempt], None]
+
+Check: TypeAlias = Callable[[Response], str]
+"""What is wrong with an answer, as said of who gave it ("answered nothing."); empty where nothing is."""
+
+
+class _Weight(Struct, frozen=True):
+    """How much a request is to the model that it goes to."""
+
+    bytes: int
+    tokens: int
 
 
 class Targets:
@@ -64,12 +77,12 @@ class Targets:
         self._sleep = sleep
         self._chance = chance
 
-    async def ask(self, request: Request) -> Response:
-        size = _size(request)
+    async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
+        """An answer that does not pass the check is a failed try, and counted as what it cost."""
         failed: list[ModelError] = []
         for model in self.models:
             try:
-                return await self._persist(model, request, size)
+                return await self._persist(model, request, check)
             except ModelError as error:
                 failed.append(error)
         if len(failed) == 1:
@@ -81,31 +94,46 @@ class Targets:
             retry_after=min(waits, default=None),
         )
 
-    async def _persist(self, model: Model, request: Request, size: int) -> Response:
+    async def _persist(self, model: Model, request: Request, check: Check) -> Response:
+        weight = _weight(request, model.name)
         for repeat in range(self._retries):
             try:
-                return await self._attempt(model, request, size)
+                return await self._attempt(model, request, check, weight)
+            except Unusable:
+                continue
             except ModelError as error:
                 if not error.passing:
                     raise
                 await self._sleep(self._delay(repeat, error.retry_after))
-        return await self._attempt(model, request, size)
+        return await self._attempt(model, request, check, weight)
 
-    async def _attempt(self, model: Model, request: Request, size: int) -> Response:
+    async def _attempt(self, model: Model, request: Request, check: Check, weight: _Weight) -> Response:
         begun = perf_counter()
-        try:
-            response = await model.ask(request)
-        except ModelError as error:
-            self._tell(model, request, size, begun, error=str(error))
-            raise
-        self._tell(model, request, size, begun, usage=response.usage, preview=_preview(response.text))
-        return response
 
-    def _tell(self, model: Model, request: Request, size: int, begun: float, **outcome: Any) -> None:
-        if self._observe:
-            latency = round((perf_counter() - begun) * 1000)
-            messages = len(request.messages)
-            self._observe(Attempt(model=model.name, messages=messages, request_bytes=size, latency_ms=latency, **outcome))
+        def tell(error: str, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
+            if self._observe:
+                attempt = Attempt(
+                    model=model.name,
+                    messages=len(request.messages),
+                    request_bytes=weight.bytes,
+                    estimated_tokens=weight.tokens,
+                    latency_ms=round((perf_counter() - begun) * 1000),
+                    error=error,
+                    usage=usage,
+                    preview=preview,
+                )
+                self._observe(attempt)
+
+        try:
+            response = await _answer(model, request)
+        except ModelError as error:
+            tell(str(error))
+            raise
+        wrong = check(response)
+        tell(f"{model.name} {wrong}" if wrong else "", response.usage, _preview(response.text))
+        if wrong:
+            raise Unusable(f"{model.name} {wrong}")
+        return response
 
     def _delay(self, repeat: int, asked: float | None) -> float:
         """Doubling, spread so that parallel requests do not come back together, never sooner than the provider asked."""
@@ -113,10 +141,20 @@ class Targets:
         return min(max(doubled, asked or 0.0), LONGEST_DELAY)
 
 
-def _size(request: Request) -> int:
+async def _answer(model: Model, request: Request) -> Response:
+    try:
+        return await model.ask(request)
+    except OverspillError:
+        raise
+    except Exception as error:  # whoever serves a model is not ours, and one broken answer must not end the others
+        raise ModelError(BROKEN.format(model=model.name, error=str(error) or type(error).__name__), passing=True) from error
+
+
+def _weight(request: Request, model: str) -> _Weight:
     texts = [request.system, *(message.text for message in request.messages)]
     values = [*request.tools, *(dict(call.args) for message in request.messages for call in message.calls)]
-    return sum(len(text.encode(part)) for part in texts) + sum(len(json.dumps(value)) for value in values)
+    parts = [*texts, *map(json.dumps, values)]
+    return _Weight(sum(len(text.encode(part)) for part in parts), sum(tokens.count(part, model).tokens for part in parts))
 
 
 def _preview(answer: str) -> str:
