@@ -75,9 +75,10 @@ class Conditions(Struct, frozen=True):
     budget: int
     window: int
     output: int
+    retries: int
 
     def settings(self, way: str) -> Settings:
-        bound = {"answerMaxBytes": self.budget * 4, "toolResponseMaxBytes": 1000}
+        bound = {"answerMaxBytes": self.budget * 4, "toolResponseMaxBytes": 1000, "extractionRetries": self.retries}
         if way == "built-in engine":
             return Settings(**bound)
         return self.model.settings(window=self.window, output=self.output, **bound)
@@ -189,13 +190,15 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=1000, help="tokens of an answer at most, at four characters each")
     parser.add_argument("--window", type=int, default=4096, help="context window the model is asked with")
     parser.add_argument("--output", type=int, default=384, help="tokens the model writes at once at most")
+    # The small local model answers the same request in the same words each time: to ask it again would cost time only.
+    parser.add_argument("--retries", type=int, default=0, help="how often a request that failed is repeated")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long, whatever it has reached")
     given = parser.parse_args()
     environ = {**os.environ, "OVERSPILL_LIVE_MODEL": given.model, "OVERSPILL_LIVE_BASE_URL": given.base_url}
     ways = [way for way in WAYS if way in (given.way or WAYS)]
     questions = chosen(given.evalset, given.limit)
     with live_model(environ, print) as model:
-        conditions = Conditions(model, given.evalset, given.budget, given.window, given.output)
+        conditions = Conditions(model, given.evalset, given.budget, given.window, given.output, given.retries)
         anyio.run(ask_all, conditions, questions, ways, given.results, given.minutes * 60)
     print(table(recorded(given.results), ways))
 

@@ -14,7 +14,6 @@ import msgspec
 from overspill import ids, refs, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
-from overspill.collect import Collected
 from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.events import Called, JobChanged, RefUsed, now_ms
 from overspill.gate import Gate
@@ -51,36 +50,44 @@ class Calls:
         self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
+        written = _written(call.args)
         try:
-            run = await self._prepared(call, tool, settings)
+            filled = await self._filled(call, settings) if _refers(call, written, settings) else call
         except RefError as error:
             if errors == "raise":
                 raise
             return self.refuse(call, str(error))
-        job = Job(call.name, settings.tool_timeout)
+        run = ToolRun(filled, tool, settings, self._gate, self._threads)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
         try:
             if settings.background if background is None else background:
                 await self.jobs.run(job, run, settings.async_timeout_secs)
             else:
                 await self.jobs.block(job, run)
-            if job.background:
-                return self._record(call, self._running(job), started)
-            got: Collected = job.result or run.unfinished(job)
-            if errors == "raise" and got.error is not None:
-                self.refuse(call, wording.brief_error(got.failure))
-                raise got.error
-            return self._record(call, await self._gate.deliver(call, got, settings), started)
         except BaseException:
             if job.result is not None and not job.background:
                 job.result.discard()
+            raise
+        if job.background:
+            return self._record(call, written, self._running(job), started)
+        # The job lets go of its result, which knows the job's id: what does not go in circles is freed at once.
+        got, job.result = job.result or run.unfinished(job), None
+        try:
+            if errors == "raise" and got.error is not None:
+                self.refuse(call, wording.brief_error(got.failure))
+                raise got.error
+            return self._record(call, written, await self._gate.deliver(call, got, settings), started)
+        except BaseException:
+            got.discard()
             raise
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        run = await self._prepared(call, tool, settings)
-        job = Job(call.name, settings.tool_timeout)
-        self.jobs.start(job, run)
+        if _refers(call, _written(call.args), settings):
+            call = await self._filled(call, settings)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
+        self.jobs.start(job, ToolRun(call, tool, settings, self._gate, self._threads))
         return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
@@ -106,15 +113,13 @@ class Calls:
         assert job is not None
         return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _prepared(self, call: ToolCall, tool: Tool, settings: Settings) -> ToolRun:
-        if settings.refs.enabled and refs.mentioned(call.args):
-            args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
-            for use in uses:
-                self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
-            call = msgspec.structs.replace(call, args=args)
-        return ToolRun(call, tool, settings, self._gate, self._threads)
+    async def _filled(self, call: ToolCall, settings: Settings) -> ToolCall:
+        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
+        for use in uses:
+            self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
+        return msgspec.structs.replace(call, args=args)
 
-    def _record(self, call: ToolCall, reply: Reply, started: float) -> Reply:
+    def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
         if self._budget is not None:
             self._ledger.note_settlements(self._budget)
         kept = reply.kept
@@ -126,7 +131,7 @@ class Calls:
                 kind=call.kind,
                 status="failed" if reply.is_error else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=_length(call.args),
+                chars_in=len(written if written.isascii() else written.decode()) if written else 0,
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
@@ -146,7 +151,7 @@ class Calls:
         """Answer a call that was not made, or whose failure the host gets as an exception."""
         content = [{"type": "text", "text": text}]
         reply = Reply(text=text, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, reply, time.perf_counter())
+        return self._record(call, _written(call.args), reply, time.perf_counter())
 
     def _running(self, job: Job) -> Reply:
         answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])
@@ -157,12 +162,14 @@ class Calls:
         self._ledger.record(JobChanged(now_ms(), job.id, job.tool, job.state, round(job.seconds, 3), job.error or job.missing))
 
 
-def _length(args: Mapping[str, Any]) -> int:
-    """Characters the request had, where that can be said."""
-    if not args:
-        return 0
+def _written(args: Mapping[str, Any]) -> bytes | None:
+    """As JSON, empty where there are none; None where they have no such form."""
     try:
-        encoded = msgspec.json.encode(args)
+        return msgspec.json.encode(args) if args else b""
     except (TypeError, ValueError, RecursionError):
-        return 0
-    return len(encoded) if encoded.isascii() else len(encoded.decode())
+        return None
+
+
+def _refers(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
+    """Few calls do, and most of the others are recognised without looking at each of their arguments."""
+    return settings.refs.enabled and (written is None or refs.OPENING in written) and refs.mentioned(call.args)

@@ -64,7 +64,9 @@ class Collected:
         elif result is None:
             self.plain = wording.NO_OUTPUT
         elif isinstance(result, str):
-            await self._take_text(result)
+            self.plain = result
+            if len(result) > _AT_ONCE:
+                await anyio.to_thread.run_sync(lambda: self.spool)
         elif isinstance(result, bytes | bytearray | memoryview):
             await self._take_stream(_slices(memoryview(cast("bytes", result))))
         elif isinstance(result, AsyncIterator):
@@ -93,11 +95,6 @@ class Collected:
     def discard(self) -> None:
         if self._spool is not None:
             self._spool.discard()
-
-    async def _take_text(self, content: str) -> None:
-        self.plain = content
-        if len(content) > _AT_ONCE:
-            await anyio.to_thread.run_sync(lambda: self.spool)
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
         """An error of the stream is its end: what it had produced stays."""
@@ -159,7 +156,7 @@ class Collected:
         except (TypeError, ValueError, RecursionError) as error:
             content = wording.not_serialisable(type(value).__name__, str(error))
             self.is_error, self.error = True, TypeError(content)
-        await self._take_text(content)
+        await self.take(content)
 
 
 def to_json(value: Any) -> str:

@@ -5,6 +5,7 @@ No event holds content, arguments or queries: figures, names and handles only.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
@@ -132,12 +133,21 @@ class Extracted(Event, frozen=True, tag="extraction"):
 
 Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | Extracted
 
-encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder(Entry).decode
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def lines(events: Iterable[Entry]) -> bytes:
+    """As a journal holds them. A lone surrogate, as a model may write one into the name of a tool, becomes a question mark."""
+    try:
+        return _encoder.encode_lines(events)
+    except UnicodeEncodeError:
+        plain = (json.dumps(msgspec.to_builtins(event), ensure_ascii=False) + "\n" for event in events)
+        return "".join(plain).encode("utf-8", "replace")
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Entry]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 
@@ -16,44 +16,47 @@ from overspill.types import Block, JobInfo, JobState
 
 _LOOK_AGAIN = 0.05  # seconds, at least, between looks at a call that waits for a person
 
+NewScope: TypeAlias = Callable[[], anyio.CancelScope]
+
 
 class Job:
     """`may_take`: seconds its tool may run. `caller`: the job whose tool made this call, where one did."""
 
-    def __init__(self, tool: str, may_take: float) -> None:
+    state: JobState = "queued"
+    error = ""
+    missing = ""
+    """What of its output could not be stored, and why."""
+    progress = ""
+    """How far it is, in the tool's own words."""
+    result: Any = None
+    blocks: Sequence[Block] = ()
+    """What came with the text of its output: images, links."""
+    background = False
+    done = False
+    told = False
+    running = False
+    """Whether the tool itself is: one that does not let itself be cancelled outlives its job."""
+    threads = 0
+    """Worker threads of this job that are still running: they cannot be interrupted."""
+    has_place = False
+    """One of the places for those that run at once."""
+    cancelled = False
+    timed_out = False
+    concluded = False
+    unwanted = False
+    """Its caller is gone, and nobody was told of it."""
+    _ended: float | None = None
+    _asking = 0
+    _asking_since = 0.0
+    _asked = 0.0
+
+    def __init__(self, tool: str, may_take: float, new_scope: NewScope = anyio.CancelScope) -> None:
         self.tool = tool
         self.may_take = may_take
         self.caller = current.get()
-        self.state: JobState = "queued"
-        self.error = ""
-        self.missing = ""
-        """What of its output could not be stored, and why."""
-        self.progress = ""
-        """How far it is, in the tool's own words."""
-        self.result: Any = None
-        self.blocks: list[Block] = []
-        """What came with the text of its output: images, links."""
-        self.background = False
-        self.done = False
-        self.told = False
-        self.running = False
-        """Whether the tool itself is: one that does not let itself be cancelled outlives its job."""
-        self.threads = 0
-        """Worker threads of this job that are still running: they cannot be interrupted."""
-        self.has_place = False
-        """One of the places for those that run at once."""
-        self.scope = anyio.CancelScope()
+        self.scope = new_scope()
         """To be entered once, by whatever runs the tool."""
-        self.cancelled = False
-        self.timed_out = False
-        self.concluded = False
-        self.unwanted = False
-        """Its caller is gone, and nobody was told of it."""
         self._since = time.monotonic()
-        self._ended: float | None = None
-        self._asking = 0
-        self._asking_since = 0.0
-        self._asked = 0.0
 
     @cached_property
     def answered(self) -> anyio.Event:

@@ -13,7 +13,7 @@ from overspill.errors import StoreError
 from overspill.events import Asked, Called, Entry, Retrieved, Settled, Stored, now_ms
 from overspill.types import Kind
 
-_MOST_WAITING = 64
+_MOST_WAITING = 256
 _MAY_WAIT = frozenset({Called, Retrieved})
 
 logger = logging.getLogger("overspill")
@@ -21,7 +21,7 @@ logger.addHandler(logging.NullHandler())  # whoever configures no logging is sho
 
 
 class Ledger:
-    """Keeps the counters current and writes events to a session's journal. A journal that fails stops no tool.
+    """Counts events and writes them to a session's journal. A journal that fails stops no tool.
 
     What tells of stored outputs and jobs is written at once, with all that came before it. Events of calls and retrievals may
     wait for a `flush`, at most so many of them; `waits` is called when one begins to.
@@ -29,15 +29,23 @@ class Ledger:
 
     def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
         self.session = session
-        self.counters = Counters()
         self.failure = ""
         self.waits: Callable[[], None] = lambda: None
         self._write = write
-        self._waiting: list[bytes] = []
+        self._waiting: list[Entry] = []
+        self._counters = Counters()
+        self._counted = 0
+
+    @property
+    def counters(self) -> Counters:
+        """With every event so far: those that wait are counted now, or when they are written."""
+        for event in self._waiting[self._counted :]:
+            self._counters.add(event)
+        self._counted = len(self._waiting)
+        return self._counters
 
     def record(self, event: Entry) -> None:
-        self.counters.add(event)
-        self._waiting.append(events.encode(event) + b"\n")
+        self._waiting.append(event)
         waiting = len(self._waiting)
         if type(event) in _MAY_WAIT and waiting < _MOST_WAITING:
             if waiting == 1:
@@ -48,10 +56,12 @@ class Ledger:
         self.flush()
 
     def flush(self) -> None:
-        lines, self._waiting = b"".join(self._waiting), []
+        if not self._waiting:
+            return
+        _ = self.counters
+        waiting, self._waiting, self._counted = self._waiting, [], 0
         try:
-            if lines:
-                self._write(lines)
+            self._write(events.lines(waiting))
         except StoreError as error:
             if not self.failure:
                 logger.warning("The journal of session %s cannot be written: %s", self.session, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ class Page(Struct, frozen=True):
     start: int = 0
     end: int = 0
     is_error: bool = False
-    blocks: list[Block] = []
+    blocks: Sequence[Block] = ()
     """What belongs to the answer and is not text."""
 
 

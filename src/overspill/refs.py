@@ -35,6 +35,8 @@ _TOO_DEEP = "it is nested too deeply."
 
 _LITERAL = "\\{{output:"
 _OPENINGS = ("{{output:", _LITERAL)
+OPENING = b"{{output:"
+"""Stands in the JSON of any arguments that have a reference."""
 _REFERENCE = re.compile(r"\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}", re.DOTALL)
 _LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 
@@ -84,7 +86,7 @@ def resolve(
 
 
 def mentioned(value: Any) -> bool:
-    """Whether there may be anything to fill in: quick, and without recursion for the arguments most calls have."""
+    """Whether there may be anything to fill in."""
     if isinstance(value, str):
         return value.startswith(_OPENINGS)
     if isinstance(value, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import anyio.to_thread
@@ -117,16 +117,16 @@ class Retrieval:
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         job = self._jobs.background.get(self._outputs.file_id(asked.id))
         if job is None:
-            return await self._of_stored(asked, [])
+            return await self._of_stored(asked, ())
         if not job.done:
             return await self._of_running(job, asked)
         job.told = True
-        blocks = job.blocks if asked.mode == "raw" else []
+        blocks = job.blocks if asked.mode == "raw" else ()
         if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
             return Page(wording.tool_failed(job.error), is_error=True, blocks=blocks)
         return await self._of_stored(asked, blocks)
 
-    async def _of_stored(self, asked: GetToolOutput, blocks: list[Block]) -> Page:
+    async def _of_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even with one that only says that the text is too large."""
         stored = self._outputs.recent(asked.id)
         if asked.mode == "raw" and not self._passes(stored.kept):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from threading import Event
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from overspill import events
@@ -34,6 +37,33 @@ def fails(error: BaseException) -> Any:
         raise error
 
     return tool
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.promise("cheap")
+@pytest.mark.usefixtures("no_garbage_collection")
+@pytest.mark.parametrize("background", [True, False])
+async def test_what_a_call_needed_is_freed_with_its_reply(background: bool):
+    class Text(str):
+        __slots__ = ("__weakref__",)
+
+    async def tool() -> str:
+        return Text("x" * 2048)
+
+    async with opened() as session:
+        reply = await session.call("tool", {}, tool, background=background)
+        text = weakref.ref(reply.text)
+        assert text() is not None
+        del reply
+        await anyio.lowlevel.checkpoint()  # a task that has ended is let go in the next round of the event loop
+        assert text() is None
 
 
 @pytest.mark.promise("failures-are-answers")

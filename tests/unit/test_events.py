@@ -46,13 +46,19 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
     ],
 )  # fmt: skip
 def test_an_event_is_a_line_and_the_line_is_the_event_again(event: events.Entry, line: dict[str, object]):
-    encoded = events.encode(event)
+    encoded = events.lines([event])
     assert msgspec.json.decode(encoded) == line
     assert list(events.read([encoded])) == [event]
 
 
+def test_a_lone_surrogate_in_a_name_spoils_no_journal():
+    happened = [Called(1, "a"), Called(2, "b\ud800"), Called(3, "c")]
+    lines = events.lines(happened).splitlines(keepends=True)
+    assert [event.tool for event in events.read(lines) if isinstance(event, Called)] == ["a", "b?", "c"]
+
+
 def test_lines_nobody_understands_are_passed_over():
-    good = events.encode(Called(1, "a"))
+    good = events.lines([Called(1, "a")])
     lines = [
         b'{"event":"from the future","t":1}\n',
         b'{"event":"call","t":"x"}\n',

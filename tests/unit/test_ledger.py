@@ -66,14 +66,14 @@ def test_what_is_stored_is_written_at_once_after_what_waited():
     assert len(journal.writes) == 2
 
 
-def test_at_most_64_events_wait():
+def test_at_most_256_events_wait():
     journal = Journal()
     ledger = Ledger(SESSION, journal.write)
-    for _ in range(63):
+    for _ in range(255):
         ledger.record(Called(1, "a"))
     assert journal.writes == []
     ledger.record(Called(1, "a"))
-    assert len(journal.events) == 64
+    assert len(journal.events) == 256
 
 
 def test_the_counters_are_current_also_for_what_waits():

@@ -315,12 +315,12 @@ async def test_a_fast_tool_that_will_not_be_cancelled_answers_its_caller_in_time
 
 async def test_a_thread_that_cannot_be_interrupted_is_named():
     tool = SlowTool()
-    s = Session(Settings(toolTimeout=0.05), store=MemoryStore())
+    s = Session(Settings(toolTimeout=0.3), store=MemoryStore())
     await s.begin()
     id = await s.start("stuck", {}, tool.blocking)
     assert "failed: TimeoutError" in await wait(s)
     racing = await s.call("raced", {}, tool.blocking, background=False)
-    assert racing.text == "Tool failed: TimeoutError: not finished after 0.05 s (toolTimeout)"
+    assert racing.text == "Tool failed: TimeoutError: not finished after 0.3 s (toolTimeout)"
     left = await s.close()
     assert [(job.tool, job.state) for job in left] == [("stuck", "failed"), ("raced", "failed")]
     assert left[0].id == id

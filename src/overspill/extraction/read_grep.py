@@ -129,7 +129,7 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-    if outcome is None or outcome.response is None:
+    if outcome is None or outcome.response is None:  # an empty answer passes no check
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
     report = inquiry.report(outcome.response, nonce)
     quotes = [Quote(text) for text in report.quotes]
