@@ -27,6 +27,8 @@ COMMANDS = {
     "verify": Entry("overspill.cli.verify:verify", "Check stored outputs against their SHA-256."),
     "stats": Entry("overspill.cli.stats:stats", "Count what was kept and retrieved."),
     "jobs": Entry("overspill.cli.jobs:jobs", "List background jobs of live sessions."),
+    "wrap": Entry("overspill.cli.wrap:wrap", "Let a client's MCP servers run through Overspill."),
+    "unwrap": Entry("overspill.cli.wrap:unwrap", "Let them run without Overspill again."),
     "config": Entry("overspill.cli.config:config", "Show the settings in effect and where each comes from."),
 }
 

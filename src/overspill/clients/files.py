@@ -1,0 +1,113 @@
+"""Reading a client's file and replacing it: all at once, with a copy of what it was, and only if nobody else changed it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+import tempfile
+from contextlib import ExitStack, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+
+_MAX_BYTES = 32 * 1024 * 1024
+
+
+class ClientFile(Struct, frozen=True):
+    """`path` is the file itself, to which `given` may be a link."""
+
+    given: Path
+    path: Path
+    text: str
+
+    @property
+    def linked(self) -> bool:
+        return self.given.is_symlink()
+
+    def earlier(self) -> list[str]:
+        """What the file was before each change, newest first, as far as the copies can be read."""
+        texts: list[str] = []
+        for copy in sorted(self.path.parent.glob(_copy_name(glob.escape(self.path.name), "*")), reverse=True):
+            with suppress(SettingsError):
+                texts.append(read(copy).text)
+        return texts
+
+    def replace(self, text: str, now: datetime) -> Path:
+        """Returns where the copy of the old text is."""
+        try:
+            with ExitStack() as undo:
+                fresh = _beside(self.path, text)
+                undo.callback(fresh.unlink, missing_ok=True)
+                copy = _copy(self, now)
+                undo.callback(copy.unlink)
+                if self.path.read_bytes() != self.text.encode():
+                    raise SettingsError(f"{self.path} was changed by somebody else just now. Nothing is written; run this again.")
+                fresh.replace(self.path)
+                undo.pop_all()
+        except OSError as problem:
+            raise SettingsError(
+                f"{self.path} cannot be changed: {problem.strerror}. It is as it was. "
+                "Its folder has to be writable, and the disk needs room for a copy."
+            ) from None
+        return copy
+
+
+def read(given: Path) -> ClientFile:
+    try:
+        path = Path(os.path.realpath(given, strict=True))
+        # Asked before opening, because opening a pipe would wait for its writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SettingsError(f"{given} is not a regular file.")
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as problem:
+        raise SettingsError(f"{given} cannot be read: {problem.strerror}.") from None
+    if len(data) > _MAX_BYTES:
+        raise SettingsError(f"{given} is larger than {_MAX_BYTES:,} bytes, so it is not taken for a client's configuration.")
+    try:
+        return ClientFile(given, path, data.decode())
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise SettingsError(f"{given} is not UTF-8, line {line}. Save it as UTF-8.") from None
+
+
+def _beside(path: Path, text: str) -> Path:
+    """A file with the text, and with mode and owner of the one that it is to replace."""
+    like = path.stat()
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.fchmod(fd, stat.S_IMODE(like.st_mode))
+    _filled(Path(name), fd, text, owner=(like.st_uid, like.st_gid))
+    return Path(name)
+
+
+def _copy(file: ClientFile, now: datetime) -> Path:
+    """For its owner only, and never in the place of another file."""
+    while True:
+        copy = file.path.with_name(_copy_name(file.path.name, now.strftime("%Y%m%d-%H%M%S-%f")))
+        try:
+            fd = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            now += timedelta(microseconds=1)
+        else:
+            like = file.path.stat()
+            _filled(copy, fd, file.text, owner=(like.st_uid, like.st_gid))
+            return copy
+
+
+def _filled(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
+    """Whole and on the disk, or not there."""
+    with ExitStack() as undo, open(fd, "wb") as file:
+        undo.callback(path.unlink)
+        os.fchown(fd, *owner)
+        file.write(text.encode())
+        file.flush()
+        os.fsync(fd)
+        undo.pop_all()
+
+
+def _copy_name(name: str, moment: str) -> str:
+    return f"{name}.overspill-{moment}.bak"

@@ -1,0 +1,312 @@
+"""`overspill wrap` and `overspill unwrap` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR
+from commands import RUN, SOURCE, Place, Result
+
+# The limit ends with the command, because coverage writes a file, too.
+WITH_SMALL_FILES = """
+import resource
+from overspill.cli import main
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, usual[1]))
+try:
+    main()
+finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return Place(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def cursor(place: Place) -> Path:
+    file = place.root / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text(CURSOR)
+    return file
+
+
+def copies(file: Path) -> list[Path]:
+    return sorted(file.parent.glob("*.bak"))
+
+
+def plain(result: Result, place: Place, file: Path) -> str:
+    """Without what is different every time."""
+    out = result.out.replace(str(place.root), "HOME")
+    for copy in copies(file):
+        out = out.replace(copy.name, "COPY")
+    return out
+
+
+def test_a_client_is_wrapped_and_unwrapped_by_its_name(place: Place, cursor: Path):
+    result = place.overspill("wrap", "cursor", "--command", "overspill")
+    assert (result.code, result.err) == (0, "")
+    assert (
+        plain(result, place, cursor)
+        == """\
+Through Overspill run from now on:
+  web
+  jot
+Left alone:
+  old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.
+HOME/.cursor/mcp.json is changed.
+What it was is in HOME/.cursor/COPY, its secrets too: remove that copy when you do not need it any more.
+Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
+To undo: overspill unwrap cursor
+"""
+    )
+    (copy,) = copies(cursor)
+    assert copy.read_text() == CURSOR
+
+    result = place.overspill("unwrap", "cursor")
+    assert (result.code, result.err) == (0, "")
+    assert (
+        plain(result, place, cursor)
+        == """\
+Without Overspill run from now on:
+  web
+  jot
+HOME/.cursor/mcp.json is changed.
+What it was is in HOME/.cursor/COPY, its secrets too: remove that copy when you do not need it any more.
+Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
+"""
+    )
+    assert cursor.read_text() == CURSOR
+
+
+def test_nothing_is_written_when_nothing_changes(place: Place, cursor: Path):
+    assert place.overspill("unwrap", "cursor").out == f"{cursor} has nothing to change and is as it was.\n"
+    place.overspill("wrap", "cursor")
+    before = cursor.stat()
+    result = place.overspill("wrap", "cursor")
+    assert result.out == (
+        "Left alone:\n"
+        "  web: it runs through Overspill already.\n"
+        "  jot: it runs through Overspill already.\n"
+        "  old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.\n"
+        f"{cursor} has nothing to change and is as it was.\n"
+    )
+    assert (result.code, len(copies(cursor)), cursor.stat()) == (0, 1, before)
+
+
+def test_print_shows_entries_without_their_secrets_and_writes_nothing(place: Place):
+    file = Path("claude_desktop_config.json")
+    file.write_text(CLAUDE_DESKTOP)
+    result = place.overspill("wrap", str(file), "--command", "overspill", "--print")
+    assert result == (
+        0,
+        """\
+time
+ {
+-      "command": "uvx",
+-      "args": ["mcp-server-time", "--local-timezone=Europe/Paris"]
++      "command": "overspill",
++      "args": ["proxy", "--name", "time", "--", "uvx", "mcp-server-time", "--local-timezone=Europe/Paris"]
+     }
+
+linear
+ {
+-      "command": "npx",
+-      "args": ["-y", "mcp-remote", "https://mcp.linear.app/sse", "--header", "…"],
++      "command": "overspill",
++      "args": ["proxy", "--name", "linear", "--", "npx", "-y", "mcp-remote", "https://mcp.linear.app/sse", "--header", "…"],
+       "env": {
+         "TOKEN": "…"
+       }
+     }
+
+Nothing is written.
+""",
+        "",
+    )
+    assert file.read_text() == CLAUDE_DESKTOP
+    assert os.listdir() == [str(file)]
+
+
+def test_secrets_of_every_kind_are_hidden(place: Place):
+    entries = {
+        "a": {
+            "command": "x",
+            "args": ["--api-key", "SECRET", "--token=SECRET", "postgres://u:SECRET@h/d", "--verbose"],
+            "env": {},
+        },
+        "b": {"url": "https://h.example/mcp?key=SECRET"},
+        "c": {"url": "http://localhost/mcp", "headers": {"X-Key": "SECRET"}},
+        "d": {"command": "x", "env": "SECRET"},
+    }
+    Path("mcp.json").write_text(json.dumps({"mcpServers": entries}, indent=2))
+    shown = place.overspill("wrap", "mcp.json", "--command", "overspill", "--print")
+    assert shown.code == 0
+    assert "SECRET" not in shown.out
+    assert '"--verbose"' in shown.out
+    assert '"X-Key=OVERSPILL_HEADER_X_KEY"' in shown.out
+    place.overspill("wrap", "mcp.json", "--command", "overspill")
+    shown = place.overspill("unwrap", "mcp.json", "--print")
+    assert "SECRET" not in shown.out
+    assert shown.out.endswith("Nothing is written.\n")
+
+
+def test_json_tells_the_same(place: Place, cursor: Path):
+    result = place.overspill("wrap", "cursor", "--json", "--server", "web", "--server", "old")
+    (copy,) = copies(cursor)
+    assert result.code == 1
+    assert json.loads(result.out) == {
+        "file": str(cursor),
+        "client": "cursor",
+        "written": True,
+        "copy": str(copy),
+        "servers": [
+            {"server": "web", "project": "", "change": "wrapped", "reason": ""},
+            {
+                "server": "old",
+                "project": "",
+                "change": "none",
+                "reason": "it speaks SSE, and the proxy speaks stdio and streamable HTTP",
+            },
+        ],
+    }
+    again = json.loads(place.overspill("wrap", str(cursor), "--json", "--server", "web").out)
+    assert (again["written"], again["copy"], again["client"]) == (False, None, "cursor")
+
+
+def test_the_file_of_a_project_says_what_sharing_it_needs(place: Place):
+    Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    result = place.overspill("wrap", ".mcp.json")
+    assert "Whoever shares this file needs Overspill in the same place, or write --command overspill.\n" in result.out
+    assert result.out.endswith("To undo: overspill unwrap .mcp.json\n")
+
+
+def test_servers_of_one_project_are_told_apart(place: Place):
+    (place.root / ".claude.json").write_text(CLAUDE_CODE)
+    result = place.overspill("wrap", "claude-code")
+    assert "  postgres (project /home/ada/shop)\n" in result.out
+    assert "Start Claude Code anew; `/mcp` there lists the servers.\n" in result.out
+
+
+def test_a_link_is_followed_and_that_is_said(place: Place):
+    dotfiles = place.root / "dotfiles"
+    dotfiles.mkdir()
+    (dotfiles / "cursor.json").write_text(CURSOR)
+    (place.root / ".cursor").mkdir()
+    (place.root / ".cursor" / "mcp.json").symlink_to(dotfiles / "cursor.json")
+    result = place.overspill("wrap", "cursor")
+    link = place.root / ".cursor" / "mcp.json"
+    assert f"{dotfiles / 'cursor.json'} is changed. {link} is a link to it and stays one.\n" in result.out
+    assert link.is_symlink()
+    assert len(copies(dotfiles / "cursor.json")) == 1
+
+
+def test_the_command_is_by_default_this_program_by_its_full_path(place: Place):
+    Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    place.overspill("wrap", "mcp.json")
+    command = Path(json.loads(Path("mcp.json").read_text())["mcpServers"]["a"]["command"])
+    assert command == Path(sys.executable).with_name("overspill")
+    assert command.is_file()
+
+
+def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
+    python = place.root / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    env = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PATH": "", "HOME": str(place.root)}
+    command = [python, "-c", RUN, "wrap", "--print"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "overspill: It is not clear how a client could start Overspill. Say it with --command.\n"
+
+
+def test_without_a_file_print_tells_what_to_write_for_any_other_client(place: Place):
+    shown = place.overspill("wrap", "--print", "--command", "overspill")
+    assert shown.code == 0
+    assert '"command": "overspill"' in shown.out
+    assert shown.out.endswith("To go back, leave out everything up to `--`.\n")
+    entries = json.loads(place.overspill("wrap", "--print", "--json", "--command", "uvx overspill").out)
+    files = entries["mcpServers"]["files"]
+    assert (files["command"], files["args"][:6]) == ("uvx", ["overspill", "proxy", "--name", "files", "--", "npx"])
+
+
+def test_without_a_file_and_without_print_the_clients_are_named(place: Place, cursor: Path):
+    result = place.overspill("wrap")
+    assert result.code == 2
+    assert result.err.splitlines()[-1] == (
+        "Error: Name a client (claude-code, claude-desktop, cursor, vscode) or a file; "
+        "`--print` alone tells what to write for any other client. On this machine: cursor."
+    )
+    cursor.unlink()
+    assert "On this machine" not in place.overspill("wrap").err
+
+
+def test_a_client_without_a_file_is_told_of_the_one_of_the_project(place: Place):
+    missing = place.root / "config" / "Code" / "User" / "mcp.json" if sys.platform == "linux" else None
+    result = place.overspill("wrap", "vscode")
+    assert result.code == 2
+    if missing:
+        assert result.err == f"overspill: VS Code has no {missing}, so there are no servers of yours in it.\n"
+    Path(".vscode").mkdir()
+    Path(".vscode/mcp.json").write_text("{}")
+    assert place.overspill("wrap", "vscode").err.endswith(
+        " This folder has servers of its own: `overspill wrap .vscode/mcp.json`.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["wrap", "cursr"], "There is no file cursr. Did you mean 'cursor'?"),
+        (["unwrap", "x.json"], "There is no file x.json. Clients by name: claude-code, claude-desktop, cursor, vscode."),
+        (["wrap", "."], ". is not a regular file."),
+        (["wrap", "mcp.json", "--server", "b"], "mcp.json has no server 'b'. Its servers: a."),
+        (["wrap", "a", "--command="], "--command is empty. Write the words that start Overspill, e.g. --command overspill."),
+        (["wrap", "mcp.json", "--command", "'"], "--command ': No closing quotation."),
+        (["wrap", "broken.json"], 'broken.json is not usable JSON, line 1, column 2: a key in "…" is missing.'),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_and_exit_code_2(place: Place, args: list[str], message: str):
+    Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    Path("broken.json").write_text("{")
+    assert place.overspill(*args) == (2, "", f"overspill: {message}\n")
+
+
+def test_a_write_that_fails_leaves_everything_as_it_was(place: Place):
+    text = json.dumps({"mcpServers": {"a": {"command": "x" * 5000}}})
+    Path("mcp.json").write_text(text)
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", WITH_SMALL_FILES, "wrap", "mcp.json"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"overspill: {Path('mcp.json').absolute()} cannot be changed: File too large. It is as it was. "
+        "Its folder has to be writable, and the disk needs room for a copy.\n"
+    )
+    assert Path("mcp.json").read_text() == text
+    assert os.listdir() == ["mcp.json"]
+
+
+def test_what_cannot_be_undone_ends_with_code_1(place: Place):
+    text = '{"mcpServers": {"all": {"command": "overspill", "args": ["proxy", "--config", "mcp.json"]}}}'
+    Path("mcp.json").write_text(text)
+    result = place.overspill("unwrap", "mcp.json")
+    assert (result.code, result.out) == (
+        1,
+        "Left alone:\n"
+        "  all: it runs through Overspill in a way that has no one original; change it by hand.\n"
+        "mcp.json has nothing to change and is as it was.\n",
+    )
+
+
+def test_names_from_a_file_do_not_command_the_terminal(place: Place):
+    Path("mcp.json").write_text('{"mcpServers": {"\\u001b[31mred": {"command": "x"}}}')
+    assert "\\x1b[31mred" in place.overspill("wrap", "mcp.json").out
