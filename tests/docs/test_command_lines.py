@@ -27,7 +27,8 @@ def command_lines(page: Path) -> list[list[str]]:
             lexer.whitespace_split = True
             words = list(lexer)
             for start, word in enumerate(words):
-                if word in ("overspill", "scripts/overspill"):
+                begins = start == 0 or set(words[start - 1]) <= set("|<>;&")
+                if begins and word in ("overspill", "scripts/overspill"):
                     rest = words[start + 1 :]
                     end = next((place for place, each in enumerate(rest) if set(each) <= set("|<>;&")), len(rest))
                     found.append(rest[:end])
