@@ -15,7 +15,10 @@ from overspill.settings.files import parse_yaml
 
 _SECTIONS = ("mcpServers", "servers")
 _REMOTE = {"http", "streamable-http", "streamableHttp", "streamable_http"}
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{input:([^}]*)\}")
+_TEXT_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TEXT_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class ServerConfig(Struct, frozen=True, repr_omit_defaults=True):
@@ -34,15 +37,20 @@ class ServerConfig(Struct, frozen=True, repr_omit_defaults=True):
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
 
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("name", self.name)]
+
     def allows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
-    """From a client's own file; `mcpServers`, or `servers` as VS Code calls it."""
+    """From a client's own file; `mcpServers`, or `servers` as VS Code calls it. JSON may have comments, as it has there."""
     content = _parsed(path)
     for section in _SECTIONS:
-        if isinstance(content, dict) and isinstance(found := cast("dict[str, Any]", content).get(section), dict):
+        if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
+            if not isinstance(found, dict):
+                raise SettingsError(f"{section} in {path} is not a mapping of names to servers.")
             return server_configs(cast("dict[str, Any]", found), f"in {path}", environ)
     raise SettingsError(f"{path} has no mcpServers. It is the file in which your MCP client lists its servers.")
 
@@ -54,15 +62,15 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
         if not isinstance(entry, dict):
             raise SettingsError(f"Server {name!r} {where} is not a mapping with a command or a url.")
         values = cast("dict[str, Any]", entry)
-        if values.get("disabled") is not True:
-            configs[name] = _Entry(name, where, values, environ).config()
+        if values.get("disabled") is not True and values.get("enabled") is not False:
+            configs[str(name)] = _Entry(str(name), where, values, environ).config()
     return configs
 
 
 def _parsed(path: Path) -> Any:
     try:
         text = path.read_text("utf-8-sig")
-        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else json.loads(text)
+        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parsed_json(text)
     except OSError as problem:
         raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
     except UnicodeDecodeError:
@@ -71,6 +79,14 @@ def _parsed(path: Path) -> Any:
         raise SettingsError(f"{path} is not usable JSON, line {problem.lineno}: {problem.msg}.") from None
     except RecursionError:
         raise SettingsError(f"{path} is nested too deeply.") from None
+
+
+def _parsed_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        plain = _TEXT_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else "\n" * found[0].count("\n") + " ", text)
+        return json.loads(_TEXT_OR_LAST_COMMA.sub(lambda found: "" if found[0] == "," else found[0], plain))
 
 
 class _Entry:
@@ -87,16 +103,18 @@ class _Entry:
         kind = self._text("type") or self._text("transport")
         if url and kind and kind not in _REMOTE:
             raise self._wrong(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
-        tools = self._texts("tools") or self._texts("allowedTools")
+        if self._values.get("envFile"):
+            raise self._wrong("has an envFile, which is not read here. Put its variables into env")
+        tools = self._texts("tools" if self._values.get("tools") is not None else "allowedTools")
         return ServerConfig(
             self._name,
             command=command,
-            args=self._texts("args"),
+            args=self._texts("args") or (),
             env=self._pairs("env"),
             cwd=self._text("cwd") or None,
-            url=url,
-            headers=self._pairs("headers"),
-            tools=None if not tools or "*" in tools else tools,
+            url=self._checked_url(url),
+            headers=self._checked_headers(),
+            tools=None if tools is None or "*" in tools else tools,
         )
 
     def _text(self, key: str) -> str:
@@ -105,8 +123,22 @@ class _Entry:
             raise self._wrong(f"has {key} {type(value).__name__}, a text is wanted")
         return self._expanded(value or "")
 
-    def _texts(self, key: str) -> tuple[str, ...]:
-        value: Any = self._values.get(key) or []
+    def _checked_url(self, url: str) -> str:
+        if url and (not url.isprintable() or not url.startswith(("http://", "https://"))):
+            raise self._wrong("has a url that does not begin with http:// or https://, or has characters that no url has")
+        return url
+
+    def _checked_headers(self) -> dict[str, str]:
+        headers = {name: value.strip() for name, value in self._pairs("headers").items()}
+        for name, value in headers.items():
+            if not _HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
+                raise self._wrong(f"has a header {name!r} that cannot be sent: it has characters that no header has")
+        return headers
+
+    def _texts(self, key: str) -> tuple[str, ...] | None:
+        value: Any = self._values.get(key)
+        if value is None:
+            return None
         if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
             raise self._wrong(f"has {key} that is not a list of texts")
         return tuple(map(self._expanded, cast("list[str]", value)))
@@ -118,7 +150,7 @@ class _Entry:
         pairs = cast("dict[str, Any]", value)
         if not all(isinstance(each, str | int | float) for each in pairs.values()):
             raise self._wrong(f"has a value in {key} that is not a text")
-        return {name: self._expanded(str(each)) for name, each in pairs.items()}
+        return {str(name): self._expanded(_spelled(each)) for name, each in pairs.items()}
 
     def _expanded(self, text: str) -> str:
         if self._environ is None:
@@ -127,7 +159,11 @@ class _Entry:
 
     def _variable(self, found: re.Match[str]) -> str:
         assert self._environ is not None
-        name, default = found.groups()
+        name, default, asked = found.groups()
+        if asked is not None:
+            raise self._wrong(
+                f"uses ${{input:{asked}}}, which only its own client can ask for. Use an environment variable instead"
+            )
         value = cast("str | None", self._environ.get(name, default))
         if value is None:
             raise self._wrong(f"uses ${{{name}}}, and that variable is not set")
@@ -135,3 +171,7 @@ class _Entry:
 
     def _wrong(self, what: str) -> SettingsError:
         return SettingsError(f"Server {self._name!r} {self._where} {what}.")
+
+
+def _spelled(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

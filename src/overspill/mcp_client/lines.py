@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
@@ -13,6 +14,8 @@ from mcp.shared.message import SessionMessage
 
 MAX_MESSAGE = 256 * 1024 * 1024
 _EDGE = 4096
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]|-?\d+|"')
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 Receive: TypeAlias = Callable[[], Awaitable[bytes]]
 Raw: TypeAlias = "dict[str, Any]"
@@ -77,15 +80,53 @@ def decode(line: bytes) -> SessionMessage | BadLine:
     )
 
 
+def refusal(line: BadLine) -> SessionMessage | None:
+    """An answer that cannot be taken is still the answer to somebody, who must not wait for ever."""
+    keys = _outermost(line.head)
+    if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
+        return None  # not an answer; it may be a log line with an id of its own
+    if b"id" in keys:
+        id = keys[b"id"].decode(errors="replace")
+    elif found := _LAST_ID.search(line.tail):
+        id = (found[1] or found[2]).decode(errors="replace")
+    else:
+        return None
+    error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=f"The server answered with {line}. Ask it for less.")
+    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=int(id) if id.isdecimal() else id, error=error))
+
+
+def _outermost(head: bytes) -> dict[bytes, bytes]:
+    """The keys of the outermost object and, where those are texts or numbers, their values, as far as `head` reaches."""
+    found: dict[bytes, bytes] = {}
+    depth, key = 0, b""
+    for token in _TOKEN.finditer(head):
+        text = token[0]
+        if text == b'"':
+            break  # a text that goes on beyond the head
+        if text in b"{[":
+            depth += 1
+        elif text in b"}]":
+            depth -= 1
+        elif depth == 1 and token[2]:
+            key = token[1]
+            found[key] = b""
+        elif depth == 1 and key:
+            found[key] = text.strip(b'"')
+    return found
+
+
 def encode(message: mcp_types.JSONRPCMessage) -> bytes:
     raw = {name: value for name in message.model_fields_set if (value := getattr(message, name)) is not ...}
     if isinstance(message, mcp_types.JSONRPCError):
         raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
-    ordered = {"jsonrpc": "2.0", **raw}
+    return dumped({"jsonrpc": "2.0", **raw}) + b"\n"
+
+
+def dumped(value: Any) -> bytes:
     try:
-        return msgspec.json.encode(ordered) + b"\n"
+        return msgspec.json.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError):
-        return json.dumps(ordered, separators=(",", ":")).encode() + b"\n"
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:

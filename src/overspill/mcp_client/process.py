@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 import anyio
-import mcp_types
 from anyio.abc import Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.os.posix.utilities import terminate_posix_process_tree
@@ -18,11 +16,12 @@ from mcp.shared.message import SessionMessage
 
 from overspill.errors import ServerError
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.lines import BadLine, decode, encode, lines
+from overspill.mcp_client.lines import BadLine, decode, encode, lines, refusal
 
 _GRACE = 2.0  # seconds to end by itself once its input is closed
+_LAST = 0.5  # seconds to hear the last of it, and to learn how it ended
+_TICK = 0.1
 _TAIL = 2048
-_ID = re.compile(rb'"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]|\\.){1,200})")')
 
 Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]"
 
@@ -35,7 +34,11 @@ class Running:
         self.process = process
         self.garbage = 0
         """Lines that were no messages."""
+        self.deaf = False
+        """It takes no more input."""
+        self.reading = anyio.CancelScope()
         self._heard = b""
+        self._silent = anyio.Event()
 
     async def hear(self) -> None:
         """Its standard error is for people: handed on, and its end remembered for when it fails."""
@@ -43,15 +46,29 @@ class Running:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self.process.stderr:
                 self._heard = (self._heard + chunk)[-_TAIL:]
-                with suppress(OSError, ValueError):
+                with suppress(AttributeError, OSError, ValueError):  # a host may have none, or one that takes no bytes
                     sys.stderr.buffer.write(chunk)
                     sys.stderr.buffer.flush()
+        self._silent.set()
+
+    async def watch(self) -> None:
+        """Once it has ended nothing more can come, though a child that it left behind may hold its output open."""
+        while self.process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for the end of its pipes)
+            await anyio.sleep(_TICK)
+        self.reading.deadline = anyio.current_time() + _LAST
+
+    async def settle(self) -> None:
+        """Until `problem` can say how it ended, or it is clear that it has not."""
+        with anyio.move_on_after(_LAST):
+            while self.process.returncode is None:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            await self._silent.wait()
 
     @property
     def problem(self) -> str:
         code = self.process.returncode
         how = (
-            "closed its output"
+            ("reads no more" if self.deaf else "closed its output")
             if code is None
             else f"ended with exit code {code}"
             if code >= 0
@@ -69,13 +86,15 @@ async def running(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerat
     try:
         process = await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
     except (OSError, ValueError) as problem:
-        why = f"no such command {config.command!r}" if isinstance(problem, FileNotFoundError) else str(problem)
-        raise ServerError(f"The server {config.name} cannot be started: {why}. Check its command and its folder.") from None
+        raise ServerError(
+            f"The server {config.name} cannot be started: {_why(problem, config)}. Check its command and its folder."
+        ) from None
     server = Running(config, process)
     to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
         group.start_soon(server.hear)
+        group.start_soon(server.watch)
         group.start_soon(_read, server, to_us)
         group.start_soon(_write, server, from_us, to_us)
         try:
@@ -88,42 +107,42 @@ async def running(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerat
             group.cancel_scope.cancel()
 
 
+def _why(problem: OSError | ValueError, config: ServerConfig) -> str:
+    if not isinstance(problem, OSError):
+        return str(problem)
+    folder = config.cwd is not None and problem.filename == config.cwd
+    if isinstance(problem, FileNotFoundError):
+        return f"no such folder {config.cwd!r}" if folder else f"no such command {config.command!r}"
+    return f"{problem.strerror}: {config.cwd if folder else config.command!r}"
+
+
 async def _read(server: Running, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     assert server.process.stdout is not None
     receive = server.process.stdout.receive
     with to_us:
-        async for line in lines(receive):
-            if isinstance(line, bytes) and not line.strip():
-                continue
-            found = line if isinstance(line, BadLine) else decode(line)
-            if isinstance(found, BadLine):
-                server.garbage += 1
-                answer = _refused(found)
-                if answer is None:
-                    continue
-                found = answer
-            try:
-                await to_us.send(found)
-            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                break
+        with server.reading:
+            async for line in lines(receive):
+                message = _message(server, line)
+                if message is not None:
+                    try:
+                        await to_us.send(message)
+                    except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                        break
+        await server.settle()
     # A server that is still writing must not block on a full pipe, or it would miss its chance to end.
     with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-        while True:
+        while server.process.returncode is None:
             await receive()
 
 
-def _refused(line: BadLine) -> SessionMessage | None:
-    """An answer that cannot be taken is still the answer to somebody, who must not wait for ever."""
-    if b'"method"' in line.head[:200]:
+def _message(server: Running, line: bytes | BadLine) -> SessionMessage | None:
+    if isinstance(line, bytes) and not line.strip():
         return None
-    found = _ID.search(line.head[:200]) or next(reversed(list(_ID.finditer(line.tail[-200:]))), None)
-    if found is None:
-        return None
-    number, text = found.groups()
-    error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=f"The server answered with {line}. Ask it for less.")
-    return SessionMessage(
-        mcp_types.JSONRPCError(jsonrpc="2.0", id=int(number) if number else text.decode(errors="replace"), error=error)
-    )
+    found = line if isinstance(line, BadLine) else decode(line)
+    if isinstance(found, BadLine):
+        server.garbage += 1
+        return refusal(found)
+    return found
 
 
 async def _write(
@@ -135,6 +154,8 @@ async def _write(
             async for each in from_us:
                 await server.process.stdin.send(encode(each.message))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            server.deaf = True
+            await server.settle()
             to_us.close()  # it reads no more, so nobody shall wait for its answers
 
 
@@ -151,8 +172,14 @@ async def _end(process: Process) -> None:
     elif process.returncode is None:
         process.kill()
     with anyio.move_on_after(_GRACE):
-        await process.wait()
+        while process.returncode is None:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
     for pipe in (process.stdout, process.stderr):
         with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             if pipe is not None:
                 await pipe.aclose()
+    # asyncio keeps its side open for as long as anybody holds the other end of a pipe, and nothing public closes it.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError):
+            transport.close()

@@ -7,18 +7,20 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, cast
 
 import anyio
-import httpx2
 import mcp_types
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from overspill.errors import ServerError
 from overspill.mcp_client.config import ServerConfig
+from overspill.mcp_client.http import Unheard
 from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
 
 _START = 60.0  # seconds until a server that says nothing counts as hanging
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+_PATIENCE = 5.0  # seconds that a call waits for the next start to begin
 _STEADY = 60.0  # seconds it has to be up for the next pause to be short again
+_PAGES = 1000
 
 Log: TypeAlias = Callable[[str], None]
 
@@ -74,57 +76,78 @@ class Server:
         self._link: Link | None = None
         self._changed = anyio.Event()
         self._failed = 0
+        self._next_start = 0.0
+        self._closed = False
 
     async def run(self) -> None:
         pause = _FIRST_PAUSE
-        while True:
-            began = anyio.current_time()
-            try:
-                await self._life()
-            except* (ServerError, OSError, httpx2.HTTPError, TimeoutError) as group:
-                self.problem = _words(group, self.name)
-            self._link = None
-            self._failed += 1
-            self._log(self.problem)
+        try:
+            while True:
+                began = anyio.current_time()
+                try:
+                    await self._life()
+                except* (ServerError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
+                    self.problem = _words(group, self.name)
+                self._failed += self._link is None
+                self._link = None
+                self._log(self.problem)
+                if anyio.current_time() - began > _STEADY:
+                    pause = _FIRST_PAUSE
+                self._next_start = anyio.current_time() + pause
+                self._tell()
+                await anyio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+        finally:
+            self._link, self._closed = None, True
             self._tell()
-            if anyio.current_time() - began > _STEADY:
-                pause = _FIRST_PAUSE
-            await anyio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def link(self, within: float = _START) -> Link:
-        """The connection, as soon as there is one; ServerError after so many seconds, or when starting just failed."""
+        """The connection. Where there is none a start that is under way, or near, is waited for, so many seconds at most;
+        ServerError when there is still none, or none can be soon."""
         failed = self._failed
         with anyio.move_on_after(within):
-            while self._link is None and (self.starts == 0 or self._failed == failed):
+            while not self._is_up() and self._failed == failed and not self._is_far():
                 await self._changed.wait()
-        if self._link is None:
+        if self._link is None or self._link.ended.is_set():
+            if self._closed:
+                raise ServerError(f"The server {self.name} was closed.")
             why = self.problem or f"The server {self.name} has not answered yet."
-            raise ServerError(f"{why} It is started again in the background; try again in a moment.")
+            raise ServerError(
+                f"{why} It is {'started' if self.config.command else 'tried'} again in the background; {self._when()}."
+            )
         return self._link
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
-        return await (await self.link()).request(method, params, progress=progress)
+        link = await self.link()
+        try:
+            return await link.request(method, params, progress=progress)
+        except Unheard:
+            return await (await self.link()).request(method, params, progress=progress)
 
     async def pages(self, method: str, key: str) -> list[Raw]:
         """All pages of a list."""
         found: list[Raw] = []
         seen: set[str] = set()
         params: Raw = {}
-        while True:
+        for _ in range(_PAGES):
             page = await self.request(method, params)
-            found += page.get(key, [])
+            entries: Any = page.get(key)
+            found += (
+                [entry for entry in cast("list[Any]", entries) if isinstance(entry, dict)] if isinstance(entries, list) else []
+            )
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str) or cursor in seen:
                 return found
             seen.add(cursor)
             params = {"cursor": cursor}
+        raise ServerError(f"The server {self.name} gives its {key} in more than {_PAGES:,} pages. It seems to have no end.")
 
     async def list_tools(self) -> list[ToolDefinition]:
         link = await self.link()
         if "tools" not in link.greeting.capabilities:
             return []
-        tools = [tool for tool in await self.pages("tools/list", "tools") if self.config.allows(tool.get("name", ""))]
+        listed = await self.pages("tools/list", "tools")
+        tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
         for tool in tools:
             link.learn(tool)
         return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
@@ -132,6 +155,10 @@ class Server:
     async def call_tool(self, name: str, args: Mapping[str, Any], on_progress: Progress | None = None) -> ToolResult:
         """MCPError is the server's refusal; ServerError when it is gone."""
         result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=on_progress)
+        if result.get("resultType") == "input_required":
+            raise ServerError(
+                f"The tool {name} of the server {self.name} asks for input from a person, which cannot be given here."
+            )
         return ToolResult(result.get("content") or [], bool(result.get("isError")), result.get("structuredContent"))
 
     async def _life(self) -> None:
@@ -140,14 +167,23 @@ class Server:
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START
             async with connected(self.config, self._environ, self._client, self._peer) as link:
-                starting.deadline = float("inf")
                 if self._on_up is not None:
                     await self._on_up(link)
+                starting.deadline = float("inf")
                 self._link, self.problem = link, ""
                 self._tell()
                 await link.ended.wait()
                 raise ServerError(link.problem)
         raise ServerError(f"The server {self.name} did not answer within {_START:g} s.")
+
+    def _is_up(self) -> bool:
+        return self._link is not None and not self._link.ended.is_set()
+
+    def _is_far(self) -> bool:
+        return self._closed or self._next_start - anyio.current_time() > _PATIENCE
+
+    def _when(self) -> str:
+        return f"try again in {self._next_start - anyio.current_time():.0f} s" if self._is_far() else "try again in a moment"
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
@@ -158,7 +194,11 @@ def _words(group: BaseExceptionGroup[Any], name: str) -> str:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return str(error) if isinstance(error, ServerError) else f"The server {name} cannot be reached: {error}."
+    if isinstance(error, ServerError):
+        return str(error)
+    if isinstance(error, MCPError):
+        return f"The server {name} refused what has to be settled at its start: {error.message}."
+    return f"The connection to the server {name} was lost."
 
 
 @asynccontextmanager
@@ -167,10 +207,15 @@ async def open_servers(
 ) -> AsyncGenerator[dict[str, Server]]:
     """Started side by side; each is waited for when it is first asked."""
     servers = {config.name: Server(config, environ, client, log=log) for config in configs}
+    failure: Exception | None = None
     async with anyio.create_task_group() as group:
         for server in servers.values():
             group.start_soon(server.run)
         try:
             yield servers
+        except Exception as error:  # the host's own, which the group would wrap
+            failure = error
         finally:
             group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
