@@ -67,7 +67,7 @@ def _edges(parts: list[bytes]) -> list[bytes]:
 def decode(line: bytes) -> SessionMessage | BadLine:
     try:
         raw = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
             raw = json.loads(line)  # takes lone surrogates and huge numbers, which others send
         except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def refusal(line: BadLine) -> SessionMessage | None:
     keys = _outermost(line.head)
     if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
         return None  # not an answer; it may be a log line with an id of its own
-    if b"id" in keys:
+    if keys.get(b"id"):
         id = keys[b"id"].decode(errors="replace")
     elif found := _LAST_ID.search(line.tail):
         id = (found[1] or found[2]).decode(errors="replace")
