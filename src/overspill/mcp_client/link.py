@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 import mcp_types
@@ -30,7 +30,7 @@ from overspill.mcp_client.greeting import Client, Greeting, Raw, enveloped, gree
 from overspill.mcp_client.http import Unheard, Veil, veiled
 from overspill.mcp_client.process import Running, running
 
-__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected"]
+__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected", "mapping"]
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
@@ -42,11 +42,6 @@ _ENVELOPE = (
     mcp_types.LOG_LEVEL_META_KEY,
 )
 _relayed_by: ContextVar[Link | None] = ContextVar("relayed_by", default=None)
-
-
-def mapping(value: object) -> Raw:
-    """A value off the wire that has to be an object; whatever else it is says nothing."""
-    return cast("Raw", value) if isinstance(value, dict) else {}
 
 
 class Peer(Protocol):
