@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Server
-from overspill.mcp_client.link import Raw
+from overspill.mcp_client import Link, Server
+from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
@@ -24,43 +25,43 @@ class Catalog:
         self._always = always
         self._known: dict[str, dict[str, Raw]] = {}
         """Tools as each server last listed them."""
+        self._whole: set[str] = set()
+        """Servers of which that is the whole list, and still the newest."""
 
     def forget(self, server: str) -> None:
-        self._known.pop(server, None)
+        self._whole.discard(server)
 
     async def list(self) -> list[Raw]:
         """All tools of all servers; of one that is down, those it had."""
         shown: list[Raw] = []
-        for name, server in self._servers.items():
-            for tool in await self._tools(server):
-                shown.append(widened({**tool, "name": self.shown(name, tool["name"])}))
+        for server in self._servers.values():
+            shown += self._shown(server, await self._tools(server))
         return shown + self.ours()
+
+    async def page(self, server: Server, result: Raw, *, first: bool) -> Raw:
+        """One page of the only server's own list. Ours stand at the end of the last."""
+        tools = _allowed(server, result.get("tools"))
+        self._learn(await server.link(), tools, first=first, last="nextCursor" not in result)
+        shown = self._shown(server, tools)
+        return {**result, "tools": shown if "nextCursor" in result else shown + self.ours()}
 
     def ours(self) -> list[Raw]:
         names = self._session.settings.surface if self._always else [tool["name"] for tool in self._session.tools("mcp")]
-        return [_renamed(definition(name, "mcp")) if self._clashes(name) else definition(name, "mcp") for name in names]
+        return [self._definition(name) for name in names]
 
     @property
     def note(self) -> str:
         """Said with each of our texts where they name tools that have another name here."""
-        renamed = [name for name in TOOLS if self._clashes(name)]
-        if not renamed:
-            return ""
-        return (
-            "Here these tools of Overspill have other names: " + ", ".join(f"{name} is {_PREFIX}{name}" for name in renamed) + "."
-        )
+        renamed = [f"{name} is {self._name(name)}" for name in TOOLS if self._name(name) != name]
+        return f"Here these tools of Overspill have other names: {', '.join(renamed)}." if renamed else ""
 
     async def own(self, name: str) -> str | None:
         """Which of our tools is called by this name, if one is."""
-        plain = name.removeprefix(_PREFIX)
-        if plain not in TOOLS:
+        if not name.endswith(tuple(TOOLS)):
             return None
-        if len(self._servers) == 1 and not self._known:
-            for server in self._servers.values():
-                await self._tools(server)
-        if name == plain:
-            return None if self._clashes(name) else plain
-        return plain if self._clashes(plain) else None
+        for server in self._servers.values():
+            await self._known_tools(server)
+        return next((own for own in TOOLS if self._name(own) == name), None)
 
     def find(self, name: str) -> tuple[Server, str] | None:
         """The server that has it, and what it calls it."""
@@ -75,30 +76,54 @@ class Catalog:
     def shown(self, server: str, name: str) -> str:
         return name if len(self._servers) == 1 else f"{server}{SEPARATOR}{name}"
 
-    def promises_structure(self, server: str, name: str) -> bool:
-        return isinstance(self._known.get(server, {}).get(name, {}).get("outputSchema"), dict)
+    async def promises_structure(self, server: Server, name: str) -> bool:
+        return isinstance((await self._known_tools(server)).get(name, {}).get("outputSchema"), dict)
 
-    def learn(self, server: str, tools: Sequence[Raw]) -> None:
-        self._known[server] = {str(tool.get("name")): tool for tool in tools}
+    async def _known_tools(self, server: Server) -> Mapping[str, Raw]:
+        if server.name not in self._whole:
+            await self._tools(server)
+        return self._known.get(server.name, {})
 
     async def _tools(self, server: Server) -> Sequence[Raw]:
         try:
             link = await server.link()
-            if "tools" not in link.greeting.capabilities:
-                return []
-            tools = [tool for tool in await server.pages("tools/list", "tools") if server.config.allows(tool.get("name", ""))]
+            found = await server.pages("tools/list", "tools") if "tools" in link.greeting.capabilities else []
         except ServerError:
             return list(self._known.get(server.name, {}).values())
-        for tool in tools:
-            link.learn(tool)
-        self.learn(server.name, tools)
+        tools = _allowed(server, found)
+        self._learn(link, tools, first=True, last=True)
         return tools
 
-    def _clashes(self, name: str) -> bool:
+    def _learn(self, link: Link, tools: Sequence[Raw], *, first: bool, last: bool) -> None:
+        server = link.config.name
+        before = {} if first else self._known.get(server, {})
+        self._known[server] = before | {str(tool.get("name")): tool for tool in tools}
+        self._whole.add(server) if last else self._whole.discard(server)
+        for tool in tools:
+            link.learn(tool)
+
+    def _shown(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
+        return [widened({**tool, "name": self.shown(server.name, tool["name"])}) if "name" in tool else tool for tool in tools]
+
+    def _name(self, own: str) -> str:
         """Theirs win their name."""
-        return len(self._servers) == 1 and any(name in tools for tools in self._known.values())
+        theirs = {self.shown(server, name) for server, tools in self._known.items() for name in tools}
+        name = own
+        while name in theirs:
+            name = _PREFIX + name
+        return name
+
+    def _definition(self, own: str) -> Raw:
+        tool, name = definition(own, "mcp"), self._name(own)
+        if name == own:
+            return tool
+        return {
+            **tool,
+            "name": name,
+            "description": f"{own} of Overspill; the server has a tool of that name. {tool['description']}",
+        }
 
 
-def _renamed(tool: Raw) -> Raw:
-    note = f"{tool['name']} of Overspill; the server has a tool of that name. "
-    return {**tool, "name": _PREFIX + tool["name"], "description": note + tool["description"]}
+def _allowed(server: Server, tools: object) -> list[Raw]:
+    every = cast("list[object]", tools) if isinstance(tools, list) else []
+    return [mapping(tool) for tool in every if server.config.allows(mapping(tool).get("name", ""))]

@@ -76,7 +76,7 @@ class Routes:
                 return greeting.initialized(params, await scope.links())
             case "server/discover":
                 return greeting.discovered(await scope.links())
-            case "ping":
+            case "ping" if not exchange.modern:
                 return {}
             case "tools/list":
                 return await self._tools(exchange)
@@ -100,7 +100,16 @@ class Routes:
         return fitted(result, exchange.method, modern=exchange.modern)
 
     async def _tools(self, exchange: Exchange) -> Raw:
-        return self._ours(exchange, {"tools": await self._scope.catalog.list()})
+        catalog, only = self._scope.catalog, self._scope.only
+        if only is None:
+            return self._ours(exchange, {"tools": await catalog.list()})
+        try:
+            page = await self._list_of(exchange, only, "tools")
+            result = await catalog.page(only, page, first="cursor" not in exchange.params)
+        except ServerError:
+            return self._ours(exchange, {"tools": await catalog.list()})
+        # Ours come and go, and for one client only, so nobody shall hold on to the list.
+        return {**result, "ttlMs": 0, "cacheScope": "private"} if exchange.modern else result
 
     async def _call(self, exchange: Exchange) -> Raw:
         scope, name = self._scope, str(exchange.params.get("name"))
@@ -108,7 +117,7 @@ class Routes:
         if own is not None:
             return self._ours(exchange, await scope.calls.ours(own, exchange.params.get("arguments")))
         found = scope.catalog.find(name)
-        if found is None:
+        if found is None or not found[0].config.allows(found[1]):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
         server, theirs = found
         result = await self._with_input(exchange, server, lambda: scope.calls.theirs(exchange, server, theirs))

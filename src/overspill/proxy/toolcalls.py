@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
 from overspill import wording
+from overspill.collect import to_json
 from overspill.decide import Pass, decide
 from overspill.errors import OverspillError
 from overspill.job import current
@@ -60,9 +61,9 @@ class ToolCalls:
         except Exception as error:  # ours, or a time limit of ours: an answer the model can read
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failed(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
-        return self._answer(exchange, server, name, run, reply)
+        return await self._answer(exchange, server, name, run, reply)
 
-    def _answer(self, exchange: Exchange, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
+    async def _answer(self, exchange: Exchange, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
         if reply.kept is None and reply.job is None and reply.truncation is None:
             if run.error is not None:
                 raise run.error
@@ -70,7 +71,7 @@ class ToolCalls:
         result = self._worded({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
         if reply.kept is not None and is_version_at_least(exchange.version, _LINKS_SINCE):
             result["content"].append(outputs.link(reply.kept))
-        if not reply.is_error and self._catalog.promises_structure(server.name, name):
+        if not reply.is_error and await self._catalog.promises_structure(server, name):
             facts: Raw = {"message": reply.text.split("\n\n")[0]}
             if reply.kept is not None:
                 facts["handle"] = reply.kept.handle
@@ -128,7 +129,7 @@ async def _as_output(result: Raw) -> Output:
         large = sum(map(len, texts)) > _LARGE
         repeated = await anyio.to_thread.run_sync(_repeats, structured, texts) if large else _repeats(structured, texts)
         if not repeated:
-            content.append({"type": "text", "text": msgspec.json.encode(structured).decode()})
+            content.append({"type": "text", "text": _json(structured)})
     return Output(content, is_error=bool(result.get("isError")))
 
 
@@ -159,4 +160,11 @@ def _says(text: str, value: Any) -> bool:
 
 def _error_text(error: MCPError) -> str:
     data = error.error.data
-    return error.message if data is None else f"{error.message}\n{msgspec.json.encode(data).decode()}"
+    return error.message if data is None else f"{error.message}\n{_json(data)}"
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return to_json(value)

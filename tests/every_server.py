@@ -1,0 +1,285 @@
+"""A server that has everything the protocol has, in either of its two forms, and does what it is told to.
+
+`python every_server.py [legacy|modern]`. It uses nothing but the standard library: what goes over the wire is exactly what is
+written here.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import queue
+import sys
+import threading
+from typing import Any
+
+ERA = sys.argv[1] if len(sys.argv) > 1 else "legacy"
+MODERN = ERA == "modern"
+NAME = sys.argv[2] if len(sys.argv) > 2 else "every"
+META = "io.modelcontextprotocol/"
+INFO = {"name": NAME, "title": "Every", "version": "1.2.3", "websiteUrl": "https://example.com", "x-info": [1]}
+LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+CAPABILITIES = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "completions": {},
+    "logging": {},
+    "experimental": {"x-thing": {"a": 1}},
+}
+OBJECT: dict[str, Any] = {"type": "object"}
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"The tool {name}.", "inputSchema": OBJECT, **more}
+
+
+FORECAST = {
+    "type": "object",
+    "properties": {"days": {"type": "array", "items": {"$ref": "#/$defs/Day"}}},
+    "required": ["days"],
+    "additionalProperties": False,
+    "$defs": {"Day": {"type": "object", "properties": {"note": {"type": "string"}}, "required": ["note"]}},
+}
+PAGES = [
+    [
+        tool("say", title="Say", annotations={"readOnlyHint": True, "x-hint": 1}, _meta={"x/y": {"z": None}}, xUnknown=[1, {}]),
+        tool("fail", icons=[{"src": "data:,x", "mimeType": "image/png", "sizes": ["48x48"]}]),
+        tool("lines", inputSchema={"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}),
+        tool("forecast", outputSchema=FORECAST),
+    ],
+    [
+        tool("steps"),
+        tool("ask"),
+        tool("notify"),
+        tool("log"),
+        tool("wait"),
+        tool("release"),
+        tool("seen"),
+        tool("end"),
+        tool("touch"),
+    ],
+]
+PROMPTS = [{"name": "greet", "arguments": [{"name": "who", "required": True, "x-a": 1}], "x-prompt": True}, {"name": "plain"}]
+RESOURCES = [
+    {"uri": "file:///notes.txt", "name": "notes", "mimeType": "text/plain", "size": 5, "x-resource": {"deep": [None]}},
+    {"uri": "file:///pixel.png", "name": "pixel", "mimeType": "image/png"},
+]
+TEMPLATES = [{"uriTemplate": "note:///{id}", "name": "note", "x-template": 1}]
+CONTENTS = {
+    "file:///notes.txt": {"mimeType": "text/plain", "text": "notes"},
+    "file:///pixel.png": {"mimeType": "image/png", "blob": base64.b64encode(b"\x89PNG\r\n").decode()},
+}
+
+
+class Refusal(Exception):
+    def __init__(self, code: int, message: str, data: Any = ...) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message, **({} if data is ... else {"data": data})}
+
+
+class Every:
+    def __init__(self) -> None:
+        self.level = "emergency"
+        self.heard: list[dict[str, Any]] = []
+        self.released: dict[str, threading.Event] = {}
+        self.calls: dict[Any, threading.Event] = {}
+        self.answers: dict[Any, queue.Queue[dict[str, Any]]] = {}
+        self.listens: dict[Any, dict[str, Any]] = {}
+        self.numbers = itertools.count(1)
+        self.writing = threading.Lock()
+
+    def write(self, message: dict[str, Any]) -> None:
+        data = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode() + b"\n"
+        with self.writing:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+    def run(self) -> None:
+        for line in sys.stdin.buffer:
+            message = json.loads(line)
+            if "method" not in message:
+                self.answers[message["id"]].put(message)
+            elif "id" not in message:
+                self.hear(message)
+            else:
+                threading.Thread(target=self.serve, args=(message,), daemon=True).start()
+        os._exit(0)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        self.heard.append({"method": message["method"], "params": message.get("params")})
+        if message["method"] == "notifications/cancelled":
+            if gone := self.calls.get(message["params"]["requestId"]):
+                gone.set()
+            self.listens.pop(message["params"]["requestId"], None)
+
+    def serve(self, request: dict[str, Any]) -> None:
+        id, method, params = request["id"], request["method"], request.get("params") or {}
+        gone = self.calls[id] = threading.Event()
+        if method not in ("initialize", "server/discover", "tools/call"):
+            self.heard.append({"method": method, "params": {key: value for key, value in params.items() if key != "_meta"}})
+        try:
+            result = self.answer(id, method, params)
+        except Refusal as refusal:
+            self.write({"id": id, "error": refusal.error})
+            return
+        if result is not None and not gone.is_set():
+            self.write({"id": id, "result": self.stamped(method, result)})
+
+    def stamped(self, method: str, result: dict[str, Any]) -> dict[str, Any]:
+        if not MODERN:
+            return result
+        cacheable = method.endswith("/list") or method in ("resources/read", "server/discover")
+        caching = {"ttlMs": 1000, "cacheScope": "public"} if cacheable else {}
+        meta = {META + "serverInfo": INFO, **result.get("_meta", {})}
+        return {"resultType": "complete", **caching, **result, "_meta": meta}
+
+    def answer(self, id: Any, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if MODERN and (params.get("_meta") or {}).get(META + "protocolVersion") != "2026-07-28":
+            raise Refusal(-32602 if method != "initialize" else -32601, "Only the stateless protocol is spoken here")
+        match method:
+            case "initialize":
+                version = params["protocolVersion"]
+                said = {"instructions": "Be brief.", "x-greeting": {}}
+                return {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO, **said}
+            case "server/discover" if MODERN:
+                return {"supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES, "instructions": "Be brief."}
+            case "ping" if not MODERN:
+                return {}
+            case "tools/list":
+                last = params.get("cursor") == "more"
+                return {"tools": PAGES[1], "x-page": 2} if last else {"tools": PAGES[0], "nextCursor": "more", "x-page": 1}
+            case "tools/call":
+                name = params.get("name", "")
+                found = getattr(self, f"tool_{name}", None)
+                if found is None:
+                    raise Refusal(-32602, f"Unknown tool: {name}", {"name": name})
+                return found(id, params, **(params.get("arguments") or {}))
+            case "prompts/list":
+                return {"prompts": PROMPTS, "x-list": 1}
+            case "prompts/get":
+                text = f"Greet {(params.get('arguments') or {}).get('who')}."
+                block = {"type": "text", "text": text, "x-block": 1}
+                return {"description": "d", "messages": [{"role": "user", "content": block, "x-message": 2}], "x-result": 3}
+            case "resources/list":
+                return {"resources": RESOURCES}
+            case "resources/templates/list":
+                return {"resourceTemplates": TEMPLATES}
+            case "resources/read":
+                if params["uri"] not in CONTENTS:
+                    raise Refusal(-32602 if MODERN else -32002, "Resource not found", {"uri": params["uri"]})
+                return {"contents": [{"uri": params["uri"], **CONTENTS[params["uri"]], "x-contents": True}]}
+            case "resources/subscribe" | "resources/unsubscribe" if not MODERN:
+                return {}
+            case "completion/complete":
+                return {"completion": {"values": [params["argument"]["value"] + "lo"], "total": 1, "hasMore": False, "x": 1}}
+            case "logging/setLevel" if not MODERN:
+                if params["level"] not in LEVELS:
+                    raise Refusal(-32602, "No such level", params["level"])
+                self.level = params["level"]
+                return {}
+            case "subscriptions/listen" if MODERN:
+                self.listens[id] = params["notifications"]
+                meta = {META + "subscriptionId": id}
+                self.notify("notifications/subscriptions/acknowledged", {"notifications": params["notifications"], "_meta": meta})
+                return None
+            case "x/echo":
+                return {"echo": {key: value for key, value in params.items() if key != "_meta"}, "x": None}
+            case _:
+                raise Refusal(-32601, "Method not found", method)
+
+    def notify(self, method: str, params: dict[str, Any] | None) -> None:
+        self.write({"method": method, **({} if params is None else {"params": params})})
+
+    def tool_say(self, _: Any, __: Any, result: dict[str, Any]) -> dict[str, Any]:
+        """Answers with the result it is given."""
+        return result
+
+    def tool_fail(self, _: Any, __: Any, **error: Any) -> dict[str, Any]:
+        raise Refusal(**error)
+
+    def tool_lines(self, _: Any, __: Any, count: int, prefix: str = "line") -> dict[str, Any]:
+        return text("".join(f"{prefix} {number}: the quick brown fox\n" for number in range(1, count + 1)))
+
+    def tool_forecast(self, _: Any, __: Any, days: int) -> dict[str, Any]:
+        value = {"days": [{"note": f"day {day} is dry"} for day in range(days)]}
+        return {**text(json.dumps(value)), "structuredContent": value}
+
+    def tool_steps(self, _: Any, params: dict[str, Any], steps: list[dict[str, Any]]) -> dict[str, Any]:
+        token = (params.get("_meta") or {}).get("progressToken")
+        for step in steps if token is not None else []:
+            self.notify("notifications/progress", {"progressToken": token, **step})
+        return text(f"{len(steps)} steps, {'heard' if token is not None else 'unheard'}")
+
+    def tool_ask(self, _: Any, params: dict[str, Any], requests: list[dict[str, Any]]) -> dict[str, Any]:
+        """Asks the client, one after another; in the newer protocol all at once, by answering with the questions."""
+        if MODERN:
+            if "inputResponses" not in params:
+                wanted = {f"q{number}": each for number, each in enumerate(requests)}
+                return {"resultType": "input_required", "inputRequests": wanted, "requestState": "half way"}
+            assert params["requestState"] == "half way"
+            return text(json.dumps(list(params["inputResponses"].values())))
+        return text(json.dumps([self.ask(each) for each in requests]))
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        id = f"ask-{next(self.numbers)}"
+        self.answers[id] = queue.Queue()
+        self.write({"id": id, **request})
+        answer = self.answers[id].get(timeout=30)
+        return answer.get("result", answer.get("error"))
+
+    def tool_notify(self, _: Any, __: Any, method: str, params: Any = None) -> dict[str, Any]:
+        self.notify(method, params)
+        return text("told")
+
+    def tool_log(self, _: Any, params: dict[str, Any], level: str, data: Any) -> dict[str, Any]:
+        least = (params.get("_meta") or {}).get(META + "logLevel") if MODERN else self.level
+        if least is not None and LEVELS.index(level) >= LEVELS.index(least):
+            self.notify("notifications/message", {"level": level, "logger": "every", "data": data, "x-message": 1})
+        return text("logged")
+
+    def tool_wait(self, id: Any, params: dict[str, Any], until: str, then: str = "released") -> dict[str, Any] | None:
+        """Until `release` is called with the same word, or the call is cancelled."""
+        if (token := (params.get("_meta") or {}).get("progressToken")) is not None:
+            self.notify("notifications/progress", {"progressToken": token, "progress": 1, "total": 4, "message": "warming up"})
+        event = self.released.setdefault(until, threading.Event())
+        while not event.wait(0.01):
+            if self.calls[id].is_set():
+                return None
+        return text(then)
+
+    def tool_release(self, _: Any, __: Any, word: str) -> dict[str, Any]:
+        self.released.setdefault(word, threading.Event()).set()
+        return text("released")
+
+    def tool_seen(self, _: Any, __: Any, method: str = "") -> dict[str, Any]:
+        found = [each for each in self.heard if each["method"].startswith(method)]
+        return text(json.dumps(found))
+
+    def tool_end(self, _: Any, __: Any, code: int = 3, words: str = "") -> dict[str, Any]:
+        print(words, file=sys.stderr, flush=True)
+        os._exit(code)
+
+    def tool_touch(self, _: Any, __: Any, uri: str = "", kind: str = "") -> dict[str, Any]:
+        """A resource, or a whole list, changes."""
+        method = f"notifications/{kind}/list_changed" if kind else "notifications/resources/updated"
+        params: dict[str, Any] = {} if kind else {"uri": uri}
+        if not MODERN:
+            self.notify(method, params or None)
+        for id, wanted in self.listens.items() if MODERN else ():
+            if wanted.get(f"{kind}ListChanged") or uri in wanted.get("resourceSubscriptions", ()):
+                self.notify(method, {**params, "_meta": {META + "subscriptionId": id}})
+        return text("touched")
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}]}
+
+
+if __name__ == "__main__":
+    if NAME == "slow-start":
+        sys.stdin.buffer.readline()
+        threading.Event().wait()
+    Every().run()
