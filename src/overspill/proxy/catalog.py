@@ -8,12 +8,14 @@ from typing import cast
 from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
+from overspill.proxy.options import PATIENCE
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
 
 SEPARATOR = "__"
 _PREFIX = "overspill_"
+_BRIEFLY = 5.0  # seconds to wait for a server before we answer for ourselves
 
 
 class Catalog:
@@ -26,10 +28,7 @@ class Catalog:
         self._known: dict[str, dict[str, Raw]] = {}
         """Tools as each server last listed them."""
         self._whole: set[str] = set()
-        """Servers of which that is the whole list, and still the newest."""
-
-    def forget(self, server: str) -> None:
-        self._whole.discard(server)
+        """Servers of which that is the whole list. What has changed since is learned when the client asks for it again."""
 
     async def list(self) -> list[Raw]:
         """All tools of all servers; of one that is down, those it had."""
@@ -41,7 +40,7 @@ class Catalog:
     async def page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's own list. Ours stand at the end of the last."""
         tools = _allowed(server, result.get("tools"))
-        self._learn(await server.link(), tools, first=first, last="nextCursor" not in result)
+        self._learn(await server.link(PATIENCE), tools, first=first, last="nextCursor" not in result)
         shown = self._shown(server, tools)
         return {**result, "tools": shown if "nextCursor" in result else shown + self.ours()}
 
@@ -81,12 +80,12 @@ class Catalog:
 
     async def _known_tools(self, server: Server) -> Mapping[str, Raw]:
         if server.name not in self._whole:
-            await self._tools(server)
+            await self._tools(server, _BRIEFLY)
         return self._known.get(server.name, {})
 
-    async def _tools(self, server: Server) -> Sequence[Raw]:
+    async def _tools(self, server: Server, within: float = PATIENCE) -> Sequence[Raw]:
         try:
-            link = await server.link()
+            link = await server.link(within)
             found = await server.pages("tools/list", "tools") if "tools" in link.greeting.capabilities else []
         except ServerError:
             return list(self._known.get(server.name, {}).values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeAlias
 
@@ -10,14 +10,13 @@ import mcp_types
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.dispatcher import DispatchContext
-from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.job import Job
 from overspill.mcp_client.link import Raw, mapping
-from overspill.proxy.parking import Parked
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
+Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 
 
 class Exchange:
@@ -26,7 +25,10 @@ class Exchange:
         self.method = ctx.method
         self.params: Raw = dict(ctx.params or {})
         self.version = ctx.protocol_version
-        self.parked: Parked | None = None
+        self.meta: Raw = mapping(self.params.get("_meta"))
+        self.over = False
+        """The client has its answer, and hears no more of this."""
+        self.parked: Ask | None = None
         """Set where the client cannot be asked while it waits, only between two calls of it."""
         self.job: Job | None = None
         # The typed session would drop what its models do not know; its two channels carry anything.
@@ -40,14 +42,18 @@ class Exchange:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     @property
-    def meta(self) -> Raw:
-        return mapping(self.params.get("_meta"))
-
-    @property
     def log_level(self) -> str | None:
         return self.meta.get(mcp_types.LOG_LEVEL_META_KEY)
 
-    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+    @property
+    def can_ask(self) -> bool:
+        return not self.over and (self.parked is not None or not self.modern)
+
+    def go_on_as(self, later: Exchange) -> None:
+        """The client called again for the same thing, and hears of it there from now on."""
+        self.meta, self._channel = later.meta, later._channel
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         await self._channel.notify(method, params)
 
     async def progress(self, params: Raw) -> None:
@@ -61,7 +67,7 @@ class Exchange:
         """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
         with self.job.held() if self.job else nullcontext():
             if self.parked is not None:
-                return await self.parked.ask(method, params)
+                return await self.parked(method, params)
             channel = self._channel if self._channel.can_send_request else self.connection.outbound
             return await channel.send_raw_request(method, params)
 
@@ -72,7 +78,3 @@ def _words(progress: Raw) -> str:
     if figures and isinstance(total, int | float):
         figures += f" of {total:g}"
     return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
-
-
-def refused(what: str, code: int = mcp_types.INVALID_REQUEST) -> MCPError:
-    return MCPError(code, what)

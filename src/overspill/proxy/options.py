@@ -14,6 +14,9 @@ from overspill.settings import Layer
 USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 40}})
 """Clients resume conversations, so what was kept stays; and many give a call up after a minute."""
 
+PATIENCE = 30.0
+"""Seconds a request waits for a server that is not up. Nothing of ours may take longer than 45."""
+
 
 class Options(Struct, frozen=True):
     servers: Mapping[str, ServerConfig]
@@ -23,6 +26,8 @@ class Options(Struct, frozen=True):
     """Retrieval tools are listed from the beginning, for clients that do not hear when a list changes."""
     dry_run: bool = False
     list_outputs: bool = False
+    first_wait: float = 20.0
+    """Seconds a client waits for servers when it says hello; they go on starting after that."""
 
     @property
     def several(self) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import anyio
 import anyio.abc
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp_client.link import Raw
+from overspill.mcp_client.link import Raw, mapping
+from overspill.proxy.exchange import Exchange
 
 _LONGEST = 600.0  # seconds a person may take
 
@@ -24,24 +24,28 @@ _LONGEST = 600.0  # seconds a person may take
 class Parked:
     """A call that goes on. What it asks and how it ends is told to whoever waits for it at that moment."""
 
-    def __init__(self) -> None:
+    def __init__(self, exchange: Exchange) -> None:
         self.token = secrets.token_urlsafe(24)
         self.scope = anyio.CancelScope()
+        self.exchange = exchange
         self.outcome: Raw | Exception | None = None
         self._asked: dict[str, Raw] = {}
-        self._answers: dict[str, Any] = {}
+        self._answers: Raw = {}
         self._numbers = itertools.count(1)
         self._news = anyio.Event()
+        exchange.parked = self.ask
 
     async def ask(self, method: str, params: Raw) -> Raw:
         key = f"input-{next(self._numbers)}"
         self._asked[key] = {"method": method, "params": params}
         self._tell()
-        with anyio.move_on_after(_LONGEST):
-            while key not in self._answers:
-                await self._news.wait()
-            return self._answers.pop(key)
-        self._asked.pop(key, None)
+        try:
+            with anyio.move_on_after(_LONGEST):
+                while key not in self._answers:
+                    await self._news.wait()
+                return self._answers.pop(key)
+        finally:
+            self._asked.pop(key, None)
         raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client gave no answer within {_LONGEST:g} s.")
 
     def answer(self, responses: Raw) -> None:
@@ -68,6 +72,7 @@ class Parked:
             self.outcome = error
         if self.outcome is None:
             self.outcome = MCPError(mcp_types.REQUEST_TIMEOUT, "The call was given up.")
+        self.exchange.over = True
         self._tell()
 
     def _tell(self) -> None:
@@ -82,14 +87,23 @@ class Parking:
         self._group = group
         self._waiting: dict[str, Parked] = {}
 
-    def known(self, state: object) -> Parked | None:
-        return self._waiting.pop(state, None) if isinstance(state, str) else None
+    async def begin(self, exchange: Exchange, work: Callable[[], Awaitable[Raw]]) -> Raw:
+        parked = Parked(exchange)
+        self._group.start_soon(self._run, parked, work)
+        return await self._next(parked)
 
-    async def begin(self, parked: Parked, work: Callable[[], Awaitable[Raw]]) -> Raw:
-        self._group.start_soon(parked.run, work)
-        return await self.go_on(parked)
+    async def go_on(self, exchange: Exchange) -> Raw:
+        """The client calls again, with what was wanted of it."""
+        parked = self._waiting.pop(str(exchange.params["requestState"]), None)
+        if parked is None:
+            raise MCPError(
+                mcp_types.INVALID_PARAMS, "No call waits under that requestState. Make the call again from its beginning."
+            )
+        parked.exchange.go_on_as(exchange)
+        parked.answer(mapping(exchange.params.get("inputResponses")))
+        return await self._next(parked)
 
-    async def go_on(self, parked: Parked) -> Raw:
+    async def _next(self, parked: Parked) -> Raw:
         try:
             result = await parked.next()
         except anyio.get_cancelled_exc_class():
@@ -98,3 +112,10 @@ class Parking:
         if result.get("requestState") == parked.token:
             self._waiting[parked.token] = parked
         return result
+
+    async def _run(self, parked: Parked, work: Callable[[], Awaitable[Raw]]) -> None:
+        """Its end waits for a client that comes back late, but not for ever."""
+        await parked.run(work)
+        if parked.token in self._waiting:
+            await anyio.sleep(_LONGEST)
+            self._waiting.pop(parked.token, None)

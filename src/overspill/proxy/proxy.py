@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import mcp_types
@@ -16,7 +17,7 @@ from overspill.proxy import greeting, outputs
 from overspill.proxy.catalog import SEPARATOR
 from overspill.proxy.eras import INPUT_METHODS, fitted
 from overspill.proxy.exchange import Context, Exchange
-from overspill.proxy.parking import Parked
+from overspill.proxy.options import PATIENCE
 from overspill.proxy.scope import Scope
 
 FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
@@ -42,13 +43,17 @@ class Proxy:
             return await Routes(scope).answer(exchange, ctx)
         except ServerError as problem:
             raise MCPError(mcp_types.INTERNAL_ERROR, str(problem)) from None
+        finally:
+            exchange.over = exchange.parked is None
 
     async def _notified(self, exchange: Exchange) -> None:
-        method = exchange.method
-        if method in ("notifications/cancelled", "notifications/initialized") or not self._may_speak(exchange):
+        # A client of the newer protocol notifies of nothing but what it cancels, and of that the SDK takes care.
+        if exchange.modern or exchange.method == "notifications/cancelled" or not self._may_speak(exchange):
             return
         scope = await self._find_scope(exchange, _client(exchange))
-        await scope.hear_from_client(method, exchange.params)
+        scope.greeted.set()
+        if exchange.method != "notifications/initialized":
+            await scope.hear_from_client(exchange.method, exchange.params)
 
     def _may_speak(self, exchange: Exchange) -> bool:
         """Before it has said hello, a client of the older protocol gets the SDK's own answers."""
@@ -70,6 +75,8 @@ class Routes:
 
     async def answer(self, exchange: Exchange, ctx: Context) -> Raw:
         scope, method, params = self._scope, exchange.method, exchange.params
+        if method != "initialize":
+            scope.greeted.set()
         match method:
             case "initialize":
                 scope.voice = exchange.connection.outbound
@@ -88,7 +95,7 @@ class Routes:
                 return await self._level(exchange)
             case "resources/subscribe" | "resources/unsubscribe":
                 server = await self._owner(exchange)
-                return await scope.subscribe(server, str(params.get("uri")), on=method == "resources/subscribe")
+                return await scope.subscriptions.set(server, str(params.get("uri")), on=method == "resources/subscribe")
             case "subscriptions/listen":
                 return await self._listen(exchange, ctx)
             case _ if method in _LISTS:
@@ -125,15 +132,19 @@ class Routes:
         return result if "resultType" in result else self._ours(exchange, result)
 
     async def _level(self, exchange: Exchange) -> Raw:
+        level = str(exchange.params.get("level"))
         for server in self._scope.servers.values():
-            await self._scope.set_level(str(exchange.params.get("level")), await server.link())
+            with suppress(ServerError):  # it is told when it is up
+                await self._scope.set_level(level, await server.link(PATIENCE))
+        self._scope.level = level
         return {}
 
     async def _listen(self, exchange: Exchange, ctx: Context) -> Raw:
         wanted = mcp_types.SubscriptionsListenRequestParams.model_validate(exchange.params, by_name=False)
-        for uri in wanted.notifications.resource_subscriptions or ():
-            await self._scope.subscribe(await self._server_of(uri), uri)
-        result = await self._scope.listen(ctx, wanted)
+        uris = wanted.notifications.resource_subscriptions or []
+        async with self._scope.subscriptions.listened([(await self._server_of(uri), uri) for uri in uris]) as heard:
+            wanted.notifications.resource_subscriptions = heard
+            result = await self._scope.listen(ctx, wanted)
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     async def _list(self, exchange: Exchange, key: str) -> Raw:
@@ -154,12 +165,12 @@ class Routes:
         return result
 
     async def _list_of(self, exchange: Exchange, server: Server, key: str) -> Raw:
-        if not await self._has(server, exchange.method):
-            return self._ours(exchange, {key: []})
+        if key != "prompts" and not await self._has(server, exchange.method):
+            return self._ours(exchange, {key: []})  # we announce tools and resources for it
         return await self._scope.forward(exchange, server, exchange.method, exchange.params)
 
     async def _has(self, server: Server, method: str) -> bool:
-        return method.split("/")[0] in (await server.link()).greeting.capabilities
+        return method.split("/")[0] in (await server.link(PATIENCE)).greeting.capabilities
 
     def _prefixed(self, server: Server, entry: Raw) -> Raw:
         return {**entry, "name": self._scope.catalog.shown(server.name, str(entry.get("name")))}
@@ -222,10 +233,8 @@ class Routes:
         scope = self._scope
         if not exchange.modern or not scope.asks or exchange.method not in INPUT_METHODS:
             return await work()
-        if (await server.link()).greeting.modern:
+        if (await server.link(PATIENCE)).greeting.modern:
             return await work()
-        if parked := scope.parking.known(exchange.params.get("requestState")):
-            parked.answer(exchange.params.get("inputResponses") or {})
-            return await scope.parking.go_on(parked)
-        exchange.parked = Parked()
-        return await scope.parking.begin(exchange.parked, work)
+        if "requestState" in exchange.params:
+            return await scope.parking.go_on(exchange)
+        return await scope.parking.begin(exchange, work)

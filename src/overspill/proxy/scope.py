@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
 import anyio.abc
@@ -20,18 +19,13 @@ from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy.catalog import Catalog
 from overspill.proxy.eras import fitted, satisfied, wants_input
 from overspill.proxy.exchange import Exchange
-from overspill.proxy.options import Options
+from overspill.proxy.options import PATIENCE, Options
 from overspill.proxy.parking import Parking
+from overspill.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.proxy.toolcalls import ToolCalls
 from overspill.session import Session
 
 _ASKING = ("elicitation", "sampling", "roots")
-_CHANGES = {
-    "notifications/tools/list_changed": ("tools", "toolsListChanged"),
-    "notifications/prompts/list_changed": ("prompts", "promptsListChanged"),
-    "notifications/resources/list_changed": ("resources", "resourcesListChanged"),
-}
-FIRST_WAIT = 20.0  # seconds a client waits for servers when it says hello; they go on starting after that
 
 
 class Scope:
@@ -50,12 +44,17 @@ class Scope:
         self.catalog = Catalog(self.servers, session, always=options.tools_always)
         self.calls = ToolCalls(session, self.catalog, self.forward, dry_run=options.dry_run, log=log)
         self.parking = Parking(group)
+        self.subscriptions = Subscriptions(group)
+        self.level: str | None = None
+        """Of messages that a client of the older protocol wants to hear."""
+        self.greeted = anyio.Event()
+        """Set once the client knows what it was greeted with; it is told and asked nothing before."""
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
-        self._group = group
         self._flights: dict[str, list[Exchange]] = {name: [] for name in self.servers}
-        self._level: str | None = None
-        self._subscribed: dict[str, set[str]] = {name: set() for name in self.servers}
+        self._missed: set[str] = set()
+        """Servers that were not there when the client was greeted."""
+        self._levels: dict[Link, str] = {}
         self._offered = False
         for server in self.servers.values():
             group.start_soon(server.run)
@@ -76,8 +75,9 @@ class Scope:
 
         async def one(server: Server) -> None:
             try:
-                found[server.name] = await server.link(FIRST_WAIT)
+                found[server.name] = await server.link(self.options.first_wait)
             except ServerError as problem:
+                self._missed.add(server.name)
                 found[server.name] = problem
 
         async with anyio.create_task_group() as group:
@@ -86,11 +86,12 @@ class Scope:
         return {name: found[name] for name in self.servers}
 
     async def forward(self, exchange: Exchange, server: Server, method: str, params: Raw) -> Raw:
-        link = await server.link()
-        if exchange.log_level is not None and not link.greeting.modern:
-            await self.set_level(exchange.log_level, link)
-        if self._level is not None and link.greeting.modern and not exchange.modern:
-            params = {**params, "_meta": {mcp_types.LOG_LEVEL_META_KEY: self._level, **params.get("_meta", {})}}
+        link = await server.link(PATIENCE)
+        if exchange.log_level is not None and self._levels.get(link) != exchange.log_level:
+            with suppress(MCPError):  # a level it does not take; the request itself may well be answered
+                await self.set_level(exchange.log_level, link)
+        if self.level is not None and link.greeting.modern and not exchange.modern:
+            params = {**params, "_meta": {mcp_types.LOG_LEVEL_META_KEY: self.level, **mapping(params.get("_meta"))}}
 
         async def ask(given: Raw) -> Raw:
             progress = exchange.progress if "progressToken" in exchange.meta else None
@@ -104,19 +105,9 @@ class Scope:
 
     async def set_level(self, level: str, link: Link) -> None:
         """For a server of the older protocol; a newer one is told with each request."""
-        self._level = level
         if not link.greeting.modern and "logging" in link.greeting.capabilities:
             await link.request("logging/setLevel", {"level": level})
-
-    async def subscribe(self, server: Server, uri: str, *, on: bool = True) -> Raw:
-        link = await server.link()
-        subscribed = self._subscribed[server.name]
-        subscribed.add(uri) if on else subscribed.discard(uri)
-        if not link.greeting.modern:
-            return await link.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
-        if on:
-            self._group.start_soon(self._hear, link, {"resourceSubscriptions": [uri]})
-        return {}
+            self._levels = {link: level} | {each: known for each, known in self._levels.items() if not each.ended.is_set()}
 
     async def offer(self) -> None:
         """Tell the client, once, that there are tools now to read what is kept."""
@@ -128,21 +119,26 @@ class Scope:
     async def requested(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
-        flights = self._flights[server]
-        if flights:
-            return await flights[-1].ask(method, params)
+        # Of several requests, the newest is the likeliest to be what the server asks for.
+        for exchange in reversed(self._flights[server]):
+            if exchange.can_ask:
+                return await exchange.ask(method, params)
         if self.voice is not None:
+            await self.greeted.wait()
             return await self.voice.send_raw_request(method, params)
         raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while one of its requests is being answered.")
 
     async def notified(self, server: str, method: str, params: Raw) -> None:
-        if method == "notifications/tools/list_changed":
-            self.catalog.forget(server)
-        if method == "notifications/message" and (flights := self._flights[server]):
-            if not flights[-1].modern or flights[-1].log_level is not None:
-                await flights[-1].notify(method, params)
-        elif method != "notifications/subscriptions/acknowledged":
+        if method == "notifications/subscriptions/acknowledged":
+            return
+        if event_from_wire(method, params) is not None:
             await self._say(method, params)
+            return
+        exchange = next((each for each in reversed(self._flights[server]) if not each.over), None)
+        if exchange is None:
+            await self._say(method, params)
+        elif method != "notifications/message" or not exchange.modern or exchange.log_level is not None:
+            await exchange.notify(method, params or None)
 
     async def hear_from_client(self, method: str, params: Raw) -> None:
         """Servers that are up hear it; to the others it is no longer of use when they are."""
@@ -156,37 +152,25 @@ class Scope:
 
     async def _say(self, method: str, params: Raw) -> None:
         """To the client, where it hears what belongs to no request: its own channel, or the streams it listens on."""
-        meta = {key: value for key, value in params.get("_meta", {}).items() if key != SUBSCRIPTION_ID_META_KEY}
+        meta = {key: value for key, value in mapping(params.get("_meta")).items() if key != SUBSCRIPTION_ID_META_KEY}
         params = {**{key: value for key, value in params.items() if key != "_meta"}, **({"_meta": meta} if meta else {})}
         if self.voice is not None:
+            await self.greeted.wait()
             await self.voice.notify(method, params or None)
         if (event := event_from_wire(method, params)) is not None:
             await self._bus.publish(event)
 
     async def _up(self, link: Link) -> None:
-        """Whatever a server knew of its client before it was started again."""
+        """Whatever a server knew of its client before it was started again, and what its client could not know of it."""
         server = self.servers[link.config.name]
-        if self._level is not None:
-            await self.set_level(self._level, link)
-        for uri in self._subscribed[server.name]:
-            if not link.greeting.modern:
-                await link.request("resources/subscribe", {"uri": uri})
-        if link.greeting.modern:
-            wanted = _listenable(link.greeting.capabilities) | _uris(self._subscribed[server.name])
-            if wanted:
-                self._group.start_soon(self._hear, link, wanted)
-        if server.starts > 1:
-            self.catalog.forget(server.name)
-            for method, (capability, _) in _CHANGES.items():
+        if self.level is not None:
+            with suppress(MCPError):
+                await self.set_level(self.level, link)
+        await self.subscriptions.restore(link)
+        if server.starts > 1 or server.name in self._missed:
+            for capability, (method, _) in CHANGES.items():
                 if capability in link.greeting.capabilities:
                     await self._say(method, {})
-
-    async def _hear(self, link: Link, wanted: Raw) -> None:
-        """As long as the link is up. A server that does not offer it is simply not heard."""
-        try:
-            await link.request("subscriptions/listen", {"notifications": wanted})
-        except (MCPError, ServerError):
-            return
 
     @contextmanager
     def _in_flight(self, server: str, exchange: Exchange) -> Generator[None]:
@@ -195,14 +179,6 @@ class Scope:
             yield
         finally:
             self._flights[server].remove(exchange)
-
-
-def _listenable(capabilities: Mapping[str, Any]) -> Raw:
-    return {flag: True for capability, flag in _CHANGES.values() if mapping(capabilities.get(capability)).get("listChanged")}
-
-
-def _uris(uris: set[str]) -> Raw:
-    return {"resourceSubscriptions": sorted(uris)} if uris else {}
 
 
 @asynccontextmanager
