@@ -91,6 +91,8 @@ class Session:
         with anyio.CancelScope(shield=True):
             left = await opened.calls.jobs.abort()
             await anyio.to_thread.run_sync(opened.close)
+            if self.family and not opened.gate.kept:  # many come and go, and most keep nothing
+                await anyio.to_thread.run_sync(self._place.remove_shelf, opened.shelf.session)
         if left:
             names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
             logger.warning(

@@ -94,6 +94,15 @@ def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _user_config_dir() -> Path:
-    base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return _of_user("XDG_CONFIG_HOME", "~/.config")
+
+
+def lasting_store() -> str:
+    """Where outputs are kept that have to outlast a restart of the machine, which empties the temporary directory."""
+    return str(_of_user("XDG_STATE_HOME", "~/.local/state"))
+
+
+def _of_user(variable: str, usual: str) -> Path:
+    base = Path(os.environ.get(variable, ""))
     # The XDG specification has relative paths ignored.
-    return (base if base.is_absolute() else Path("~/.config").expanduser()) / "overspill"
+    return (base if base.is_absolute() else Path(usual).expanduser()) / "overspill"

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from overspill.archive import Archive
-from overspill.cli.config import load_settings
+from overspill.cli.config import lasting_store, load_settings
 from overspill.settings import Settings
 from overspill.store.base import Store
 from overspill.store.files import FileStore
@@ -25,9 +25,9 @@ _WIDTH_WHEN_PIPED = 200
 
 
 def archive(config: Path | None = None) -> Archive:
-    """The configured store, and the folder of this project where the artifacts preset keeps its own."""
+    """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
     settings = load_settings(None, config, ()).settings
-    roots = {_root(settings.store_dir), _root(Settings(preset="artifacts").store_dir)}
+    roots = {_root(each) for each in (settings.store_dir, lasting_store(), Settings(preset="artifacts").store_dir)}
     stores: list[Store] = [FileStore(root) for root in sorted(roots, key=str)]
     return Archive(stores, warn=lambda text: click.echo(f"overspill: {visible(text)}", err=True))
 

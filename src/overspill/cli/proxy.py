@@ -13,12 +13,12 @@ from typing import Any
 import anyio
 import click
 
-from overspill.cli.config import load_settings
+from overspill.cli.config import lasting_store, load_settings
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, read_servers
 from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
-from overspill.settings import PRESETS
+from overspill.settings import PRESETS, Layer
 
 _TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 _OURS = "OVERSPILL_"
@@ -72,7 +72,8 @@ def proxy(
 
     `overspill wrap` puts this into a client's configuration for you.
     """
-    loaded = load_settings(preset, settings, assignments, usual=[USUAL]).settings
+    store = Layer("proxy", {"storeDir": lasting_store()})
+    loaded = load_settings(preset, settings, assignments, usual=[USUAL, store]).settings
     options = Options(
         servers=_servers(command, given, os.environ),
         environ={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
