@@ -18,7 +18,7 @@ from overspill.mcp_client.server import Deaf
 SERVERS = Path(__file__).parent / "servers"
 
 
-def script(name: str, *args: str, **given: Any) -> ServerConfig:
+def script(name: str, /, *args: str, **given: Any) -> ServerConfig:
     return ServerConfig(given.pop("name", name), sys.executable, (str(SERVERS / f"{name}.py"), *args), **given)
 
 

@@ -121,7 +121,8 @@ def call(message: dict) -> None:
             os.close(1)
         case "close_input":
             os.close(0)
-            say("input closed")
+            say("Input closed.")
+            send(id=id, result=text("closed"))
             time.sleep(1000)
         case "child":
             child = subprocess.Popen(CHILD)  # holds our pipes open
@@ -129,6 +130,8 @@ def call(message: dict) -> None:
         case "daemon":
             child = subprocess.Popen(CHILD, start_new_session=True)
             send(id=id, result=text(json.dumps([os.getpid(), child.pid])))
+        case "closed":
+            send(id=id, error={"code": -32000, "message": "Connection closed"})
         case "input":
             send(id=id, result={"resultType": "input_required", "inputRequests": {}})
         case _:

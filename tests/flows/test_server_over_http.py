@@ -1,0 +1,189 @@
+"""A server over HTTP: what goes wrong on the way is said in plain words, without its address and headers, and is got over."""
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from upstream import Web, linked, said, up, web, words
+
+from overspill.errors import ServerError
+from overspill.mcp_client import ServerConfig
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "s3cret"  # noqa: S105
+AWAY = r"The server web cannot be reached: [^:]*(:\d+ failed)?\. It is tried again in the background; try again in a moment\."
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> Iterator[Web]:
+    with web("web") as server:
+        yield server
+
+
+@pytest.fixture
+def logs(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Nothing that is logged at any level may hold a secret."""
+    caplog.set_level(logging.DEBUG)
+    yield caplog
+    assert SECRET not in caplog.text
+    assert SECRET not in str([vars(record) for record in caplog.records])
+
+
+async def failure(server: Any, tool: str, **arguments: Any) -> str:
+    with pytest.raises(ServerError) as caught:
+        await server.call_tool(tool, arguments)
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+async def test_what_is_sent_and_seen_is_as_configured(by_hand: Web, logs: pytest.LogCaptureFixture):
+    headers = {"Authorization": f"Bearer {SECRET}", "User-Agent": "me", "X-Odd": " spaced\n", "Accept": "wrong"}
+    async with up(by_hand.config(f"/mcp?key={SECRET}", headers)) as server:
+        seen, arguments, path = said(await server.call_tool("echo", {"text": "a\ud800b", "number": 2**80}))
+    assert (arguments, path) == ({"text": "a\ud800b", "number": 2**80}, f"/mcp?key={SECRET}")
+    names = ("authorization", "user-agent", "x-odd", "accept", "mcp-protocol-version")
+    assert {name: seen["headers"][name] for name in names} == {
+        "authorization": f"Bearer {SECRET}",
+        "user-agent": "me",
+        "x-odd": "spaced",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25",
+    }
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", seen["headers"]["host"])
+    assert "POST http://server/web " in logs.text
+
+
+async def test_a_login_in_the_url_is_sent_as_a_header(by_hand: Web):
+    config = by_hand.config()
+    async with up(ServerConfig("web", url=config.url.replace("//", f"//me:{SECRET}@"))) as server:
+        seen, *_ = said(await server.call_tool("echo", {}))
+        assert seen["headers"]["authorization"] == "Basic bWU6czNjcmV0"
+
+
+async def test_a_redirect_to_the_same_place_is_followed(by_hand: Web, logs: pytest.LogCaptureFixture):
+    async with up(by_hand.config("/moved")) as server:
+        assert said(await server.call_tool("echo", {}))[2] == f"/moved/here?key={SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/401", "HTTP status 401 (Unauthorized); check its headers"),
+        ("/403", "HTTP status 403 (Forbidden); check its headers"),
+        ("/404", "HTTP status 404 (Not Found); check its url"),
+        ("/405", "HTTP status 405 (Method Not Allowed); check its url"),
+        ("/500", "HTTP status 500 (Internal Server Error)"),
+        ("/elsewhere", "a redirect to http://other.example, which is not followed; use that as its url"),
+        ("/circle", "one redirect after another"),
+    ],
+)
+async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pytest.LogCaptureFixture, path: str, why: str):
+    async with up(by_hand.config(f"{path}?key={SECRET}", {"Key": SECRET})) as server:
+        with pytest.raises(ServerError) as caught:
+            await server.link()
+        assert str(caught.value) == (
+            f"The server web refused to start a session: {why}. It is tried again in the background; try again in a moment."
+        )
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("html", "Unexpected content type: text/html"),
+        ("garbage", "The server web answered with something that is no message of the protocol."),
+        ("sse_garbage", "The server web answered with something that is no message of the protocol."),
+        ("cut", "The connection to the server web broke before it had answered."),
+        ("sse_cut", "The server web broke off its answer: SSE stream ended without a response."),
+        ("drop", "The connection to the server web broke before it had answered."),
+        ("refuse", "Bad arguments"),
+    ],
+)
+async def test_an_answer_that_goes_wrong_costs_one_call_and_not_the_link(
+    by_hand: Web, logs: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], tool: str, words: str
+):
+    async with up(by_hand.config(headers={"Key": SECRET})) as server:
+        with pytest.raises((ServerError, MCPError)) as caught:
+            await server.call_tool(tool, {})
+        assert getattr(caught.value, "message", str(caught.value)) == words
+        assert said(await server.call_tool("echo", {}))[1] == {}
+        assert server.starts == 1
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 503])
+async def test_a_status_in_place_of_an_answer_is_named(by_hand: Web, status: int):
+    async with up(by_hand.config()) as server:
+        words = await failure(server, "status", status=status)
+        if status == 404:
+            assert words.startswith("The server web has forgotten its session, as after a restart.")
+        else:
+            assert words.startswith(f"The server web answered with HTTP status {status} (")
+
+
+@pytest.mark.parametrize("tool", ["forget", "forget_oddly"])
+async def test_a_session_that_the_server_forgot_is_opened_again_and_the_call_made_again(tool: str):
+    with web("web") as server:
+        async with up(server.config()) as upstream:
+            assert words(await upstream.call_tool(tool, {})) == "session-2"
+            assert upstream.starts == 2
+        assert server.said() == "ended session-2\n"
+
+
+async def test_a_link_that_ended_for_its_session_says_so():
+    with web("web") as server:
+        async with linked(server.config()) as link:
+            with pytest.raises(ServerError) as caught:
+                await link.request("tools/call", {"name": "forget"})
+            assert str(caught.value) == "The server web has forgotten its session, as after a restart."
+            assert link.ended.is_set()
+
+
+async def test_a_server_that_is_away_is_named_and_found_again():
+    with web("web") as server:
+        async with up(server.config(f"/mcp?key={SECRET}")) as upstream:
+            await upstream.call_tool("echo", {})
+            server.kill()
+            words = await failure(upstream, "echo")
+            assert re.fullmatch(AWAY, words)
+            server.start()
+            assert said(await upstream.call_tool("echo", {}))[0]["session"] == "session-1"
+
+
+async def test_a_name_that_nobody_knows_is_a_clear_error():
+    async with up(ServerConfig("web", url=f"http://nowhere.invalid/{SECRET}")) as server:
+        assert (await failure(server, "echo")).startswith("The server web cannot be reached: ")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ServerConfig("web", url=f"http://x:{SECRET}"),
+        ServerConfig("web", url="http://127.0.0.1:1", headers={"Key": f"{SECRET}é"}),
+    ],
+)
+async def test_an_address_or_header_that_cannot_be_used_is_not_shown(config: ServerConfig):
+    async with up(config) as server:
+        assert await failure(server, "echo") == (
+            "The server web has a url or a header that cannot be used. Check both. "
+            "It is tried again in the background; try again in a moment."
+        )
+
+
+async def test_a_header_that_breaks_the_protocol_is_not_shown(by_hand: Web, logs: pytest.LogCaptureFixture):
+    async with up(by_hand.config(headers={"Key": f"{SECRET}\nEvil: 1"})) as server:
+        assert (await failure(server, "echo")).startswith(
+            "The server web refused to start a session: The connection to the server web broke"
+        )
+
+
+@pytest.mark.slow
+async def test_an_answer_beyond_all_bounds_is_refused(by_hand: Web):
+    async with up(by_hand.config()) as server:
+        assert await failure(server, "huge", size=300_000_000) == (
+            "The server web answered with a message of more than the 268,435,456 bytes that are taken. Ask it for less."
+        )
+        assert said(await server.call_tool("echo", {}))[1] == {}
