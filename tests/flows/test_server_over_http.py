@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 from upstream import Web, linked, said, up, web, words
@@ -57,6 +58,15 @@ async def test_what_is_sent_and_seen_is_as_configured(by_hand: Web, logs: pytest
     assert "POST http://server/web " in logs.text
 
 
+async def test_arguments_that_a_tool_wants_in_headers_are_there_too(by_hand: Web):
+    async with up(by_hand.config("/modern")) as server:
+        assert [tool.name for tool in await server.list_tools()] == ["echo"]
+        seen, arguments, _ = said(await server.call_tool("echo", {"region": "north"}))
+        assert arguments == {"region": "north"}
+        names = ("mcp-method", "mcp-name", "mcp-param-region", "mcp-protocol-version")
+        assert [seen["headers"][name] for name in names] == ["tools/call", "echo", "north", "2026-07-28"]
+
+
 async def test_a_login_in_the_url_is_sent_as_a_header(by_hand: Web):
     config = by_hand.config()
     async with up(ServerConfig("web", url=config.url.replace("//", f"//me:{SECRET}@"))) as server:
@@ -102,6 +112,7 @@ async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pyte
         ("refuse", "Bad arguments"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK leaves a stream open, which trio minds
 async def test_an_answer_that_goes_wrong_costs_one_call_and_not_the_link(
     by_hand: Web, logs: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], tool: str, words: str
 ):
@@ -187,3 +198,17 @@ async def test_an_answer_beyond_all_bounds_is_refused(by_hand: Web):
             "The server web answered with a message of more than the 268,435,456 bytes that are taken. Ask it for less."
         )
         assert said(await server.call_tool("echo", {}))[1] == {}
+
+
+async def test_calls_that_all_meet_a_forgotten_session_are_all_made_again():
+    with web("web") as server:
+        async with up(server.config()) as upstream:
+            sessions: list[str] = []
+
+            async def call() -> None:
+                sessions.append(words(await upstream.call_tool("forget", {})))
+
+            async with anyio.create_task_group() as group:
+                for _ in range(10):
+                    group.start_soon(call)
+            assert (sessions, upstream.starts) == (["session-2"] * 10, 2)

@@ -68,6 +68,8 @@ async def test_a_server_that_takes_the_first_question_late_is_still_connected():
         ("strange", False, None),
         ("strange legacy", True, "Method not found; it speaks version '1999-01-01', which is not known here"),
         ("refuse legacy", False, "No licence; Method not found"),
+        ("refuse legacy", True, "Method not found; No licence"),
+        ("future modern", False, "Unsupported protocol version; no version of the stateless protocol in common"),
     ],
 )
 async def test_a_refusal_names_both_reasons_and_is_none_where_the_other_way_does(option: str, modern: bool, why: str | None):
@@ -285,6 +287,8 @@ async def test_the_list_of_tools_is_whole_and_free_of_nonsense():
         assert await server.list_tools() == [ToolDefinition("good", "", {})]
     async with up(script("raw", tools=("other",))) as server:
         assert await server.list_tools() == []
+    async with up(script("raw", "toolless")) as server:
+        assert await server.list_tools() == []
 
 
 async def test_a_list_without_end_is_given_up():
@@ -305,6 +309,17 @@ async def test_a_result_of_a_tool_keeps_its_blocks():
     async with up(script("raw")) as server:
         params = json.dumps({"name": "echo", "arguments": {"a": 1}})
         assert await server.call_tool("echo", {"a": 1}) == ToolResult([{"type": "text", "text": params}])
+
+
+async def test_progress_is_told_to_whoever_called_though_nobody_else_listens():
+    steps: list[float] = []
+
+    async def progress(params: dict[str, Any]) -> None:
+        steps.append(params["progress"])
+
+    async with up(script("raw")) as server:
+        assert words(await server.call_tool("progress", {}, progress)) == "done"
+    assert steps == [0, 1, 2]
 
 
 async def test_the_hosts_own_exception_comes_out_as_it_is():

@@ -57,6 +57,7 @@ if "http" in sys.argv:
     app = server.streamable_http_app(json_response="json" in sys.argv, stateless_http="stateless" in sys.argv)
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", timeout_graceful_shutdown=0)
     listening = config.bind_socket()
+    listening.listen()
     print(listening.getsockname()[1], flush=True)
     uvicorn.Server(config).run(sockets=[listening])
 else:

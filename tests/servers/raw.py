@@ -51,15 +51,17 @@ def greet(message: dict) -> None:
     else:
         version = "2024-11-05" if "old" in OPTIONS else "1999-01-01" if "strange" in OPTIONS else "2025-11-25"
         info = {"name": "raw", "version": "1", "mood": "odd"}
+        abilities = {} if "toolless" in OPTIONS else {"tools": {}}
         send(
             id=id,
-            result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info, "instructions": "Be kind."},
+            result={"protocolVersion": version, "capabilities": abilities, "serverInfo": info, "instructions": "Be kind."},
         )
 
 
 def discovered(id: object) -> None:
     info = {"io.modelcontextprotocol/serverInfo": {"name": "raw", "version": "1"}}
-    send(id=id, result={"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "_meta": info, "resultType": "complete"})
+    versions = ["2099-01-01"] if "future" in OPTIONS else [MODERN]
+    send(id=id, result={"supportedVersions": versions, "capabilities": {"tools": {}}, "_meta": info, "resultType": "complete"})
 
 
 def list_tools(message: dict) -> None:

@@ -4,6 +4,8 @@ import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+MIRRORED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+UNSUPPORTED = {"code": -32022, "message": "Unsupported protocol version", "data": {"supported": ["2026-07-28"]}}
 GREETING = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}}
 
 
@@ -23,6 +25,12 @@ class Answer(BaseHTTPRequestHandler):
             self.reply(307, b"", location="/circle")
         elif way == "moved":
             self.reply(308, b"", location="/moved/here?key=s3cret")
+        elif way == "modern" and method == "initialize":
+            self.result(message, None, error=UNSUPPORTED, status=400)
+        elif way == "modern" and method == "server/discover":
+            self.result(message, {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"})
+        elif method == "tools/list":
+            self.result(message, {"tools": [{"name": "echo", "inputSchema": MIRRORED}], "resultType": "complete"})
         elif method == "initialize":
             Answer.sessions += 1
             self.result(message, GREETING, **{"mcp-session-id": f"session-{Answer.sessions}"})

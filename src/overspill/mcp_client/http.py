@@ -32,7 +32,6 @@ _ALIVE = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 _ASKS = "overspill.asks"
 
 _Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
-Lost: TypeAlias = Callable[[bool], None]
 
 
 class Unheard(ServerError):
@@ -49,8 +48,8 @@ class Veil(httpx2.AsyncBaseTransport):
     def __init__(self, config: ServerConfig) -> None:
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
-        self.lost: Lost = lambda _: None
-        """Told when the server is gone and no request is there to learn of it; True when that is beyond doubt."""
+        self.lost: Callable[[], None] = lambda: None
+        """Told when the server seems to be gone and no request is there to learn of it."""
         self._session: str | None = None
         self._seal = uuid4().hex
         try:
@@ -139,7 +138,7 @@ class Veil(httpx2.AsyncBaseTransport):
     def _failed(self, request: httpx2.Request, kind: _Kind, words: str) -> httpx2.Response:
         self.problem = words
         if kind != "broken" and not request.extensions[_ASKS]:
-            self.lost(kind == "gone")
+            self.lost()
         return self._answer(kind, words)
 
     def _refused(self, words: str) -> httpx2.Response:

@@ -19,6 +19,7 @@ from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
     NAME_BEARING_METHODS,
     encode_header_value,
+    find_invalid_x_mcp_header,
     mcp_param_headers,
     x_mcp_header_map,
 )
@@ -69,8 +70,8 @@ class Link:
         self._peer = peer
         self._dispatcher = dispatcher
         self._way = way
-        self._running = anyio.CancelScope()
         self._asking = 0
+        self._quiet = anyio.Event()
         self._tokens = itertools.count(1)
         self._progress: dict[str, Progress] = {}
         self._news: deque[tuple[str, Raw]] = deque()
@@ -97,13 +98,14 @@ class Link:
             await self._hear_out()
         except MCPError as error:
             if failure := await self._failure(error):
-                if isinstance(failure, Unheard):
-                    self.lost(failure.gone, asking=1)
+                if isinstance(failure, Unheard) and (failure.gone or self._asking == 1):
+                    self.ended.set()
                 raise failure from None
             await self._hear_out()
             raise
         finally:
             self._asking -= 1
+            self._quiet.set()
             if token is not None:
                 self._progress.pop(token, None)
         return result
@@ -113,21 +115,27 @@ class Link:
 
     def learn(self, tool: Mapping[str, Any]) -> None:
         """Of a tool in a list: which of its arguments go into headers too."""
-        if self.greeting.modern and self.config.url and (headers := x_mcp_header_map(tool.get("inputSchema"))):
-            self.param_headers[str(tool.get("name"))] = headers
+        schema = tool.get("inputSchema")
+        if self.greeting.modern and self.config.url and find_invalid_x_mcp_header(schema) is None:
+            self.param_headers[str(tool.get("name"))] = x_mcp_header_map(schema)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         try:
-            with self._running:
-                await self._dispatcher.run(self._on_request, _ignored, self._intercept, task_status=task_status)
+            await self._dispatcher.run(self._on_request, _ignored, self._intercept, task_status=task_status)
         finally:
             self.ended.set()
 
-    def lost(self, certain: bool, asking: int = 0) -> None:
-        """The server is gone, or seems to be; then others, who still wait for an answer, may yet get one."""
-        if certain or self._asking == asking:
+    def lost(self) -> None:
+        """The server seems to be gone. Those who wait for an answer will learn it by themselves, or yet get one."""
+        if not self._asking:
             self.ended.set()
-            self._running.cancel()
+
+    async def quiet(self) -> None:
+        """Until those who still wait have their answer or their error, a moment at most."""
+        with anyio.move_on_after(_END):
+            while self._asking:
+                self._quiet = anyio.Event()
+                await self._quiet.wait()
 
     async def relay(self) -> None:
         """Hands notifications on one by one, in the order they came."""
@@ -187,8 +195,8 @@ class Link:
         name = params.get(NAME_BEARING_METHODS.get(method, ""))
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
-            if method == "tools/call" and name in self.param_headers:
-                headers |= mcp_param_headers(self.param_headers[name], params.get("arguments") or {})
+            if method == "tools/call":
+                headers |= mcp_param_headers(self.param_headers.get(name, {}), mapping(params.get("arguments")))
         return params, {"headers": headers}
 
     def _intercept(self, method: str, params: Mapping[str, Any] | None) -> bool:

@@ -76,6 +76,7 @@ class Server:
         self._link: Link | None = None
         self._changed = anyio.Event()
         self._failed = 0
+        self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         self._next_start = 0.0
         self._closed = False
 
@@ -167,12 +168,14 @@ class Server:
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START
             async with connected(self.config, self._environ, self._client, self._peer) as link:
+                link.param_headers = self._param_headers  # what was learned outlives a connection
                 if self._on_up is not None:
                     await self._on_up(link)
                 starting.deadline = float("inf")
                 self._link, self.problem = link, ""
                 self._tell()
                 await link.ended.wait()
+                await link.quiet()
                 raise ServerError(link.problem)
         raise ServerError(f"The server {self.name} did not answer within {_START:g} s.")
 
