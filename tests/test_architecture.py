@@ -23,7 +23,7 @@ LAYERS: list[set[str]] = [
     {"stored", "toolrun", "calls", "tools", "pages", "extractor", "abstracts", "retrieval", "archive", "optree", "family"},
     {"session"},
     {"sync", "oneshot", "testing", "mcp_client", "overspill"},
-    {"proxy", "clients", "agent", "hosts", "viewer"},
+    {"proxy", "clients", "doctor", "agent", "hosts", "viewer"},
     {"cli"},
 ]
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}

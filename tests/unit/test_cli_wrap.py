@@ -257,9 +257,7 @@ def test_a_client_without_a_file_is_told_of_the_one_of_the_project(place: Place)
         assert result.err == f"overspill: VS Code has no {missing}, so there are no servers of yours in it.\n"
     Path(".vscode").mkdir()
     Path(".vscode/mcp.json").write_text("{}")
-    assert place.overspill("wrap", "vscode").err.endswith(
-        " This folder has servers of its own: `overspill wrap .vscode/mcp.json`.\n"
-    )
+    assert place.overspill("wrap", "vscode").err.endswith(" This folder has servers of its own: .vscode/mcp.json.\n")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def load_settings(
 ) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
     cli = _assigned(assignments) | ({"preset": preset} if preset else {})
-    files = {"config": config, "cwd": Path(), "user_config_dir": _user_config_dir()}
+    files = {"config": config, "cwd": Path(), "user_config_dir": user_config_dir()}
     loaded = load(cli=cli, frontmatter=frontmatter, usual=usual, **files)
     for warning in loaded.warnings:
         click.echo(f"overspill: {warning}", err=True)
@@ -93,7 +93,7 @@ def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _user_config_dir() -> Path:
+def user_config_dir() -> Path:
     return _of_user("XDG_CONFIG_HOME", "~/.config")
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
-from msgspec import Struct
 
 from overspill.cli import look
-from overspill.clients import files, places, rewriting, showing
-from overspill.clients.files import ClientFile
-from overspill.clients.places import Client
+from overspill.cli.target import Target, clients, target_of
+from overspill.clients import rewriting, showing
 from overspill.clients.rewriting import Outcome, Rewriting
-from overspill.errors import BadRequest, SettingsError
+from overspill.errors import BadRequest
 
 
 @click.command()
@@ -49,7 +45,7 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, dry: b
             raise click.UsageError(_whose())
         _print_pattern(launch, as_json)
         return
-    target = _target(file)
+    target = target_of(file)
     made = rewriting.wrap(target.file.text, str(target.file.given), launch, servers)
     _finish(target, made, dry, as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY for outcome in made.outcomes)
@@ -67,51 +63,17 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     FILE is as for overspill wrap. Entries become what they were, also if the file was changed in between. Exit code 1 if an
     entry runs through Overspill in a way that cannot be undone.
     """
-    target = _target(file)
+    target = target_of(file)
     made = rewriting.unwrap(target.file.text, str(target.file.given), target.file.earlier(), servers)
     _finish(target, made, dry, as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in made.outcomes) else 0)
 
 
-class _Target(Struct, frozen=True):
-    """`spelled` is how the user named it."""
-
-    spelled: str
-    file: ClientFile
-    client: Client | None
-
-
-def _clients() -> dict[str, Client]:
-    return places.known(Path.home(), sys.platform, os.environ)
-
-
-def _target(spelled: str) -> _Target:
-    clients = _clients()
-    client = clients.get(spelled)
-    path = client.file if client else Path(spelled)
-    if not path.exists() and not path.is_symlink():
-        raise SettingsError(_missing(client) if client else _no_file(spelled, clients))
-    return _Target(spelled, files.read(path), client or places.owner(path, clients))
-
-
-def _missing(client: Client) -> str:
-    here = Path(client.project_file)
-    found = f" This folder has servers of its own: `overspill wrap {here}`." if client.project_file and here.exists() else ""
-    return f"{client.title} has no {client.file}, so there are no servers of yours in it.{found}"
-
-
-def _no_file(spelled: str, clients: dict[str, Client]) -> str:
-    near = get_close_matches(spelled, clients, n=1)
-    return f"There is no file {spelled}." + (
-        f" Did you mean {near[0]!r}?" if near else f" Clients by name: {', '.join(clients)}."
-    )
-
-
 def _whose() -> str:
-    clients = _clients()
-    here = [name for name, client in clients.items() if client.file.exists()]
+    known = clients()
+    here = [name for name, client in known.items() if client.file.exists()]
     found = f" On this machine: {', '.join(here)}." if here else ""
-    return f"Name a client ({', '.join(clients)}) or a file; `--print` alone tells what to write for any other client.{found}"
+    return f"Name a client ({', '.join(known)}) or a file; `--print` alone tells what to write for any other client.{found}"
 
 
 def _launch(command: str | None) -> list[str]:
@@ -142,7 +104,7 @@ def _print_pattern(launch: Sequence[str], as_json: bool) -> None:
         click.echo(showing.instructions(launch))
 
 
-def _finish(target: _Target, made: Rewriting, dry: bool, as_json: bool) -> None:
+def _finish(target: Target, made: Rewriting, dry: bool, as_json: bool) -> None:
     changed = made.text != target.file.text
     copy = target.file.replace(made.text, datetime.now(UTC)) if changed and not dry else None
     if as_json:
@@ -152,7 +114,7 @@ def _finish(target: _Target, made: Rewriting, dry: bool, as_json: bool) -> None:
         click.echo(look.visible(line))
 
 
-def _facts(target: _Target, made: Rewriting, copy: Path | None) -> dict[str, Any]:
+def _facts(target: Target, made: Rewriting, copy: Path | None) -> dict[str, Any]:
     keys = ("server", "project", "change", "reason")
     return {
         "file": str(target.file.path),
@@ -168,7 +130,7 @@ def _shown(made: Rewriting) -> list[str]:
     return [*changes, *_left_alone(made.outcomes), "Nothing is written."]
 
 
-def _told(target: _Target, made: Rewriting, copy: Path | None) -> list[str]:
+def _told(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
     done = [outcome for outcome in made.outcomes if outcome.change != "none"]
     if not done or not copy:
         return [*_left_alone(made.outcomes), f"{target.file.given} has nothing to change and is as it was."]

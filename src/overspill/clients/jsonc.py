@@ -16,6 +16,7 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 
 _MAX_DEPTH = 200
+_MAX_DIGITS = 1000
 _TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
 _OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)", re.ASCII)
@@ -43,8 +44,7 @@ class Node(Struct, frozen=True):
             return {key.value: child.value for key, child in zip(self.keys, self.children, strict=True)}
         if self.kind == "array":
             return [child.value for child in self.children]
-        # int() refuses thousands of digits, and nobody needs the exact number.
-        return json.loads(self.raw, parse_int=float)
+        return json.loads(self.raw, parse_int=_number)
 
     @property
     def names(self) -> list[str]:
@@ -119,6 +119,11 @@ def removed(container: Node, indexes: Sequence[int]) -> list[Edit]:
 
 def string(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _number(digits: str) -> float:
+    """int() refuses thousands of them, and nobody needs such a number exactly."""
+    return int(digits) if len(digits) < _MAX_DIGITS else float(digits)
 
 
 def _run_removed(container: Node, first: int, last: int) -> list[Edit]:

@@ -73,7 +73,7 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) 
             return refusal
         return entries.wrapped(server.name, server.entry, launch)
 
-    return _rewritten(text, _chosen(servers(text, name), name, only), change, "wrapped")
+    return _rewritten(text, chosen(servers(text, name), name, only), change, "wrapped")
 
 
 def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = ()) -> Rewriting:
@@ -90,7 +90,7 @@ def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str
         edits = unwrapped(server.entry, found)
         return Refusal(NO_ORIGINAL) if edits is None else edits
 
-    return _rewritten(text, _chosen(servers(text, name), name, only), change, "unwrapped")
+    return _rewritten(text, chosen(servers(text, name), name, only), change, "unwrapped")
 
 
 def _tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
@@ -111,7 +111,7 @@ def _projects(root: Node) -> list[tuple[str, Node]]:
     return [(key.value, child) for key, child in zip(projects.keys, projects.children, strict=True)] if projects else []
 
 
-def _chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
+def chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
     known = {server.name for server in found}
     for wanted in only:
         if wanted not in known:
@@ -120,20 +120,21 @@ def _chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Ser
     return [server for server in found if not only or server.name in only]
 
 
-def _rewritten(text: str, chosen: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
+def _rewritten(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
     edits: list[Edit] = []
     outcomes: list[Outcome] = []
-    for server in chosen:
+    for server in found:
         made = change(server)
         if isinstance(made, Refusal):
             outcomes.append(Outcome(server.name, server.project, "none", made.reason))
         else:
             edits += made
-            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, _after(server.entry, made)))
+            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, after(server.entry, made)))
     return Rewriting(jsonc.edited(text, edits), tuple(outcomes))
 
 
-def _after(entry: Node, edits: Sequence[Edit]) -> str:
+def after(entry: Node, edits: Sequence[Edit]) -> str:
+    """The entry's own text with edits of the file."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
     return jsonc.edited(entry.raw, moved)
 
@@ -143,8 +144,8 @@ def _became(old: Server, entry: Node, launch: Sequence[str]) -> bool:
     refusal = entries.refusal(old.name, old.entry)
     if refusal and not refusal.unless_named:
         return False
-    after = _after(old.entry, entries.wrapped(old.name, old.entry, launch))
-    return jsonc.scan(after, old.name).value == entry.value
+    now = after(old.entry, entries.wrapped(old.name, old.entry, launch))
+    return jsonc.scan(now, old.name).value == entry.value
 
 
 def _readable(old: str) -> list[Server]:

@@ -83,6 +83,11 @@ class Link:
     def problem(self) -> str:
         return self._way.problem
 
+    @property
+    def garbage(self) -> int:
+        """Lines that a server which was started has written and that are no messages."""
+        return self._way.garbage if isinstance(self._way, Running) else 0
+
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         """MCPError is the server's own answer; ServerError where there is none. Notifications that came before the answer have
         been handed on before it is returned."""
@@ -233,6 +238,14 @@ async def _ignored(*_: object) -> None:
 @asynccontextmanager
 async def connected(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
     """ServerError where it cannot be. `environ` is what a server that is started gets."""
+    async with linked(config, environ, client, peer) as link:
+        await link.greet()
+        yield link
+
+
+@asynccontextmanager
+async def linked(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
+    """Started or dialled, and not yet greeted."""
     async with AsyncExitStack() as stack:
         if config.command:
             way, streams = await stack.enter_async_context(running(config, {**environ, **config.env}))
@@ -245,7 +258,6 @@ async def connected(config: ServerConfig, environ: Mapping[str, str], client: Cl
             await group.start(link.run)
             group.start_soon(link.relay)
             try:
-                await link.greet()
                 yield link
             finally:
                 group.cancel_scope.cancel()

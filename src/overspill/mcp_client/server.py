@@ -88,7 +88,7 @@ class Server:
                 try:
                     await self._life()
                 except* (ServerError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
-                    self.problem = _words(group, self.name)
+                    self.problem = words(group, self.name)
                 self._failed += self._link is None
                 self._link = None
                 self._log(self.problem)
@@ -193,7 +193,7 @@ class Server:
         changed.set()
 
 
-def _words(group: BaseExceptionGroup[Any], name: str) -> str:
+def words(group: BaseExceptionGroup[Any], name: str) -> str:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

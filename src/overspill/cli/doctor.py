@@ -1,0 +1,106 @@
+"""`overspill doctor`: what is right, what is not, and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from overspill.cli import look
+from overspill.cli.config import user_config_dir
+from overspill.cli.models import endpoints
+from overspill.cli.target import clients, target_of
+from overspill.clients import rewriting
+from overspill.doctor import Finding, config, store
+from overspill.errors import SettingsError
+from overspill.settings import Settings
+
+if TYPE_CHECKING:
+    from overspill.doctor.servers import Look
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this server; repeat for more.")
+@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30, show_default=True, help="Seconds a server may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool) -> None:
+    """Check settings, store and the servers of a client, and say what is wrong.
+
+    FILE is claude-code, claude-desktop, cursor, vscode or the path of a file with mcpServers, as for overspill wrap. Its servers
+    are started, pinged and asked for their tools; none of the tools is called.
+
+    \b
+    overspill doctor
+    overspill doctor cursor
+    overspill doctor .mcp.json --server github --json
+
+    Exit code 1 if anything is wrong.
+    """
+    if chosen and file is None:
+        raise click.UsageError("--server needs FILE: whose servers?")
+    findings, settings = config.examined(Path.cwd(), user_config_dir())
+    findings += [*_models(settings), *store.examined(settings)]
+    looks = _servers(file, chosen, timeout, settings.model) if file else []
+    found = [*findings, *(each.finding for each in looks)]
+    if as_json:
+        look.print_json({"findings": found, "servers": [each.probe for each in looks if each.probe]})
+    else:
+        _print(findings, looks, [] if file else _unseen())
+    sys.exit(1 if any(finding.level == "wrong" for finding in found) else 0)
+
+
+def _models(settings: Settings) -> list[Finding]:
+    try:
+        endpoints(settings, os.environ)
+    except SettingsError as problem:
+        return [Finding("settings", "wrong", str(problem), "Set it where you start Overspill from, your client included.")]
+    return []
+
+
+def _servers(file: str, chosen: Sequence[str], timeout: float, model: str | None) -> list[Look]:
+    # Takes a second to import, which nobody needs who only asks about settings and store.
+    from overspill.doctor.servers import looked_at
+
+    target = target_of(file)
+    servers = rewriting.chosen(rewriting.servers(target.file.text, file), file, chosen)
+    expands = target.client is None or target.client.name != "claude-desktop"
+
+    async def run() -> list[Look]:
+        return await looked_at(servers, os.environ, folder=Path.cwd(), expands=expands, within=timeout, model=model)
+
+    # What servers say on standard error comes with their findings, where it matters.
+    with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
+        return anyio.run(run)
+
+
+def _unseen() -> list[str]:
+    """Clients whose servers could be looked at, too."""
+    lines: list[str] = []
+    for name, client in clients().items():
+        if client.file.exists():
+            lines.append(f"{client.title} has servers in {client.file}. Look at them: overspill doctor {name}")
+    return lines
+
+
+def _print(findings: Sequence[Finding], looks: Sequence[Look], unseen: Sequence[str]) -> None:
+    lines = [line for finding in findings for line in _lines(finding)]
+    for each in looks:
+        lines += _lines(each.finding)
+        tools = sorted(each.probe.tools, key=lambda tool: -tool.bytes) if each.probe else []
+        lines += [f"{tool.bytes:>20,} bytes {tool.tokens:>7,} tokens  {tool.name}" for tool in tools]
+    wrong = sum(finding.level == "wrong" for finding in (*findings, *(each.finding for each in looks)))
+    verdict = "Nothing is wrong." if not wrong else f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
+    for line in [*lines, *unseen, verdict]:
+        click.echo(look.visible(line))
+
+
+def _lines(finding: Finding) -> list[str]:
+    return [f"{finding.level:<5}  {finding.about}: {finding.text}", *([f"       {finding.advice}"] if finding.advice else [])]

@@ -1,0 +1,18 @@
+"""What an examination finds."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Level: TypeAlias = Literal["ok", "note", "wrong"]
+
+
+class Finding(Struct, frozen=True):
+    """`advice` is what to do about it."""
+
+    about: str
+    level: Level
+    text: str
+    advice: str = ""
