@@ -27,3 +27,16 @@ def test_figures_of_all_sessions_are_summed(place: Place):
 def test_nothing_counts_as_nothing(place: Place):
     assert json.loads(place.overspill("stats", "--json").out)["total"]["calls"] == 0
     assert "0 (0 live)" in place.overspill("stats").out
+
+
+@pytest.mark.parametrize(
+    "command", [("stats",), ("verify",), ("jobs",), ("artifacts", "list"), ("artifacts", "clean", "--force")], ids=" ".join
+)
+def test_another_store_can_be_looked_at(place: Place, command: tuple[str, ...]):
+    place.keep(a="one two three")
+    usual = place.overspill(*command, "--json").out
+    elsewhere = place.root / "elsewhere"
+    by_key = place.overspill(*command, "--json", "--set", f"storeDir={elsewhere}").out
+    (place.root / "other.yaml").write_text(f"storeDir: {elsewhere}\n")
+    assert by_key == place.overspill(*command, "--json", "--config", str(place.root / "other.yaml")).out
+    assert (usual == by_key) == (command == ("jobs",))

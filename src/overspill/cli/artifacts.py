@@ -14,6 +14,7 @@ import click
 from overspill import figures, text
 from overspill.archive import Item
 from overspill.cli import look
+from overspill.cli.config import settings_options
 from overspill.errors import BadRequest, StoreError
 from overspill.stored import StoredOutput
 from overspill.tools import parse_range
@@ -37,9 +38,10 @@ def artifacts() -> None:
 
 @artifacts.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(as_json: bool) -> None:
+@settings_options
+def list_(as_json: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
-    items = look.archive().items()
+    items = look.archive(**options).items()
     if as_json:
         look.print_json([_facts(item) for item in items])
     elif not items:
@@ -60,14 +62,15 @@ def list_(as_json: bool) -> None:
 @click.option("--lines", metavar="A-B", help="Only these lines, counted from 1, both included.")
 @click.option("--bytes", "bytes_", metavar="A-B", help="Only these bytes, counted from 0, both included.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 of what is not text, and its place.")
-def show(id: str, lines: str | None, bytes_: str | None, as_json: bool) -> None:
+@settings_options
+def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **options: Any) -> None:
     """Print a stored output, whole or in part.
 
     On a terminal, control characters are shown and not sent. In a pipe or a file they are the exact bytes.
     """
     if lines is not None and bytes_ is not None:
         raise click.UsageError("Give --lines or --bytes, not both.")
-    with look.archive().open(id) as stored:
+    with look.archive(**options).open(id) as stored:
         start, end = _span(stored, lines, bytes_)
         if as_json:
             look.print_json(_part(stored, start, end))
@@ -82,9 +85,10 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool) -> None:
 @artifacts.command()
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def info(id: str, as_json: bool) -> None:
+@settings_options
+def info(id: str, as_json: bool, **options: Any) -> None:
     """Tell what is known of a stored output."""
-    item = look.archive().find(id)
+    item = look.archive(**options).find(id)
     if as_json:
         look.print_json(_facts(item))
         return
@@ -108,9 +112,10 @@ def info(id: str, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def export(id: str, file: Path, force: bool, as_json: bool) -> None:
+@settings_options
+def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> None:
     """Copy a stored output's exact bytes to FILE (- for standard output)."""
-    with look.archive().open(id) as stored:
+    with look.archive(**options).open(id) as stored:
         if str(file) == "-":
             _write_bytes(stored, 0, stored.reader.size)
             return
@@ -130,12 +135,13 @@ def export(id: str, file: Path, force: bool, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Do not ask.")
 @click.option("--live", is_flag=True, help="Also the outputs of sessions that are going on.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def clean(force: bool, live: bool, as_json: bool) -> None:
+@settings_options
+def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     """Remove stored outputs of ended sessions.
 
     Asks first, unless there is nothing to remove or --force is given.
     """
-    archive = look.archive()
+    archive = look.archive(**options)
     doomed = [item for item in archive.items() if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in doomed)
     what = f"{len(doomed)} stored output{'' if len(doomed) == 1 else 's'} ({figures.people_size(size)})"

@@ -9,17 +9,19 @@ import click
 from overspill import ids
 from overspill.archive import JobLine
 from overspill.cli import look
+from overspill.cli.config import settings_options
 from overspill.events import now_ms
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def jobs(as_json: bool) -> None:
+@settings_options
+def jobs(as_json: bool, **options: Any) -> None:
     """List running, queued and finished background jobs of live sessions.
 
     The output of a finished job: overspill artifacts show ID
     """
-    lines = look.archive().jobs()
+    lines = look.archive(**options).jobs()
     if as_json:
         look.print_json([_facts(line) for line in lines])
     elif not lines:

@@ -24,9 +24,9 @@ from overspill.store.files import FileStore
 _WIDTH_WHEN_PIPED = 200
 
 
-def archive(config: Path | None = None) -> Archive:
+def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
     """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
-    settings = load_settings(None, config, ()).settings
+    settings = load_settings(preset, config, assignments).settings
     roots = {_root(each) for each in (settings.store_dir, lasting_store(), Settings(preset="artifacts").store_dir)}
     stores: list[Store] = [FileStore(root) for root in sorted(roots, key=str)]
     return Archive(stores, warn=lambda text: click.echo(f"overspill: {visible(text)}", err=True))

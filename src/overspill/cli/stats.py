@@ -9,15 +9,17 @@ import click
 
 from overspill import figures
 from overspill.cli import look
+from overspill.cli.config import settings_options
 from overspill.counters import Counters
 from overspill.store.base import ShelfLabel
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, also for each session.")
-def stats(as_json: bool) -> None:
+@settings_options
+def stats(as_json: bool, **options: Any) -> None:
     """Count what was kept, how much of a context that saved, and what was retrieved."""
-    counted = look.archive().counters()
+    counted = look.archive(**options).counters()
     total = _sum([counters for _, counters in counted])
     if as_json:
         look.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from overspill.cli import look
+from overspill.cli.config import settings_options
 
 
 @click.command()
 @click.argument("id", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def verify(id: str | None, as_json: bool) -> None:
+@settings_options
+def verify(id: str | None, as_json: bool, **options: Any) -> None:
     """Hash stored outputs again and compare with what was stored.
 
     With ID only that one. Exit code 1 if one is not as it was.
     """
-    archive = look.archive()
+    archive = look.archive(**options)
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
     broken = [check for check in checks if not check.sound]
     if as_json:
