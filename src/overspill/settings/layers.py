@@ -12,9 +12,10 @@ from typing import Any, cast, get_origin
 from msgspec import Struct, ValidationError, convert, structs
 
 from overspill.errors import SettingsError
-from overspill.settings.keys import Override, ToolOutputSettings
+from overspill.settings.keys import Override, Strategy, ToolOutputSettings
 from overspill.settings.presets import PRESETS
 from overspill.settings.schema import Field, Path, Values, allowed, by_spelling, fields, flatten
+from overspill.truncate import STRATEGIES
 
 COMMAND_LINE = "command line"
 _PRESET: Path = ("preset",)
@@ -144,6 +145,8 @@ class _Reading:
         try:
             checked = convert(value, field.type)
         except ValidationError:
+            if field.type in (Strategy, Strategy | None) and isinstance(given, str) and given in STRATEGIES:
+                return given  # one that the program added
             raise self._not_allowed(field, given, spelled) from None
         if isinstance(checked, float) and not math.isfinite(checked):
             raise self._not_allowed(field, given, spelled)
