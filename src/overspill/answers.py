@@ -117,7 +117,7 @@ FORMS: dict[str, Form] = {"handle": handle, "artifact": artifact, "ready": ready
 
 def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings: Settings) -> list[Answer]:
     """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
-    note = wording.not_kept(kept, total, why)
+    note = wording.not_kept(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.tool_response_max_bytes or _FALLBACK_CHARS
     cut = source.cut_to_bytes(limit, settings)
     return [Answer((text.clean(cut.text), note), cut), Answer((note,))]

@@ -132,7 +132,7 @@ class Gate:
             try:
                 plain = text.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
             except StoreError as error:
-                got.is_error, plain = True, wording.not_kept(None, got.spool.total, str(error))
+                got.is_error, plain = True, wording.not_kept(None, got.spool.total, str(error), ())
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
         if plain is not None:
@@ -168,7 +168,7 @@ class Gate:
 
         def word() -> list[Answer]:
             if got.media == "binary":
-                return [Answer((_binary(kept, got.spool.total, unstored, "Binary output"),))]
+                return [Answer((self._binary(kept, got.spool.total, unstored, "Binary output"),))]
             if unstored:
                 return answers.incomplete(kept, got.spool.total, unstored, source, settings)
             assert kept is not None
@@ -205,8 +205,8 @@ class Gate:
         try:
             kept = await self.keep(call, got, "binary")
         except StoreError as error:
-            return None, wording.not_kept(None, got.spool.total, str(error))
-        return kept, _binary(kept, got.spool.total, kept.missing, what)
+            return None, wording.not_kept(None, got.spool.total, str(error), ())
+        return kept, self._binary(kept, got.spool.total, kept.missing, what)
 
     def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
         missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
@@ -230,6 +230,12 @@ class Gate:
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = ids.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
+
+    def _binary(self, kept: Kept | None, total: int, unstored: str, what: str) -> str:
+        offered = self.settings.surface
+        if kept is None or unstored:
+            return wording.not_kept(kept, total, unstored, offered)
+        return wording.binary(kept, what, offered)
 
     def _tokens_shown(self, got: Collected, size: Size) -> int:
         return size.tokens + sum(self._tokens(note) for note in _notes(got))
@@ -255,10 +261,6 @@ def _never_kept(settings: Settings) -> bool:
 def _notes(got: Collected) -> list[str]:
     """What has to be said besides the output itself."""
     return [wording.stream_failed(got.broke_off)] if got.broke_off else []
-
-
-def _binary(kept: Kept | None, total: int, unstored: str, what: str) -> str:
-    return wording.not_kept(kept, total, unstored) if kept is None or unstored else wording.binary(kept, what)
 
 
 def _joined(content: Sequence[Block], by: str) -> str:

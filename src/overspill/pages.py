@@ -39,7 +39,10 @@ def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
         again = f'get_artifact(id="{stored.kept.artifact_id}", query={json.dumps(asked.query)}, from={{}})'
         return _queried(stored, asked.query, asked.from_, bound, again)
     if stored.kept.media == "binary":
-        return _binary(stored, asked.bytes, bound)
+        if asked.bytes is None:
+            return Page(wording.binary(stored.kept, "Binary output", ("get_artifact",)), stored.kept.id)
+        first, last = parse_range("bytes", asked.bytes)
+        return _base64(stored, first, last + 1, bound, _next_artifact)
     if asked.bytes is not None:
         first, last = parse_range("bytes", asked.bytes)
         return _paged(stored, bound, lambda bound: read.bytes_range(reader, view, first, last + 1, bound), _next_artifact)
@@ -54,7 +57,11 @@ def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
 def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     """`get_tool_output` in its modes that need no model."""
     if stored.kept.media == "binary" and asked.mode != "query":
-        return _binary(stored, None, bound)
+        part = asked.slice
+        if asked.mode != "slice" or part is None or part.start is None:
+            return Page(wording.binary(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
+        end = stored.reader.size if part.length is None else part.start + part.length
+        return _base64(stored, part.start, end, bound, _next_bytes)
     match asked.mode:
         case "query":
             if not asked.query:
@@ -191,18 +198,20 @@ def _next_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern={pattern}{options}, from={start})'
 
 
-def _binary(stored: StoredOutput, asked: str | None, bound: Bound) -> Page:
+def _next_bytes(stored: StoredOutput, range: Range) -> str:
+    part = f'{{"start": {range.start}, "length": {range.end - range.start}}}'
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={part})'
+
+
+def _base64(stored: StoredOutput, first: int, end: int, bound: Bound, spell: Callable[[StoredOutput, Range], str]) -> Page:
     """Bytes a model cannot read are given as base64, and only when it asks for them."""
-    if asked is None:
-        return Page(wording.binary(stored.kept, "Binary output"), stored.kept.id)
-    first, last = parse_range("bytes", asked)
     most = max(1, (min(bound.bytes, bound.chars or bound.bytes) - _FOOTER) * 3 // 4)
-    end = min(last + 1, stored.reader.size)
-    if first >= end:
-        raise BadRequest(f"bytes {asked} is past the end: the output has {stored.reader.size} bytes.")
+    end = min(end, stored.reader.size)
+    if not 0 <= first < end:
+        raise BadRequest(f"There is no byte {first}: the output has {stored.reader.size} bytes, counted from 0.")
     cut = min(end, first + most)
     encoded = base64.b64encode(stored.reader.read(first, cut)).decode()
     shown = f"[base64 of bytes {first}-{cut - 1} of {stored.reader.size}]\n{encoded}"
     if cut < end:
-        shown += f"\n\n[Next: {_next_artifact(stored, Range('bytes', cut, end))}]"
+        shown += f"\n\n[Next: {spell(stored, Range('bytes', cut, end))}]"
     return Page(shown, stored.kept.id, first, cut)

@@ -15,6 +15,7 @@ import anyio.to_thread
 from overspill import events, ids, wording
 from overspill.budget import ContextBudget
 from overspill.calls import Calls, Errors
+from overspill.collect import block_text, is_blocks, to_json
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
 from overspill.events import Asked, Called, Entry, Stored
@@ -71,16 +72,18 @@ class Session:
         self._shows_notice = notice
         self._registered: dict[str, Tool] = {}
         self._open: _Open | None = None
+        self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
-        if self._open is None:
-            shelf = await anyio.to_thread.run_sync(self._open_shelf)
-            ledger = Ledger(shelf.session, shelf.append_journal)
-            extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-            family = Family(self._place, self.family) if self.family else None
-            opened = _Open(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
-            await opened.calls.jobs.open()
-            self._open = opened
+        async with self._beginning:
+            if self._open is None:
+                shelf = await anyio.to_thread.run_sync(self._open_shelf)
+                ledger = Ledger(shelf.session, shelf.append_journal)
+                extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
+                family = Family(self._place, self.family) if self.family else None
+                opened = _Open(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
+                await opened.calls.jobs.open()
+                self._open = opened
 
     async def close(self) -> list[JobInfo]:
         """Cancel what still runs, close the files, apply retention. Returns the jobs whose threads could not be interrupted."""
@@ -204,9 +207,14 @@ class Session:
         return self._opened.retrieval.news()
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete."""
+        """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete.
+
+        Content blocks that are not all text are stored as their JSON, so that nothing of them is missing.
+        """
         gate, call = self._opened.gate, ToolCall("", name)
         got = gate.collector(self.settings.for_tool(name))
+        if is_blocks(data) and any(block_text(block) is None for block in data):
+            data = await anyio.to_thread.run_sync(to_json, data)
         await got.take(data)
         if got.error is not None and not got.broke_off:
             raise got.error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
@@ -65,28 +65,36 @@ def running(id: str, tool: str, *, notice: bool = True) -> str:
     return f"Tool Output ID: {id}\nTool: {tool}\n\n{next_step}"
 
 
-def binary(kept: Kept, what: str) -> str:
-    return (
-        f"{what} ({people_size(kept.size.bytes)}) is stored and not shown, since it is not text.\n"
-        f"{reference(kept)}\n"
-        f'Read its bytes with get_artifact(id="{kept.artifact_id}", bytes="0-999").'
-    )
+def binary(kept: Kept, what: str, offered: Collection[str]) -> str:
+    """`offered`, here and below: the tools a model has to read it with."""
+    said = f"{what} ({people_size(kept.size.bytes)}) is stored and not shown, since it is not text.\n{reference(kept)}"
+    how = _reading(kept, offered)
+    return f"{said}\nRead its bytes with {how}." if how else said
 
 
-def not_kept(kept: Kept | None, total_bytes: int, why: str) -> str:
+def not_kept(kept: Kept | None, total_bytes: int, why: str, offered: Collection[str]) -> str:
     """Follows a truncated text when not everything could be stored."""
     if kept is None:
         return (
             f"[The output has {total_bytes:,} bytes. Nothing of it could be stored: {why} "
             "What is not shown above is gone; call the tool again for less.]"
         )
-    how = f'get_tool_output("{kept.artifact_id}", "slice")'
-    if kept.media == "binary":
-        how = f'get_artifact(id="{kept.artifact_id}", bytes="0-999")'
+    how = _reading(kept, offered)
+    rest = f"Read those with {how}; for the rest call" if how else "For the rest call"
     return (
         f"[The output has {total_bytes:,} bytes. Only the first {kept.size.bytes:,} are stored: {why} "
-        f"Read those with {how}; for the rest call the tool again for less.]"
+        f"{rest} the tool again for less.]"
     )
+
+
+def _reading(kept: Kept, offered: Collection[str]) -> str:
+    """A call that gives the beginning; empty where no tool on offer can."""
+    id, binary = kept.artifact_id, kept.media == "binary"
+    if "get_tool_output" in offered:
+        return f'get_tool_output(id="{id}", mode="slice", slice={{"start": 0, "length": 1000}})'
+    if "get_artifact" in offered:
+        return f'get_artifact(id="{id}", {"bytes" if binary else "lines"}="{"0-999" if binary else "1-100"}")'
+    return "" if binary or "tool_output" not in offered else f'tool_output(handle = "{kept.handle}", extract = "what to extract")'
 
 
 _PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")

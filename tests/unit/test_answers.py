@@ -179,7 +179,8 @@ def test_what_could_not_be_stored_whole_is_shown_as_far_as_the_limits_allow():
     rich, poor = answers.incomplete(kept, 99_999, "the disk is full.", source, Settings())
     note = (
         "[The output has 99,999 bytes. Only the first 11,000 are stored: the disk is full. "
-        f'Read those with get_tool_output("{ID}", "slice"); for the rest call the tool again for less.]'
+        f'Read those with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}); '
+        "for the rest call the tool again for less.]"
     )
     assert rich.blocks == (lines(1000), note)
     assert poor.blocks == (note,)

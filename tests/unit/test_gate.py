@@ -250,7 +250,7 @@ async def test_binary_output_is_kept_and_summarised():
     assert reply.text == (
         "Binary output (10 bytes) is stored and not shown, since it is not text.\n"
         f"[Artifact: {reply.kept.artifact_id}] shot: a.png (10 bytes)\n"
-        f'Read its bytes with get_artifact(id="{reply.kept.artifact_id}", bytes="0-999").'
+        f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
 
 
@@ -259,7 +259,8 @@ async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_eithe
     assert reply.kept is not None
     assert reply.text == (
         "[The output has 2,000 bytes. Only the first 500 are stored: one output may have at most 500 bytes (max_artifact_size). "
-        f'Read those with get_artifact(id="{reply.kept.artifact_id}", bytes="0-999"); for the rest call the tool again for less.]'
+        f'Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}); '
+        "for the rest call the tool again for less.]"
     )
 
 
@@ -305,7 +306,7 @@ async def test_an_oversized_image_is_kept_and_a_text_stands_in_its_place():
     stands = (
         "Image image/png (400 KB) is stored and not shown, since it is not text.\n"
         f"[Artifact: {reply.kept.artifact_id}] shot (400 KB)\n"
-        f'Read its bytes with get_artifact(id="{reply.kept.artifact_id}", bytes="0-999").'
+        f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
     assert reply.content == [text_block("look:"), text_block(stands), IMAGE]
     assert reply.text == f"look:\n\n{stands}"
@@ -375,7 +376,8 @@ async def test_an_output_over_the_maximum_is_shown_with_what_became_of_it():
     assert shown.endswith("line 04999\n")
     assert note == (
         "[The output has 55,000 bytes. Only the first 1,005 are stored: one output may have at most 1,005 bytes "
-        f'(max_artifact_size). Read those with get_tool_output("{reply.kept.artifact_id}", "slice"); '
+        f'(max_artifact_size). Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", '
+        'slice={"start": 0, "length": 1000}); '
         "for the rest call the tool again for less.]"
     )
     assert reply.truncation is not None

@@ -235,6 +235,16 @@ def test_binary_is_summarised_and_its_bytes_are_given_as_base64():
     assert (page.start, page.end) == (0, 10)
 
 
+def test_a_slice_of_a_binary_output_is_base64_counted_in_bytes():
+    page = output(GetToolOutput(ID, "slice", slice=Slice(start=4, length=8)), data=BINARY, media="binary")
+    assert page.text == f"[base64 of bytes 4-11 of 1024]\n{base64.b64encode(BINARY[4:12]).decode()}"
+    rest = output(GetToolOutput(ID, "slice", slice=Slice(start=0)), bound=Bound(700), data=BINARY, media="binary")
+    assert rest.text.endswith(f'[Next: get_tool_output(id="{ID}", mode="slice", slice={{"start": 141, "length": 883}})]')
+    for start in (-1, 1024):
+        with pytest.raises(BadRequest, match=rf"^There is no byte {start}: the output has 1024 bytes, counted from 0\.$"):
+            output(GetToolOutput(ID, "slice", slice=Slice(start=start)), data=BINARY, media="binary")
+
+
 @pytest.mark.parametrize("mode", ["raw", "slice", "grep"])
 def test_binary_is_never_shown_as_text(mode: str):
     page = output(GetToolOutput(ID, mode, pattern="a"), data=BINARY, media="binary")  # type: ignore[arg-type]
@@ -252,7 +262,7 @@ def test_binary_that_does_not_fit_goes_on(bound: Bound):
 
 
 def test_binary_past_its_end_is_refused():
-    with pytest.raises(BadRequest, match="bytes 1024-1030 is past the end: the output has 1024 bytes"):
+    with pytest.raises(BadRequest, match=r"^There is no byte 1024: the output has 1024 bytes, counted from 0\.$"):
         artifact(GetArtifact(bytes="1024-1030"), data=BINARY, media="binary")
 
 

@@ -12,10 +12,11 @@ import anyio
 import pytest
 
 from overspill import ContextBudget, Session, Settings
-from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, StoreError, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, SettingsError, StoreError, UnknownHandle
 from overspill.session import file_store
 from overspill.store.files import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.truncate import STRATEGIES, Cut, Shape
 from overspill.types import ToolCall
 
 BIG = "line of text\n" * 2000
@@ -277,6 +278,9 @@ def failing() -> Iterator[str]:
     raise OSError("gone")
 
 
+IMAGE = {"type": "image", "data": "QUJD", "mimeType": "image/png"}
+
+
 def failing_at_once() -> Iterator[str]:
     raise OSError("gone")
     yield
@@ -289,7 +293,17 @@ async def stream() -> AsyncIterator[str]:
 
 @pytest.mark.parametrize(
     ("data", "stored"),
-    [("text", b"text"), (b"\0\xff", b"\0\xff"), ({"a": 1}, b'{"a":1}'), (stream, b"ab"), ([{"type": "text", "text": "x"}], b"x")],
+    [
+        ("text", b"text"),
+        (b"\0\xff", b"\0\xff"),
+        ({"a": 1}, b'{"a":1}'),
+        (stream, b"ab"),
+        ([{"type": "text", "text": "x"}], b"x"),
+        (
+            [{"type": "text", "text": "x"}, IMAGE],
+            b'[{"type":"text","text":"x"},{"type":"image","data":"QUJD","mimeType":"image/png"}]',
+        ),
+    ],
 )
 async def test_a_host_may_keep_anything(data: Any, stored: bytes):
     async with Session(store=MemoryStore()) as session:
@@ -378,3 +392,28 @@ async def test_the_public_names_lead_to_the_same_things():
     async with Session(store=MemoryStore(), budget=ContextBudget(window=10)) as session:
         assert session.budget is not None
         assert session.settings == Settings()
+
+
+async def test_a_session_that_is_begun_twice_at_once_opens_once(tmp_path: Path):
+    session = Session(Settings(storeDir=str(tmp_path)))
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.begin)
+        group.start_soon(session.begin)
+    assert len(list(tmp_path.glob("overspill-*/session-*"))) == 1
+    await session.close()
+
+
+async def test_a_strategy_of_ones_own_can_be_named_in_the_settings():
+    def shout(text: str, limit: int, shape: Shape) -> Cut:
+        return Cut(text[:limit].upper(), "shout", 0, len(text) - limit)
+
+    STRATEGIES["shout"] = shout
+    try:
+        settings = Settings(preset="artifacts", truncation={"inlineLimit": 5, "overrides": {"whisper": {"strategy": "shout"}}})
+        async with Session(settings, store=MemoryStore()) as session:
+            reply = await session.call("whisper", {}, lambda: "quiet words")
+        assert reply.content[0] == {"type": "text", "text": "QUIET"}
+    finally:
+        del STRATEGIES["shout"]
+    with pytest.raises(SettingsError, match=r"truncation\.defaultStrategy is 'shout' .*; allowed: one of head, tail, "):
+        Settings(truncation={"defaultStrategy": "shout"})

@@ -1,6 +1,7 @@
 """Every text a model reads, whole."""
 
 import pytest
+from msgspec.structs import replace
 
 from overspill import wording
 from overspill.errors import BadRequest, ExpiredHandle, MalformedHandle, UnknownHandle
@@ -69,19 +70,31 @@ def test_the_running_text_where_no_notice_can_be_shown():
 
 
 def test_binary_output():
-    assert wording.binary(KEPT, "Image image/png") == (
-        "Image image/png (46 KB) is stored and not shown, since it is not text.\n"
-        f"[Artifact: {ID}] read_file: a.txt (46 KB)\n"
-        f'Read its bytes with get_artifact(id="{ID}", bytes="0-999").'
+    said = f"Image image/png (46 KB) is stored and not shown, since it is not text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"
+    kept = replace(KEPT, media="binary")
+    assert wording.binary(kept, "Image image/png", ["get_artifact"]) == (
+        f'{said}\nRead its bytes with get_artifact(id="{ID}", bytes="0-999").'
     )
+    assert wording.binary(kept, "Image image/png", ["tool_output", "get_tool_output"]) == (
+        f'{said}\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
+    )
+    assert wording.binary(kept, "Image image/png", ["tool_output"]) == said
 
 
 def test_what_could_not_be_stored_is_said():
-    assert wording.not_kept(KEPT, 99999, "the disk is full.") == (
-        "[The output has 99,999 bytes. Only the first 45,678 are stored: the disk is full. "
-        f'Read those with get_tool_output("{ID}", "slice"); for the rest call the tool again for less.]'
-    )
-    assert wording.not_kept(None, 99999, "the disk is full.") == (
+    said = "[The output has 99,999 bytes. Only the first 45,678 are stored: the disk is full. "
+    assert [
+        wording.not_kept(KEPT, 99999, "the disk is full.", [tool]) for tool in ("tool_output", "get_tool_output", "get_artifact")
+    ] == [
+        f"{said}Read those with {call}; for the rest call the tool again for less.]"
+        for call in (
+            f'tool_output(handle = "{KEPT.handle}", extract = "what to extract")',
+            f'get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}})',
+            f'get_artifact(id="{ID}", lines="1-100")',
+        )
+    ]
+    assert wording.not_kept(KEPT, 99999, "the disk is full.", []) == f"{said}For the rest call the tool again for less.]"
+    assert wording.not_kept(None, 99999, "the disk is full.", []) == (
         "[The output has 99,999 bytes. Nothing of it could be stored: the disk is full. "
         "What is not shown above is gone; call the tool again for less.]"
     )
