@@ -52,6 +52,24 @@ def test_nothing_found_says_so_and_what_there_is_in_two_lines() -> None:
     assert selection.text == f"Nothing found for: phlogiston pressure\nThis output is json, {len(data)} bytes, 301 records: users"
 
 
+TABLE = b"name,price\n" + b"".join(b"%d,%d\n" % (number, number * 2) for number in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("data", "query", "first", "matched"),
+    [
+        (TABLE, "name and price", "[L1]\nname,price\n0,0\n1,2\n", 2000),
+        (LOG, "request served", "[L1]\n2026-01-01 10:00:00 INFO request 0 served by node-0\n", 400),
+    ],
+)
+def test_what_stands_everywhere_is_answered_with_the_first_records_and_little_confidence(
+    data: bytes, query: str, first: str, matched: int
+) -> None:
+    selection = select(build(data), query, max_tokens=100)
+    assert selection.text.startswith(first)
+    assert (selection.matched, selection.confidence) == (matched, 0.1)
+
+
 def test_nothing_found_shortens_to_what_fits() -> None:
     index = build(LOG)
     assert select(index, "phlogiston", max_tokens=8).text == "Nothing found for: phlogiston"

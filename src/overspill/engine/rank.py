@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Collection
 from itertools import pairwise
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ _ADJACENT = 8
 _PHRASE = 0.5
 _SPREAD = 400
 """Records under a label up to which the label alone makes them candidates."""
+_FEW = 20
+"""Records of which none has to be told from the others."""
 
 
 class Ranking(Struct):
@@ -33,6 +36,9 @@ class Ranking(Struct):
     terms: tuple[Term, ...]
     worth: list[float]
     labels: dict[int, dict[int, float]]
+    matched: int
+    everywhere: bool
+    """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
 
     def best(self, count: int | None = None) -> list[int]:
         ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
@@ -53,11 +59,13 @@ def rank(index: Index, query: Query) -> Ranking:
     mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
-    for record in _candidates(outline, found, labels, extents):
+    candidates, matched = _candidates(outline, found, labels, extents)
+    for record in candidates:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
     for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
         scores[record] += gain
-    return Ranking(scores, hits, terms, worth, labels)
+    everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
+    return Ranking(scores, hits, terms, worth, labels, matched, everywhere)
 
 
 def _collect(
@@ -97,13 +105,19 @@ def _extents(outline: Outline) -> list[int]:
 
 def _candidates(
     outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int]
-) -> set[int]:
+) -> tuple[Collection[int], int]:
+    """Records to score, and how many there are that could be."""
     candidates = set(found)
+    under: list[range] = []
     for label in labels:
-        if extents[label] <= _SPREAD:
-            first = bisect_left(outline.starts, outline.label_starts[label])
-            candidates.update(range(first, min(first + extents[label], len(outline))))
-    return candidates
+        first = bisect_left(outline.starts, outline.label_starts[label])
+        under.append(range(first, min(first + extents[label], len(outline))))
+    candidates.update(*(records for records in under if len(records) <= _SPREAD))
+    if candidates:
+        return candidates, len(candidates)
+    # Where only labels over very many records speak of it, all of them do alike: then the first ones.
+    every = set[int]().union(*under)
+    return sorted(every)[:_SPREAD], len(every)
 
 
 def _score(

@@ -53,7 +53,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)
-    room = max_tokens - count(closing(index, len(ranking.scores), 0)) - 1
+    room = max_tokens - count(closing(index, ranking.matched, 0)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
@@ -65,13 +65,13 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         # Planning adds up parts; put together they may count for more. Then the least are dropped, or less is planned for.
         for part in _PARTS:
             filling = _filled(index, ranking, plan(index, asked, ranking, room * part), room * part, count)
-            excerpts, text = _within(index, filling, len(ranking.scores), max_tokens, count)
+            excerpts, text = _within(index, filling, ranking.matched, max_tokens, count)
             if excerpts:
                 break
     if not excerpts:
         text = nothing_found(index, query, max_tokens, count)
     trust = confidence(asked, ranking, share, way.evidence) if excerpts else 0.0
-    return Selection(excerpts, text, trust, len(ranking.scores), index.kind, index.searched_bytes, index.total_bytes)
+    return Selection(excerpts, text, trust, ranking.matched, index.kind, index.searched_bytes, index.total_bytes)
 
 
 def _filled(index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]) -> Filling:

@@ -11,6 +11,9 @@ _EVEN = 0.34
 _MISSING = 0.5
 """What is left of the confidence when an identifier, a number or a version that was asked for is nowhere in the text."""
 
+_ANY = 0.1
+"""How sure an answer is whose records are only the first of many alike."""
+
 
 def coverage(index: Index, ranking: Ranking) -> float:
     """The worth of the terms the best record holds, itself or in its labels, against all of them."""
@@ -32,4 +35,6 @@ def confidence(query: Query, ranking: Ranking, share: float, evidence: float) ->
     trust = 1 - 0.5 ** (share / _EVEN)
     if absent and not query.failure:
         trust *= _MISSING
+    if ranking.everywhere:
+        trust = min(trust, _ANY)
     return round(max(trust, evidence), 3)
