@@ -1,7 +1,7 @@
 """A server that has everything the protocol has, in either of its two forms, and does what it is told to.
 
-`python every_server.py [legacy|modern]`. It uses nothing but the standard library: what goes over the wire is exactly what is
-written here.
+`python every_server.py [legacy|modern [NAME [TOOL…]]]`, where tools named besides its own answer "theirs".
+It uses nothing but the standard library: what goes over the wire is exactly what is written here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 ERA = sys.argv[1] if len(sys.argv) > 1 else "legacy"
 MODERN = ERA == "modern"
 NAME = sys.argv[2] if len(sys.argv) > 2 else "every"
+MORE = sys.argv[3:]
 META = "io.modelcontextprotocol/"
 INFO = {"name": NAME, "title": "Every", "version": "1.2.3", "websiteUrl": "https://example.com", "x-info": [1]}
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -150,9 +151,12 @@ class Every:
                 return {}
             case "tools/list":
                 last = params.get("cursor") == "more"
-                return {"tools": PAGES[1], "x-page": 2} if last else {"tools": PAGES[0], "nextCursor": "more", "x-page": 1}
+                more = [*PAGES[1], *map(tool, MORE)]
+                return {"tools": more, "x-page": 2} if last else {"tools": PAGES[0], "nextCursor": "more", "x-page": 1}
             case "tools/call":
                 name = params.get("name", "")
+                if name in MORE:
+                    return text("theirs")
                 found = getattr(self, f"tool_{name}", None)
                 if found is None:
                     raise Refusal(-32602, f"Unknown tool: {name}", {"name": name})
@@ -160,8 +164,7 @@ class Every:
             case "prompts/list":
                 return {"prompts": PROMPTS, "x-list": 1}
             case "prompts/get":
-                text = f"Greet {(params.get('arguments') or {}).get('who')}."
-                block = {"type": "text", "text": text, "x-block": 1}
+                block = {"type": "text", "text": f"Greet {(params.get('arguments') or {}).get('who')}.", "x-block": 1}
                 return {"description": "d", "messages": [{"role": "user", "content": block, "x-message": 2}], "x-result": 3}
             case "resources/list":
                 return {"resources": RESOURCES}

@@ -28,8 +28,8 @@ INFO = {"name": "wire", "version": "0"}
 PATIENCE = 30.0
 
 
-def every(era: str = "legacy", name: str = "every") -> list[str]:
-    return [sys.executable, str(EVERY), era, name]
+def every(era: str = "legacy", name: str = "every", *tools: str) -> list[str]:
+    return [sys.executable, str(EVERY), era, name, *tools]
 
 
 def proxied(server: Sequence[str], *options: str) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
 from msgspec import Struct
 
 from overspill import events, ids
@@ -27,14 +30,27 @@ class Family:
 
     def find(self, spelling: str) -> Relative | None:
         session, file = ids.parse(spelling)
-        for label in self._store.shelves():
-            if label.name.startswith(self._prefix) and session in (None, label.session) and not label.live:
-                try:
-                    shelf = self._store.read_shelf(label.session)
-                except (HandleError, StoreError):  # it ended meanwhile
-                    continue
-                for event in events.read(shelf.journal()):
-                    if isinstance(event, Stored) and event.kept.id == file and event.kept.session == label.session:
-                        return Relative(event.kept, shelf)
-                shelf.close()
+        for shelf in self._ended(session):
+            for kept in _stored(shelf):
+                if kept.id == file and kept.session == shelf.session:
+                    return Relative(kept, shelf)
+            shelf.close()
         return None
+
+    def has_outputs(self) -> bool:
+        for shelf in self._ended():
+            with closing(shelf):
+                if any(True for _ in _stored(shelf)):
+                    return True
+        return False
+
+    def _ended(self, session: str | None = None) -> Iterator[Shelf]:
+        """Newest first, open for reading."""
+        for label in reversed(self._store.shelves()):
+            if label.name.startswith(self._prefix) and session in (None, label.session) and not label.live:
+                with suppress(HandleError, StoreError):  # it is removed meanwhile
+                    yield self._store.read_shelf(label.session)
+
+
+def _stored(shelf: Shelf) -> Iterator[Kept]:
+    return (event.kept for event in events.read(shelf.journal()) if isinstance(event, Stored))

@@ -45,6 +45,8 @@ class Retrieval:
 
     def __init__(self, gate: Gate, outputs: Outputs, jobs: Jobs, ledger: Ledger, extractor: Extractor) -> None:
         self.turn_model: str | None = None
+        self.inherits = False
+        """Whether ended sessions of the family kept something that this one may read."""
         self._gate = gate
         self._outputs = outputs
         self._jobs = jobs
@@ -55,7 +57,7 @@ class Retrieval:
 
     def offered(self) -> list[str]:
         """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
-        needed = bool(self._gate.kept or self._jobs.background)
+        needed = bool(self._gate.kept or self._jobs.background or self.inherits)
         self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
         return [name for name in TOOLS if name in self._gate.settings.surface] if self._shown else []
 

@@ -82,6 +82,7 @@ class Session:
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = Family(self._place, self.family) if self.family else None
                 opened = _Open(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
+                opened.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await opened.calls.jobs.open()
                 self._open = opened
 

@@ -109,21 +109,20 @@ _TOOL_OUTPUT = Definition(
 
 _GET_TOOL_OUTPUT = Definition(
     "get_tool_output",
-    "Read a stored or background tool output, exactly",
+    "Read a stored or background tool output",
     _object(
         ["id", "mode"],
-        id=_of("string", minLength=1),
+        id=_of("string"),
         mode=_of(
             "string",
             "raw=all, if small; extract=what `query` asks for; slice=part of the text; grep=lines matching `pattern`; "
-            "query=JSON pointer or JMESPath in `query`",
+            "query=JSON pointer or JMESPath",
             enum=["raw", "extract", "slice", "grep", "query"],
         ),
         query=_of("string"),
         slice=_of(
             "object",
-            'start+length in characters, or anchor (plain text) with window around it, or lines "a-b"',
-            additionalProperties=False,
+            'start+length in characters, anchor (plain text) with window around it, or lines "a-b"',
             properties={
                 "start": _of("integer"),
                 "length": _of("integer"),
@@ -133,31 +132,31 @@ _GET_TOOL_OUTPUT = Definition(
                 "lines": _of("string"),
             },
         ),
-        pattern=_of("string", "RE2 regular expression"),
+        pattern=_of("string", "RE2 regex"),
         context=_of("integer"),
         ignore_case=_of("boolean"),
-        **{"from": _of("integer", "byte to continue a grep from")},
+        **{"from": _of("integer", "byte to go on from")},
     ),
     GetToolOutput,
 )
 
 _WAIT_FOR_TOOL_OUTPUT = Definition(
-    "wait_for_tool_output", "Wait until a tool running in the background completes", _object([]), WaitForToolOutput
+    "wait_for_tool_output", "Wait until a tool in the background completes", _object([]), WaitForToolOutput
 )
 
+# `id` is taken too, and not shown: together the four have to stay under 600 tokens, in every list of tools a model is sent.
 _GET_ARTIFACT = Definition(
     "get_artifact",
     "Retrieve a stored artifact, whole or in part",
     _object(
         [],
-        artifact_id=_of("string", "The artifact's id (`id` is accepted too)"),
-        id=_of("string"),
+        artifact_id=_of("string"),
         start_line=_of("integer"),
         end_line=_of("integer"),
-        lines=_of("string", 'Lines "a-b"'),
-        bytes=_of("string", 'Bytes "a-b", from 0, both included'),
+        lines=_of("string", '"a-b"'),
+        bytes=_of("string", '"a-b" from 0, both included'),
         query=_of("string", "JSON pointer or JMESPath"),
-        **{"from": _of("integer", "character to continue a long text from")},
+        **{"from": _of("integer", "character to go on from")},
     ),
     GetArtifact,
 )

@@ -8,14 +8,13 @@ from typing import cast
 from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
-from overspill.proxy.options import PATIENCE
+from overspill.proxy.reach import BRIEFLY, reach
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
 
 SEPARATOR = "__"
 _PREFIX = "overspill_"
-_BRIEFLY = 5.0  # seconds to wait for a server before we answer for ourselves
 
 
 class Catalog:
@@ -40,7 +39,7 @@ class Catalog:
     async def page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's own list. Ours stand at the end of the last."""
         tools = _allowed(server, result.get("tools"))
-        self._learn(await server.link(PATIENCE), tools, first=first, last="nextCursor" not in result)
+        self._learn(await reach(server), tools, first=first, last="nextCursor" not in result)
         shown = self._shown(server, tools)
         return {**result, "tools": shown if "nextCursor" in result else shown + self.ours()}
 
@@ -80,12 +79,12 @@ class Catalog:
 
     async def _known_tools(self, server: Server) -> Mapping[str, Raw]:
         if server.name not in self._whole:
-            await self._tools(server, _BRIEFLY)
+            await self._tools(server, briefly=True)
         return self._known.get(server.name, {})
 
-    async def _tools(self, server: Server, within: float = PATIENCE) -> Sequence[Raw]:
+    async def _tools(self, server: Server, *, briefly: bool = False) -> Sequence[Raw]:
         try:
-            link = await server.link(within)
+            link = await (server.link(BRIEFLY) if briefly else reach(server, failed=0))
             found = await server.pages("tools/list", "tools") if "tools" in link.greeting.capabilities else []
         except ServerError:
             return list(self._known.get(server.name, {}).values())

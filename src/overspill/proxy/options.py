@@ -14,9 +14,6 @@ from overspill.settings import Layer
 USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 40}})
 """Clients resume conversations, so what was kept stays; and many give a call up after a minute."""
 
-PATIENCE = 30.0
-"""Seconds a request waits for a server that is not up. Nothing of ours may take longer than 45."""
-
 
 class Options(Struct, frozen=True):
     servers: Mapping[str, ServerConfig]

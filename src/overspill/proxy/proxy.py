@@ -17,7 +17,7 @@ from overspill.proxy import greeting, outputs
 from overspill.proxy.catalog import SEPARATOR
 from overspill.proxy.eras import INPUT_METHODS, fitted
 from overspill.proxy.exchange import Context, Exchange
-from overspill.proxy.options import PATIENCE
+from overspill.proxy.reach import reach
 from overspill.proxy.scope import Scope
 
 FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
@@ -135,7 +135,7 @@ class Routes:
         level = str(exchange.params.get("level"))
         for server in self._scope.servers.values():
             with suppress(ServerError):  # it is told when it is up
-                await self._scope.set_level(level, await server.link(PATIENCE))
+                await self._scope.set_level(level, await reach(server))
         self._scope.level = level
         return {}
 
@@ -170,7 +170,7 @@ class Routes:
         return await self._scope.forward(exchange, server, exchange.method, exchange.params)
 
     async def _has(self, server: Server, method: str) -> bool:
-        return method.split("/")[0] in (await server.link(PATIENCE)).greeting.capabilities
+        return method.split("/")[0] in (await reach(server, failed=0)).greeting.capabilities
 
     def _prefixed(self, server: Server, entry: Raw) -> Raw:
         return {**entry, "name": self._scope.catalog.shown(server.name, str(entry.get("name")))}
@@ -233,7 +233,7 @@ class Routes:
         scope = self._scope
         if not exchange.modern or not scope.asks or exchange.method not in INPUT_METHODS:
             return await work()
-        if (await server.link(PATIENCE)).greeting.modern:
+        if (await reach(server)).greeting.modern:
             return await work()
         if "requestState" in exchange.params:
             return await scope.parking.go_on(exchange)

@@ -19,8 +19,9 @@ from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy.catalog import Catalog
 from overspill.proxy.eras import fitted, satisfied, wants_input
 from overspill.proxy.exchange import Exchange
-from overspill.proxy.options import PATIENCE, Options
+from overspill.proxy.options import Options
 from overspill.proxy.parking import Parking
+from overspill.proxy.reach import reach
 from overspill.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.proxy.toolcalls import ToolCalls
 from overspill.session import Session
@@ -86,7 +87,7 @@ class Scope:
         return {name: found[name] for name in self.servers}
 
     async def forward(self, exchange: Exchange, server: Server, method: str, params: Raw) -> Raw:
-        link = await server.link(PATIENCE)
+        link = await reach(server)
         if exchange.log_level is not None and self._levels.get(link) != exchange.log_level:
             with suppress(MCPError):  # a level it does not take; the request itself may well be answered
                 await self.set_level(exchange.log_level, link)

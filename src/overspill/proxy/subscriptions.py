@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
-from overspill.proxy.options import PATIENCE
+from overspill.proxy.reach import reach
 
 CHANGES = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),
@@ -29,10 +29,11 @@ class Subscriptions:
         self._wanted: dict[tuple[str, str], anyio.CancelScope] = {}
         """By server and URI; the scope is of the stream on which a server of the newer protocol tells of it."""
         self._listeners: Counter[tuple[str, str]] = Counter()
+        self._changing = anyio.Lock()
 
     async def set(self, server: Server, uri: str, *, on: bool) -> Raw:
         """The server's own answer, where its protocol has one."""
-        link = await server.link(PATIENCE)
+        link = await reach(server)
         answer: Raw = {}
         if not link.greeting.modern:
             answer = await link.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
@@ -49,17 +50,12 @@ class Subscriptions:
         try:
             for server, uri in wanted:
                 with suppress(MCPError):
-                    if not self._listeners[server.name, uri]:
-                        await self.set(server, uri, on=True)
-                    self._listeners[server.name, uri] += 1
+                    await self._join(server, uri)
                     heard.append((server, uri))
             yield [uri for _, uri in heard]
         finally:
-            for server, uri in heard:
-                self._listeners[server.name, uri] -= 1
-                if not self._listeners[server.name, uri]:
-                    del self._listeners[server.name, uri]
-                    self._group.start_soon(self._give_up, server, uri)
+            for each in heard:
+                self._group.start_soon(self._leave, *each)
 
     async def restore(self, link: Link) -> None:
         """Tell a server that was just started what the client wants to hear of."""
@@ -81,9 +77,18 @@ class Subscriptions:
         if link.greeting.modern:
             self._group.start_soon(_hear, link, {"resourceSubscriptions": [uri]}, scope)
 
-    async def _give_up(self, server: Server, uri: str) -> None:
-        with suppress(MCPError, ServerError):
-            await self.set(server, uri, on=False)
+    async def _join(self, server: Server, uri: str) -> None:
+        async with self._changing:
+            if not self._listeners[server.name, uri]:
+                await self.set(server, uri, on=True)
+            self._listeners[server.name, uri] += 1
+
+    async def _leave(self, server: Server, uri: str) -> None:
+        async with self._changing:
+            self._listeners[server.name, uri] -= 1
+            if not self._listeners[server.name, uri]:
+                with suppress(MCPError, ServerError):
+                    await self.set(server, uri, on=False)
 
 
 async def _hear(link: Link, wanted: Raw, scope: anyio.CancelScope) -> None:
