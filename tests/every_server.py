@@ -61,6 +61,8 @@ PAGES = [
         tool("seen"),
         tool("end"),
         tool("touch"),
+        tool("pid"),
+        tool("garbage"),
     ],
 ]
 PROMPTS = [{"name": "greet", "arguments": [{"name": "who", "required": True, "x-a": 1}], "x-prompt": True}, {"name": "plain"}]
@@ -216,15 +218,23 @@ class Every:
             self.notify("notifications/progress", {"progressToken": token, **step})
         return text(f"{len(steps)} steps, {'heard' if token is not None else 'unheard'}")
 
-    def tool_ask(self, _: Any, params: dict[str, Any], requests: list[dict[str, Any]]) -> dict[str, Any]:
+    def tool_ask(self, _: Any, params: dict[str, Any], requests: list[dict[str, Any]] = (), after: str = "") -> dict[str, Any]:
         """Asks the client, one after another; in the newer protocol all at once, by answering with the questions."""
+        if after:
+            self.released.setdefault(after, threading.Event()).wait()
         if MODERN:
             if "inputResponses" not in params:
                 wanted = {f"q{number}": each for number, each in enumerate(requests)}
                 return {"resultType": "input_required", "inputRequests": wanted, "requestState": "half way"}
             assert params["requestState"] == "half way"
             return text(json.dumps(list(params["inputResponses"].values())))
-        return text(json.dumps([self.ask(each) for each in requests]))
+        token = (params.get("_meta") or {}).get("progressToken")
+        answers: list[Any] = []
+        for number in range(len(requests) + 1):
+            if token is not None:
+                self.notify("notifications/progress", {"progressToken": token, "progress": number})
+            answers += [self.ask(requests[number])] if number < len(requests) else []
+        return text(json.dumps(answers))
 
     def ask(self, request: dict[str, Any]) -> Any:
         id = f"ask-{next(self.numbers)}"
@@ -265,6 +275,16 @@ class Every:
         print(words, file=sys.stderr, flush=True)
         os._exit(code)
 
+    def tool_pid(self, _: Any, __: Any) -> dict[str, Any]:
+        return text(str(os.getpid()))
+
+    def tool_garbage(self, _: Any, __: Any, lines: list[str]) -> dict[str, Any]:
+        """Writes what is no message, between messages."""
+        with self.writing:
+            for line in lines:
+                sys.stdout.buffer.write(line.encode() + b"\n")
+        return text("clean again")
+
     def tool_touch(self, _: Any, __: Any, uri: str = "", kind: str = "") -> dict[str, Any]:
         """A resource, or a whole list, changes."""
         method = f"notifications/{kind}/list_changed" if kind else "notifications/resources/updated"
@@ -282,7 +302,8 @@ def text(words: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if NAME == "slow-start":
-        sys.stdin.buffer.readline()
+    if NAME == "silent":
         threading.Event().wait()
+    if NAME == "late":
+        open(MORE[0], "rb").close()  # a pipe with a name: until somebody writes to it
     Every().run()

@@ -246,7 +246,7 @@ class Served(Wire):
 
         async def run() -> None:
             async with open_scopes(loaded, self._options, {}, self.log.append) as scopes:
-                await serve_stdio(scopes, source, target)
+                await serve_stdio(scopes, anyio.Event(), source, target)
 
         try:
             anyio.run(run)

@@ -44,7 +44,7 @@ class Proxy:
         except ServerError as problem:
             raise MCPError(mcp_types.INTERNAL_ERROR, str(problem)) from None
         finally:
-            exchange.over = exchange.parked is None
+            exchange.over |= exchange.parked is None
 
     async def _notified(self, exchange: Exchange) -> None:
         # A client of the newer protocol notifies of nothing but what it cancels, and of that the SDK takes care.
