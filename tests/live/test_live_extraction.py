@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.live, pytest.mark.anyio]
 
 WINDOW = 2048
 OUTPUT = 256
-TRIES = 3
+TRIES = 2
 STEPS = ("reads the parcel list", "weighs a parcel", "prints a label", "loads the van", "signs the delivery note")
 FAILED = "14:07 depot Riga: parcel 7731 was not delivered because the street was flooded\n"
 QUESTION = "Which parcel was not delivered, and why?"
@@ -43,7 +43,8 @@ TWO_CHUNKS = log(110)
 
 @asynccontextmanager
 async def opened(model: LiveModel, folder: Path, **more: Any) -> AsyncIterator[Session]:
-    settings = model.settings(window=WINDOW, output=OUTPUT, toolResponseMaxBytes=1000, storeDir=str(folder / "store"), **more)
+    options = {"toolResponseMaxBytes": 1000, "storeDir": str(folder / "store"), "extractionRetries": TRIES - 1, **more}
+    settings = model.settings(window=WINDOW, output=OUTPUT, **options)
     async with Session(settings, endpoints=model.endpoints(settings)) as session:
         yield session
 
