@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
@@ -182,11 +182,12 @@ async def _whole(response: httpx2.Response) -> bytes | None:
     parts: list[bytes] = []
     size = 0
     try:
-        async for chunk in response.aiter_bytes():
-            size += len(chunk)
-            if size > MAX_MESSAGE:
-                return None
-            parts.append(chunk)
+        async with aclosing(response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > MAX_MESSAGE:
+                    return None
+                parts.append(chunk)
     finally:
         await response.aclose()
     return b"".join(parts)

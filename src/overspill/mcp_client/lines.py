@@ -60,8 +60,17 @@ def _whole(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | Ba
 
 
 def _edges(parts: list[bytes]) -> list[bytes]:
-    joined = b"".join(parts)
-    return [joined[:_EDGE], joined[-_EDGE:]]
+    """Without joining all the parts, which would take their memory twice."""
+    head = tail = b""
+    for part in parts:
+        head += part[: _EDGE - len(head)]
+        if len(head) == _EDGE:
+            break
+    for part in reversed(parts):
+        tail = part[max(0, len(part) - _EDGE + len(tail)) :] + tail
+        if len(tail) == _EDGE:
+            break
+    return [head, tail]
 
 
 def decode(line: bytes) -> SessionMessage | BadLine:
