@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from overspill.mcp_client import Client, Link, Server, ServerConfig, open_servers
 from overspill.mcp_client.link import connected
 from overspill.mcp_client.server import Deaf
 
 SERVERS = Path(__file__).parent / "servers"
+once = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+"""For tests that wait out a period of grace; both kinds of event loop are tested by the others."""
 
 
 def script(name: str, /, *args: str, **given: Any) -> ServerConfig:

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, linked, said, script, until, up, words
+from upstream import is_alive, linked, once, said, script, until, up, words
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, ToolResult, open_servers
@@ -258,6 +258,7 @@ async def test_a_server_that_cannot_be_started_says_why(config: ServerConfig, wh
         )
 
 
+@once
 async def test_children_that_a_server_leaves_behind_are_ended_with_it():
     async with up(script("raw")) as server:
         family = said(await server.call_tool("child", {}))
@@ -274,6 +275,7 @@ async def test_a_child_that_left_the_group_does_not_keep_us_waiting():
         os.kill(child, signal.SIGKILL)
 
 
+@once
 async def test_a_server_that_wants_to_stay_is_killed():
     async with up(script("raw", "stubborn")) as server:
         pid = said(await server.call_tool("environment", {}))["pid"]

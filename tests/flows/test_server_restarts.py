@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, said, script, until, up
+from upstream import is_alive, once, said, script, until, up
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
@@ -53,6 +53,7 @@ async def test_all_calls_that_were_under_way_get_the_error():
         assert failures == ["The server raw was ended by signal 9."] * 5
 
 
+@once
 async def test_a_death_is_noticed_though_a_child_holds_the_pipes_open():
     async with up(script("raw")) as server:
         family = said(await server.call_tool("child", {}))
@@ -63,6 +64,7 @@ async def test_a_death_is_noticed_though_a_child_holds_the_pipes_open():
         assert not any(map(is_alive, family))
 
 
+@once
 async def test_a_server_that_reads_no_more_is_started_again():
     async with up(script("raw")) as server:
         await server.call_tool("close_input", {})
@@ -177,6 +179,7 @@ async def test_a_refusal_at_the_start_is_a_failed_start():
     )
 
 
+@once
 async def test_an_error_that_reads_like_an_end_is_the_servers_own_while_it_lives():
     async with up(script("raw")) as server:
         with pytest.raises(MCPError):

@@ -96,6 +96,7 @@ async def test_a_server_over_http_that_restarts_is_found_again(modern: bool, wor
             assert words(await server.call_tool("echo", {"words": "after"})) == "after"
 
 
+@pytest.mark.slow
 async def test_a_restart_is_noticed_without_a_call():
     with web("high") as upstream:
         async with linked(upstream.config()) as link:
