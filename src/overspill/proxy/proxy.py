@@ -9,6 +9,7 @@ from typing import TypeAlias
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
+from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server
@@ -56,7 +57,10 @@ class Proxy:
             await scope.hear_from_client(exchange.method, exchange.params)
 
     def _may_speak(self, exchange: Exchange) -> bool:
-        """Before it has said hello, a client of the older protocol gets the SDK's own answers."""
+        """Before it has said hello, a client of the older protocol gets the SDK's own answers; whoever asks for what only the
+        other protocol has gets them too."""
+        if exchange.method in SPEC_CLIENT_METHODS and (exchange.method, exchange.version) not in CLIENT_REQUESTS:
+            return False
         return exchange.modern or exchange.method == "initialize" or exchange.connection.initialize_accepted
 
 
