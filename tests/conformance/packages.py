@@ -1,0 +1,93 @@
+"""The official servers, clients and the conformance suite, from the registries, in a folder outside the repository.
+
+Nothing of this is a dependency of Overspill. Each home is filled once, by whoever comes first.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+NPM = {
+    "node": "22.23.3",  # the suite needs 22, and a machine that has npm may have less
+    "@modelcontextprotocol/conformance": "0.1.16",
+    "conformance-next": "npm:@modelcontextprotocol/conformance@0.2.0-alpha.12",  # the first that knows the stateless protocol
+    "@modelcontextprotocol/sdk": "1.32.2",
+    "@modelcontextprotocol/server-everything": "2026.8.31",
+    "@modelcontextprotocol/server-filesystem": "2026.8.31",
+}
+PYTHON = {
+    "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),
+    "mcp-1.30": ("mcp==1.30.0", "mcp-server-git==2025.12.18", "mcp-server-fetch==2025.4.7", "mcp-server-time==2025.9.25"),
+    "mcp-1.1": ("mcp==1.1.3", "mcp-server-git==0.6.2", "mcp-server-time==0.6.2"),
+}
+_LONGEST = 600  # seconds
+
+
+class Unavailable(Exception):
+    """The packages cannot be had here; the text says why."""
+
+
+def npm_home() -> Path:
+    """A folder with `node_modules` in it."""
+
+    def fill(home: Path) -> None:
+        (home / "package.json").write_text(json.dumps({"private": True, "dependencies": NPM}))
+        npm = shutil.which("npm")
+        if npm is None:
+            raise Unavailable("npm is not installed")
+        _run([npm, "install", "--prefix", home, "--no-audit", "--no-fund", "--loglevel=error"])
+
+    return _filled("npm", [f"{name}@{version}" for name, version in NPM.items()], fill)
+
+
+def python_home(name: str) -> Path:
+    """An environment of its own, since each SDK wants to be the only one."""
+
+    def fill(home: Path) -> None:
+        _run([sys.executable, "-m", "venv", "--clear", home])
+        uv = shutil.which("uv")
+        install = (
+            [uv, "pip", "install", "--python", home / "bin" / "python", "--compile-bytecode"]
+            if uv
+            else [home / "bin" / "pip", "install"]
+        )
+        _run([*install, "--quiet", *PYTHON[name]])
+
+    return _filled(name, PYTHON[name], fill)
+
+
+def _filled(name: str, pins: Sequence[str], fill: Callable[[Path], None]) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    cache = (Path(base) if base else Path.home() / ".cache") / "overspill-tests"
+    home, stamp = cache / name, cache / f"{name}.pins"
+    wanted = "\n".join(pins)
+    if _text(stamp) == wanted:
+        return home
+    faulthandler.cancel_dump_traceback_later()  # fetching may take longer than a test may hang; it has limits of its own
+    home.mkdir(parents=True, exist_ok=True)
+    with (cache / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _text(stamp) != wanted:
+            fill(home)
+            stamp.write_text(wanted)
+    return home
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
+
+
+def _run(command: Sequence[str | Path]) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=_LONGEST, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        raise Unavailable(f"{Path(command[0]).name} could not install: {said[-1] if said else error}") from error
