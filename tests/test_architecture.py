@@ -41,6 +41,7 @@ CONFINED: dict[str, set[str]] = {
 
 # Rooms that may import inside a function, and why.
 LATE_IMPORTS = {
+    "agent": "functions are named in the settings, and MCP is there only for agents that use it",
     "cli": "a command imports what it runs, so that the others start fast",
     "models": "client libraries take seconds to import, and most sessions ask no model",
     "overspill": "the door loads a name when it is first used, so that importing the package costs next to nothing",

@@ -28,6 +28,7 @@ from overspill.types import Reply, ToolCall
 _WRITE_AFTER = 0.2  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
+Background: TypeAlias = bool | Literal["now"]
 Resolve: TypeAlias = Callable[[ToolCall, Settings], tuple[Mapping[str, Any], Sequence[refs.Use]]]
 
 
@@ -46,7 +47,7 @@ class Calls:
         self._threads = Threads(gate.settings.max_running)
         ledger.waits = self._write_soon
 
-    async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: bool | None = None) -> Reply:
+    async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: Background | None = None) -> Reply:
         self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
@@ -60,7 +61,9 @@ class Calls:
         run = ToolRun(filled, tool, settings, self._gate, self._threads)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
         try:
-            if settings.background if background is None else background:
+            if background == "now":
+                self.jobs.start(job, run)
+            elif settings.background if background is None else background:
                 await self.jobs.run(job, run, settings.async_timeout_secs)
             else:
                 await self.jobs.block(job, run)
@@ -136,6 +139,7 @@ class Calls:
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
                 truncated=kept is not None or reply.truncation is not None,
+                call=call.id,
             )
         )
         return reply

@@ -5,7 +5,20 @@ from __future__ import annotations
 from msgspec import Struct
 
 from overspill import tokens
-from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.events import (
+    Asked,
+    Called,
+    Entry,
+    Extracted,
+    JobChanged,
+    Opened,
+    RefUsed,
+    Retrieved,
+    Settled,
+    Spawned,
+    Stored,
+    TurnBegan,
+)
 
 
 class Counters(Struct):
@@ -74,7 +87,7 @@ class Counters(Struct):
                 self.extractions += 1
             case Asked():
                 self._add_model_call(event)
-            case Opened() | JobChanged():
+            case Opened() | JobChanged() | TurnBegan() | Spawned():
                 pass
 
     def _add_model_call(self, event: Asked) -> None:

@@ -44,6 +44,8 @@ class Called(Event, frozen=True, tag="call"):
     """The stored output, where the answer stands for one."""
     reason: Reason | None = None
     truncated: bool = False
+    call: str = ""
+    """The id by which the model called; only what a model asked for has one."""
 
 
 class Stored(Event, frozen=True, tag="kept"):
@@ -61,6 +63,7 @@ class Retrieved(Event, frozen=True, tag="retrieval"):
     """The stored bytes that were shown, where the answer shows a range of them."""
     chars_out: int = 0
     latency: int = 0
+    call: str = ""
 
 
 class RefUsed(Event, frozen=True, tag="ref"):
@@ -87,7 +90,8 @@ class JobChanged(Event, frozen=True, tag="job"):
 
 
 class Asked(Event, frozen=True, tag="model"):
-    """One request to a model, a step of the operation `op`: sizes, and the beginning of the answer."""
+    """One request to a model, a step of the operation `op` or, where that is empty, of an agent's turn: sizes, and the
+    beginning of the answer."""
 
     op: str
     model: str
@@ -103,6 +107,22 @@ class Asked(Event, frozen=True, tag="model"):
     preview: str = ""
     """At most 4,096 bytes."""
     error: str = ""
+
+
+class TurnBegan(Event, frozen=True, tag="turn"):
+    """What follows belongs to this turn of an agent."""
+
+    turn: int
+    of: int
+    final: str = ""
+    """Why only the final report is possible in it."""
+
+
+class Spawned(Event, frozen=True, tag="agent"):
+    """A tool that is an agent opened a session of its own."""
+
+    tool: str
+    session: str
 
 
 class Quote(Struct, frozen=True, array_like=True):
@@ -131,7 +151,7 @@ class Extracted(Event, frozen=True, tag="extraction"):
     warnings: int = 0
 
 
-Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | Extracted
+Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | TurnBegan | Spawned | Extracted
 
 _encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder(Entry).decode

@@ -47,7 +47,7 @@ async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
     answers: dict[int, Message] = {}
     sound: dict[int, ToolCall] = {}
     for place, call in enumerate(response.calls):
-        if said := _complaint(call, request.tools):
+        if said := complaint(call, request.tools):
             answers[place] = Message("tool", said, call_id=call.id, is_error=True)
         else:
             sound[place] = call
@@ -108,7 +108,7 @@ def _outcome(response: Response, turns: int, reason: Literal["answered", "last_t
     return Outcome(None, turns, "empty")
 
 
-def _complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
+def complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
     """Empty for a call that can be run."""
     tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:

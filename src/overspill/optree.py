@@ -9,18 +9,19 @@ import msgspec
 from msgspec import Struct
 
 from overspill import ids
-from overspill.events import Asked, Called, Entry, Extracted, Opened, Retrieved, Status
+from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Opened, Retrieved, Spawned, Status, TurnBegan
 
-OpKind: TypeAlias = Literal["session", "tool", "model"]
+OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
 
 class Op(Struct, frozen=True, omit_defaults=True):
-    """`kind` session stands for a piece of work with steps of its own: the whole session, or one extraction."""
+    """`kind` session stands for a piece of work with steps of its own: the whole session, one extraction, or the session of an
+    agent that was called as a tool."""
 
     kind: OpKind
     name: str
     t: int
-    """When it ended, in Unix milliseconds; of the whole session, when it began."""
+    """When it ended, in Unix milliseconds; of a session or a turn, when it began."""
     latency: int = 0
     status: Status = "ok"
     attributes: dict[str, Any] = {}
@@ -31,29 +32,62 @@ def op_tree(events: Iterable[Entry]) -> Op:
     """A view of a journal. Requests are figures only, answers the recorded beginning."""
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
-    ops: list[Op] = []
+    turns: list[tuple[TurnBegan, list[Op]]] = []
+    first: list[Op] = []
+    ops = first
     for event in events:
         match event:
             case Opened():
                 root = Op("session", event.session, root.t or event.t)
             case Called():
                 ops.append(_called(event, root.name))
+            case TurnBegan():
+                turns.append((event, ops := []))
             case Retrieved():
-                attributes = {"mode": event.mode, "charactersOut": event.chars_out}
+                attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _named(event)
                 ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
+            case JobChanged(state="ready" | "failed"):
+                ops.append(_finished(event, root.name))
+            case Spawned():
+                ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
+            case Asked(op=""):
+                ops.append(_asked(event))
             case Asked():
                 steps.setdefault(event.op, []).append(_asked(event))
             case Extracted():
                 ops.append(_extracted(event, steps.pop(event.op, [])))
             case _:
                 pass
-    return msgspec.structs.replace(root, children=tuple(ops))
+    # An extraction that did not come to its end has no event of its own.
+    ops += [Op("session", "extraction", asked[-1].t, status="failed", children=tuple(asked)) for asked in steps.values()]
+    return msgspec.structs.replace(root, children=(*first, *(_turn(event, below) for event, below in turns)))
+
+
+def _turn(event: TurnBegan, ops: list[Op]) -> Op:
+    attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
+    latency = max((op.t for op in ops), default=event.t) - event.t
+    return Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(ops))
+
+
+def _finished(event: JobChanged, session: str) -> Op:
+    attributes: dict[str, Any] = {"background": True}
+    if event.error:
+        attributes["error"] = event.error
+    if event.state == "ready":
+        attributes["tool_output_handle"] = ids.handle(session, event.id)
+    status: Status = "failed" if event.state == "failed" else "ok"
+    return Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes)
+
+
+def _named(event: Called | Retrieved) -> dict[str, Any]:
+    return {"call": event.call} if event.call else {}
 
 
 def _called(event: Called, session: str) -> Op:
     attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
     if event.id:
         attributes |= {"tool_output_handle": ids.handle(session, event.id), "tool_output_reason": event.reason}
+    attributes |= _named(event)
     return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
 
 

@@ -38,6 +38,7 @@ class Asked(Struct, frozen=True):
 
     tool: str
     mode: str
+    call: str = ""
 
 
 class Retrieval:
@@ -61,10 +62,10 @@ class Retrieval:
         self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
         return [name for name in TOOLS if name in self._gate.settings.surface] if self._shown else []
 
-    async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
+    async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
         mode = args.get("mode")
-        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "")
+        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "", call)
         try:
             page = await self._page(name, args)
         except OverspillError as error:
@@ -200,7 +201,9 @@ class Retrieval:
         latency = round((time.perf_counter() - started) * 1000)
         status = "failed" if page.is_error else "ok"
         self._ledger.record(
-            Retrieved(now_ms(), asked.tool, asked.mode, status, page.id, page.start, page.end, len(page.text), latency)
+            Retrieved(
+                now_ms(), asked.tool, asked.mode, status, page.id, page.start, page.end, len(page.text), latency, asked.call
+            )
         )
         content = [{"type": "text", "text": answer.text}, *page.blocks]
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from overspill import events, ids, wording
 from overspill.budget import ContextBudget
-from overspill.calls import Calls, Errors
+from overspill.calls import Background, Calls, Errors
 from overspill.collect import block_text, is_blocks, to_json
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
@@ -38,6 +38,7 @@ from overspill.tools import TOOLS, Format, definition
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
+Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
 P = ParamSpec("P")
 
 
@@ -145,31 +146,44 @@ class Session:
         server: str = "",
         kind: Kind = "function",
         errors: Errors = "answer",
-        background: bool | None = None,
+        background: Background | None = None,
     ) -> Reply:
-        """Run a tool as `tool(**args)` and answer as the model should see it. Without `tool`: the one registered by that name."""
+        """Run a tool as `tool(**args)` and answer as the model should see it. Without `tool`: the one registered by that name.
+
+        `background`: whether a slow call may go on there, or "now" for one that does so from the beginning.
+        """
         if tool is None and self.owns(name):
-            return await self.invoke(name, args or {})
+            return await self.invoke(name, args or {}, id=id)
         call = ToolCall(id, name, args or {}, server, kind)
         tool = self._tool(name) if tool is None else tool
         return await self._opened.calls.call(call, tool, errors=errors, background=background)
 
-    async def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
+    async def turn(
+        self,
+        calls: Sequence[ToolCall],
+        execute: Execute | None = None,
+        *,
+        model: str | None = None,
+        answer: Answer | None = None,
+    ) -> list[Reply]:
         """All calls of a turn, in parallel, ours and the host's, in their order. `execute` runs one of the host's.
 
-        `model` names the model of this turn; it extracts where no other is configured.
+        `model` names the model of this turn; it extracts where no other is configured. `answer` is for a host that answers
+        every call itself, with `session.call`, `session.invoke` or without.
         """
         opened = self._opened
         opened.retrieval.turn_model = model
 
-        async def answer(call: ToolCall) -> Reply:
+        async def reply(call: ToolCall) -> Reply:
+            if answer is not None:
+                return await answer(call)
             if self.owns(call.name):
-                return await self.invoke(call.name, call.args)
+                return await self.invoke(call.name, call.args, id=call.id)
             if execute is not None:
                 return await opened.calls.call(call, partial(opened.calls.execute, execute, call))
             return await opened.calls.call(call, self._tool(call.name))
 
-        return await opened.calls.turn(calls, answer)
+        return await opened.calls.turn(calls, reply)
 
     async def start(
         self,
@@ -184,9 +198,9 @@ class Session:
         call = ToolCall("", name, args or {}, server, kind)
         return (await self._opened.calls.start(call, self._tool(name) if tool is None else tool)).artifact_id
 
-    async def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
+    async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
         """Answer a call of one of our own tools. Mistakes of the model are answers too."""
-        return await self._opened.retrieval.invoke(name, args)
+        return await self._opened.retrieval.invoke(name, args, id)
 
     def owns(self, name: str) -> bool:
         return name in TOOLS
@@ -206,6 +220,14 @@ class Session:
     def news(self) -> str:
         """Which jobs have completed since this was last asked; for hosts that cannot show a notice."""
         return self._opened.retrieval.news()
+
+    def options(self) -> str:
+        """The moves a model has now, to go with the notice."""
+        return wording.options(self._opened.retrieval.statuses())
+
+    def note(self, event: Entry) -> None:
+        """Put on record what a host did itself: a turn that began, a request to a model."""
+        self._opened.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete.

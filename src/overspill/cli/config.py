@@ -17,7 +17,7 @@ from rich.text import Text
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import parse_yaml
-from overspill.settings.schema import dotted, flatten
+from overspill.settings.schema import dotted, flatten, visible
 
 _WIDTH_WHEN_PIPED = 200
 
@@ -65,7 +65,7 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     and config.yaml in your config directory; then the preset and the defaults.
     """
     loaded = load_settings(preset, config, assignments)
-    values = {dotted(Settings, path): value for path, value in flatten(Settings, loaded.settings)}
+    values = {dotted(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
     if as_json:
         rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(rows).decode(), indent=2))

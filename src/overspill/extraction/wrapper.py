@@ -18,8 +18,8 @@ def nonce() -> str:
     return secrets.token_hex(6)
 
 
-def opening(nonce: str) -> str:
-    return f'<ai-agent-{nonce}-FINAL format="text">'
+def opening(nonce: str, format: str = "text") -> str:
+    return f'<ai-agent-{nonce}-FINAL format="{format}">'
 
 
 def closing(nonce: str) -> str:

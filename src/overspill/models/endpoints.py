@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from overspill.errors import SettingsError
+from overspill.models import scripted
 from overspill.models.base import Model
 from overspill.models.facts import ModelFacts, facts_of
 
@@ -92,6 +94,10 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
     provider, _, name = target.partition("/")
     if not provider or not name:
         raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
+    if provider == scripted.PROVIDER and provider not in endpoints:
+        return scripted.ScriptFile(Path(name), facts_of(target, facts))
+    if provider == "builtin":
+        raise SettingsError(f"{target} only extracts from stored outputs and cannot be asked. Name a model, as provider/model.")
     endpoint = _complete(provider, endpoints)
     try:
         providers = import_module("overspill.models.providers")

@@ -60,7 +60,7 @@ def _only(directory: Path, names: Sequence[str]) -> Path | None:
 
 
 def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
-    text = _text(path, name, follow_link=trusted)
+    text = read_text(path, name, follow_link=trusted)
     parsed = _parse_json(text, name) if path.suffix == ".json" else parse_yaml(text, name)
     if parsed is None:
         return Layer(name, {}, trusted)
@@ -69,18 +69,19 @@ def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
     return Layer(name, _with_truncation_on_top(cast("dict[str, Any]", parsed), name), trusted)
 
 
-def _text(path: Path, name: str, *, follow_link: bool) -> str:
+def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
+    """A small UTF-8 file that is really a file."""
     try:
         # Asked before opening, because opening a pipe would wait for its writer.
         regular = stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode)
         if not regular:
-            raise SettingsError(f"{name} is not a regular file. Put the settings into a plain file.")
+            raise SettingsError(f"{name} is not a regular file. It has to be a plain file.")
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except OSError as problem:
         raise SettingsError(f"{name} cannot be read: {problem.strerror}.") from None
     if len(data) > _MAX_BYTES:
-        raise SettingsError(f"{name} is larger than {_MAX_BYTES} bytes, so it is not read as settings.")
+        raise SettingsError(f"{name} is larger than {_MAX_BYTES} bytes, so it is not read.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

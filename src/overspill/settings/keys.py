@@ -26,6 +26,7 @@ SizeCap: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
 Percent: TypeAlias = Annotated[int, Meta(ge=0, le=50)]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10)]
 Ratio: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Temperature: TypeAlias = Annotated[float, Meta(ge=0, le=2)]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 
@@ -40,6 +41,12 @@ class Key(Struct, frozen=True):
     """Its name in files, where that is not the field's name in camelCase."""
     any_case: bool = False
     """The names below it are compared without regard to case."""
+    not_in_agents: bool = False
+    """An agent file may not set it: it says which programs run, or where keys are sent."""
+    for_agents: bool = False
+    """Only `overspill run` uses it."""
+    private: bool = False
+    """Its values may be secrets and are never shown; names may."""
 
 
 class Allow(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):

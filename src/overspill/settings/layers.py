@@ -29,6 +29,8 @@ class Layer(Struct, frozen=True):
     name: str
     values: Mapping[str, Any]
     trusted: bool = True
+    agent_file: bool = False
+    """Chosen by the user, but maybe written by somebody else: it may name models, not what runs or where keys are sent."""
 
     @property
     def where(self) -> str:
@@ -106,9 +108,15 @@ class _Reading:
 
     def _field(self, field: Field, given: object, path: Path, spelled: str) -> None:
         if field.key.owner_only and not self.layer.trusted:
+            others = "" if field.key.not_in_agents else ", in frontmatter"
             raise SettingsError(
                 f"{spelled} may not be set {self.layer.where}: a file in the working directory may be somebody else's. "
-                "Set it in your own config file, in a file given with --config, in frontmatter or on the command line."
+                f"Set it in your own config file, in a file given with --config{others} or on the command line."
+            )
+        if field.key.not_in_agents and self.layer.agent_file:
+            raise SettingsError(
+                f"{spelled} may not be set {self.layer.where}: an agent file may be somebody else's. "
+                "Set it in your own config file, in a file given with --config or on the command line."
             )
         if field.section is None:
             self._put(path, self._checked(field, given, spelled), spelled)

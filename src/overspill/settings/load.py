@@ -34,7 +34,7 @@ def load(
     """Per key: command line, frontmatter, the file `config` or else those of `cwd` and `user_config_dir`, what is `usual` for the
     program, preset, default."""
     files = file_layers(config, cwd, user_config_dir)
-    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter), *files, *usual])
+    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter, agent_file=True), *files, *usual])
 
 
 def merge(layers: Sequence[Layer]) -> Loaded:

@@ -69,6 +69,11 @@ def dotted(section: type, path: Path) -> str:
     return ".".join((field.spelling, *name, *below))
 
 
+def visible(section: type, path: Path, value: Any) -> Any:
+    """The value as it may be shown: of a private one only the names."""
+    return sorted(value) if value and by_spelling(section)[path[0]].key.private else value
+
+
 def allowed(type_: Any) -> str:
     """In words, what a value of that type may be."""
     if get_origin(type_) is Literal:
@@ -84,6 +89,8 @@ def allowed(type_: Any) -> str:
             return f"a number {_range(number.ge, number.gt, number.le)}"
         case inspect.VarTupleType():
             return f"a list, each {allowed(get_args(type_)[0])}"
+        case inspect.DictType():
+            return "a mapping from names"
         case inspect.StructType() as struct:
             return f"a mapping of {' and '.join(field.encode_name for field in struct.fields)}"
         case _:
@@ -101,10 +108,10 @@ def _field(name: str, hint: Any) -> Field:
     # Annotated flattens: the constraints of an annotated number stand before the Key and belong to the type.
     if constraints := hint.__metadata__[:-1]:
         type_ = Annotated[type_, *constraints]
-    named = get_origin(type_) is Mapping
-    inner: Any = get_args(type_)[1] if named else type_
+    mapped = get_origin(type_) is Mapping
+    inner: Any = get_args(type_)[1] if mapped else type_
     section = inner if isinstance(inner, type) and issubclass(inner, Struct) else None
-    return Field(name, key.spelling or _camel_case(name.rstrip("_")), type_, key, section, named)
+    return Field(name, key.spelling or _camel_case(name.rstrip("_")), type_, key, section, mapped and section is not None)
 
 
 def _camel_case(name: str) -> str:

@@ -21,18 +21,20 @@ from overspill.settings.keys import (
     Override,
     PresetName,
     Provider,
+    Ratio,
     RefsSettings,
     Retention,
     Retries,
     RetrievalTool,
     Seconds,
     SizeCap,
+    Temperature,
     ToolOutputSettings,
     TruncationSettings,
 )
 from overspill.settings.layers import Layer, nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
-from overspill.settings.schema import Values, flatten
+from overspill.settings.schema import Values, flatten, visible
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -72,11 +74,33 @@ class Settings:
         2_147_483_648
     )
     max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.")] = 10_737_418_240
+    models: Annotated[tuple[Name, ...], Key("Models that are asked, tried in this order.", owner_only=True, for_agents=True)] = ()
+    max_turns: Annotated[Limit, Key("Turns at most; in the last one only the final report is possible.", for_agents=True)] = 10
+    max_tool_calls_per_turn: Annotated[Limit, Key("Tool calls that run in one turn at most.", for_agents=True)] = 10
+    context_window: Annotated[
+        Limit | None, Key("Tokens of the whole conversation; null: what the models take.", for_agents=True)
+    ] = None
+    context_buffer: Annotated[Count, Key("Tokens of the window that stay free besides the output.", for_agents=True)] = 256
+    max_output_tokens: Annotated[Limit | None, Key("Tokens of one answer; null: what the models give.", for_agents=True)] = None
+    temperature: Annotated[Temperature | None, Key("Sampling temperature; null: the provider's own.", for_agents=True)] = None
+    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's own.", for_agents=True)] = None
+    llm_timeout: Annotated[Seconds | None, Key("Seconds for one request; null: the provider's.", for_agents=True)] = None
+    max_retries: Annotated[Retries, Key("How often a request that failed in passing is repeated.", for_agents=True)] = 2
+    mcp_servers: Annotated[
+        Mapping[str, Any] | None,
+        Key("MCP servers by name.", owner_only=True, not_in_agents=True, for_agents=True, private=True),
+    ] = None
+    functions: Annotated[
+        Mapping[str, Name] | None,
+        Key("Python functions by name: `module:function`.", owner_only=True, not_in_agents=True, for_agents=True),
+    ] = None
     tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.")]
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.")]
     servers: Annotated[Mapping[str, Override], Key("Rules by server name.")]
     refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", owner_only=True)]
-    providers: Annotated[Mapping[str, Provider], Key("Servers of models by name: `name/model`.", owner_only=True)]
+    providers: Annotated[
+        Mapping[str, Provider], Key("Servers of models by name: `name/model`.", owner_only=True, not_in_agents=True)
+    ]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", owner_only=True)]
     off: bool = False
     """Set by `for_tool` only: this tool's outputs pass as they are."""
@@ -144,7 +168,9 @@ class Settings:
     def __repr__(self) -> str:
         usual = dict(flatten(Settings, Settings(self.preset)))
         changed = [
-            f"{'.'.join(path)}={value!r}" for path, value in flatten(Settings, self) if path not in usual or usual[path] != value
+            f"{'.'.join(path)}={visible(Settings, path, value)!r}"
+            for path, value in flatten(Settings, self)
+            if path not in usual or usual[path] != value
         ]
         return f"Settings({', '.join([f'preset={self.preset!r}', *changed, *(['off=True'] if self.off else [])])})"
 

@@ -1,0 +1,157 @@
+"""Where an agent's calls are answered: its tools through the gate, retrieval and the agent's own tools beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from overspill.agent import internal, wording
+from overspill.agent.batch import anything_new, run_batch, shown
+from overspill.agent.final import Reports
+from overspill.agent.guard import Guard
+from overspill.agent.internal import BATCH, REPORT, STATUS
+from overspill.agent.offers import Offer
+from overspill.agent.progress import CallEnded, CallStarted, Observe, Said
+from overspill.collect import block_text, field
+from overspill.errors import BadRequest, SessionClosed
+from overspill.events import Called, now_ms
+from overspill.figures import shorten
+from overspill.loop import complaint
+from overspill.models.base import Message
+from overspill.session import Session
+from overspill.types import Reply, ToolCall
+
+_NOT_RUNNING = (STATUS, REPORT)
+
+
+class Desk:
+    """`model` extracts in this turn where no other is configured."""
+
+    def __init__(
+        self, name: str, session: Session, offers: Mapping[str, Offer], reports: Reports, guard: Guard, observe: Observe
+    ) -> None:
+        self.turn = 0
+        self.model: str | None = None
+        self.answers: dict[tuple[int, str], str] = {}
+        """By turn and call, what the model was answered."""
+        self.background: dict[str, str] = {}
+        """By id, the tools that went there."""
+        self._name = name
+        self._session = session
+        self._offers = offers
+        self._reports = reports
+        self._guard = guard
+        self._observe = observe
+        self._definitions: list[dict[str, Any]] = []
+        self._report_alone = True
+        self._left = 0
+
+    def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
+        """What can be called in this turn; in a final one, the report alone."""
+        self.turn = turn
+        self._left = self._session.settings.max_tool_calls_per_turn
+        tools = [offer.definition for offer in self._offers.values()]
+        if final or not tools:
+            self._definitions = [report]
+        else:
+            callable_now = [*tools, *self._session.tools(), internal.TASK_STATUS]
+            self._definitions = [*callable_now, internal.batch(callable_now), report]
+        return tuple(self._definitions)
+
+    async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
+        self._report_alone = all(call.name in _NOT_RUNNING for call in calls)
+        replies = await self._session.turn(calls, model=self.model, answer=self._answer)
+        self._guard.heed(replies)
+        return [
+            Message("tool", _shown(reply), call_id=call.id, is_error=reply.is_error)
+            for call, reply in zip(calls, replies, strict=True)
+        ]
+
+    def note_refused(self, call: ToolCall, answer: str) -> None:
+        """A call that was answered before it came here."""
+        if (self.turn, call.id) not in self.answers:
+            self._record(call, answer, time.perf_counter(), failed=True)
+
+    async def _answer(self, call: ToolCall) -> Reply:
+        started = time.perf_counter()
+        self._observe(CallStarted(self._name, call.id, call.name))
+        try:
+            reply = await self._reply(call)
+        except (BadRequest, SessionClosed) as error:
+            reply = self._own(call, str(error), started, failed=True)
+        self.answers[self.turn, call.id] = reply.text
+        if reply.job is not None:
+            self.background[reply.job.id] = call.name
+        failed = shorten(reply.text) if reply.is_error else ""
+        job = reply.job.id if reply.job else ""
+        self._observe(CallEnded(self._name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
+        return reply
+
+    async def _reply(self, call: ToolCall) -> Reply:
+        started = time.perf_counter()
+        if self._session.owns(call.name):
+            return await self._session.invoke(call.name, call.args, id=call.id)
+        if call.name == STATUS:
+            self._observe(Said(self._name, str(call.args.get("now", ""))))
+            return self._own(call, wording.NOTED, started)
+        if call.name == REPORT:
+            if not self._report_alone:
+                raise BadRequest(wording.NOT_ALONE)
+            self._reports.hand_in(call.args)
+            return self._own(call, wording.TAKEN, started)
+        if call.name == BATCH:
+            return await self._batch(call, started)
+        return await self._call(call)
+
+    async def _call(self, call: ToolCall) -> Reply:
+        if self._left == 0:
+            raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
+        self._left -= 1
+        offer, args = self._offers[call.name], dict(call.args)
+        now = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
+        return await self._session.call(
+            call.name, args, offer.run, id=call.id, server=offer.server, kind=offer.kind, background="now" if now else None
+        )
+
+    async def _batch(self, call: ToolCall, started: float) -> Reply:
+        results = await run_batch(call, self._inner)
+        reply = self._own(call, shown(results), started)
+        fits = reply.fits and all(result.reply.fits for result in results if result.reply)
+        return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
+
+    async def _inner(self, call: ToolCall) -> Reply:
+        if said := complaint(call, self._definitions):
+            raise BadRequest(said)
+        return await self._answer(call)
+
+    def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False) -> Reply:
+        fits = self._guard.afford(text)
+        self._record(call, text, started, failed=failed)
+        content = [{"type": "text", "text": text}]
+        return Reply(text=text, content=content, is_error=failed, fits=fits, model=self._session.settings.model)
+
+    def _record(self, call: ToolCall, text: str, started: float, *, failed: bool) -> None:
+        self.answers[self.turn, call.id] = text
+        offer = self._offers.get(call.name)
+        self._session.note(
+            Called(
+                now_ms(),
+                tool=call.name,
+                server=offer.server if offer else "agent",
+                kind=offer.kind if offer else "function",
+                status="failed" if failed else "ok",
+                latency=round((time.perf_counter() - started) * 1000),
+                chars_out=len(text),
+                call=call.id,
+            )
+        )
+
+
+def _shown(reply: Reply) -> str:
+    """The text, and a word about what of the result is not text: nothing else can be handed on."""
+    others = [block for block in reply.content if block_text(block) is None]
+    kinds = [str(field(block, "mimeType") or field(block, "mime_type") or field(block, "type") or "block") for block in others]
+    return "\n".join(filter(None, [reply.text, *map(wording.unshown, kinds)]))

@@ -1,0 +1,75 @@
+"""What a conversation takes of the context window, counted before each request and corrected after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from overspill import tokens
+from overspill.budget import ContextBudget
+from overspill.errors import SettingsError
+from overspill.models.base import Message, Request, Response
+from overspill.settings import Settings
+from overspill.types import Reply
+
+_PER_MESSAGE = 4  # tokens that mark where a message begins and who says it
+
+
+class Guard:
+    """`overfull`: an answer had to be given that did not fit. From then on only the final report is possible."""
+
+    def __init__(self, settings: Settings, window: int, output: int) -> None:
+        self.window = settings.context_window or window
+        self.output = settings.max_output_tokens or min(output, self.window // 4)
+        if self.output + settings.context_buffer >= self.window:
+            raise SettingsError(
+                f"maxOutputTokens ({self.output}) and contextBuffer ({settings.context_buffer}) leave nothing of the context "
+                f"window of {self.window} tokens. Make them smaller, or contextWindow larger."
+            )
+        self.budget = ContextBudget(self.window, reserve_output=self.output, buffer=settings.context_buffer)
+        self.overfull = False
+        self._model = settings.model
+        self._mark = 0
+
+    @property
+    def percent(self) -> int:
+        return min(100, (self.budget.used + self.budget.reserved) * 100 // self.window)
+
+    @property
+    def full(self) -> bool:
+        return self.overfull or self.budget.room == 0
+
+    def take(self, request: Request) -> None:
+        """Before a request: whatever of it is not on the account yet, schemas of tools and the notice too, is put there."""
+        missing = self._tokens(request) - self.budget.used - self.budget.reserved
+        if missing > 0:
+            self.budget.charge(missing)
+        self._mark = self.budget.mark()
+
+    def settle(self, request: Request, response: Response) -> None:
+        """The provider's count, or our own where it gives none."""
+        usage = response.usage
+        sent = usage.input_tokens or self._tokens(request)
+        self.budget.settle(sent + (usage.output_tokens or self._said(response.text, response.calls)), self._mark)
+
+    def heed(self, replies: Iterable[Reply]) -> None:
+        self.overfull = self.overfull or not all(reply.fits for reply in replies)
+
+    def afford(self, text: str) -> bool:
+        """Reserve room for a text that has to be said, whether there is any or not."""
+        need = tokens.count(text, self._model).tokens
+        if self.budget.reserve(need):
+            return True
+        self.budget.charge(need)
+        return False
+
+    def _tokens(self, request: Request) -> int:
+        shown = [request.system, *(json.dumps(tool, ensure_ascii=False) for tool in request.tools)]
+        counted = sum(tokens.count(text, self._model).tokens for text in shown)
+        return counted + sum(_PER_MESSAGE + self._message(message) for message in request.messages)
+
+    def _message(self, message: Message) -> int:
+        return self._said(message.text, message.calls)
+
+    def _said(self, text: str, calls: Iterable[object]) -> int:
+        return tokens.count("\n".join([text, *map(str, calls)]), self._model).tokens

@@ -1,0 +1,37 @@
+"""The keys that only an agent file has. Every other key of its frontmatter is one of `Settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.settings.keys import Key, Name
+
+ReportFormat: TypeAlias = Literal["text", "markdown", "json"]
+
+
+class OutputKeys(Struct, frozen=True, forbid_unknown_fields=True, rename={"json_schema": "schema"}):
+    """What the final report has to look like."""
+
+    format: ReportFormat = "markdown"
+    json_schema: Mapping[str, Any] | None = None
+
+
+class FileKeys(Struct, frozen=True, kw_only=True):
+    description: Annotated[Name | None, Key("What the agent is for; agents that may call it are told.")] = None
+    tools: Annotated[
+        tuple[Name | Mapping[str, tuple[Name, ...]], ...],
+        Key("What it may use: names of `mcpServers` and `functions`; `server: [tool, tool]` for some tools of a server."),
+    ] = ()
+    agents: Annotated[tuple[Name, ...], Key("Agent files it may call as tools, relative to its own folder.")] = ()
+    output: Annotated[OutputKeys, Key("Its report: `format` and, for the format json, a JSON `schema`.")] = OutputKeys()
+
+
+ALLOWED = {
+    "description": "a text that is not empty",
+    "tools": "a list of names, or of `server: [tool, tool]`",
+    "agents": "a list of agent files",
+    "output": "a mapping of format (text, markdown or json) and schema",
+}

@@ -1,0 +1,24 @@
+"""A tool that an agent's model may call: how it is described, and what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from overspill.types import Kind
+
+
+class Offer(Struct, frozen=True):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    run: Callable[..., Any]
+    """Called with the arguments by name. What it returns passes the gate."""
+    server: str = ""
+    kind: Kind = "function"
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}

@@ -1,0 +1,67 @@
+"""MCP servers as tools. Nothing of MCP is imported for agents that name no server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+from overspill.agent.offers import Offer
+from overspill.agent.progress import Observe, Said
+from overspill.errors import OverspillError, ServerError, SettingsError
+from overspill.types import Output
+
+
+@asynccontextmanager
+async def open_servers(
+    configured: Mapping[str, Any], environ: Mapping[str, str], observe: Observe
+) -> AsyncGenerator[Mapping[str, Mapping[str, Offer]]]:
+    """Started at the same time; by server, what each offers by its own name. ServerError for one that does not start."""
+    if not configured:
+        yield {}
+        return
+    try:
+        client = import_module("overspill.mcp_client")
+    except ImportError as missing:
+        raise SettingsError("MCP servers need the MCP package. Install it: pip install 'overspill[mcp]'") from missing
+    configs = client.server_configs(configured, "in your settings", environ)
+    for name in configured:
+        if name not in configs:
+            raise SettingsError(f"The server {name} is disabled in your settings.")
+
+    def log(text: str) -> None:
+        observe(Said("", text, warning=True))
+
+    try:
+        async with client.open_servers(configs.values(), environ, log=log) as servers:
+            yield {name: await _offers(name, server) for name, server in servers.items()}
+    except BaseExceptionGroup as group:  # made by the task group round what went wrong inside
+        raise _ours(group) or group from None
+
+
+async def _offers(name: str, server: Any) -> dict[str, Offer]:
+    try:
+        return {tool.name: _offer(name, server, tool) for tool in await server.list_tools()}
+    except ServerError as error:
+        raise ServerError(server.problem or str(error)) from None
+
+
+def _offer(name: str, server: Any, tool: Any) -> Offer:
+    run = partial(_call, server, tool.name)
+    parameters = {"type": "object", "properties": {}, **tool.input_schema}
+    return Offer(f"{name}__{tool.name}", tool.description or tool.name, parameters, run, server=name, kind="mcp")
+
+
+async def _call(server: Any, tool: str, /, **args: Any) -> Output:
+    result = await server.call_tool(tool, args)
+    return Output(result.content, result.is_error)
+
+
+def _ours(group: BaseExceptionGroup[Any]) -> OverspillError | None:
+    for error in group.exceptions:
+        found = _ours(cast("BaseExceptionGroup[Any]", error)) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(found, OverspillError):
+            return found
+    return None

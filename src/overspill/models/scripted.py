@@ -1,0 +1,85 @@
+"""A model that answers from a file, for examples that run anywhere: `scripted/FILE`.
+
+The file is a list in YAML or JSON. Each entry is one answer: `text`, `calls` (each a `tool` and its `args`), or both. Its texts
+may hold <HANDLE>, the last handle that was given, <ID>, the last background id, and <ANSWER>, the last tool's answer.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct, ValidationError, convert
+
+from overspill.errors import SettingsError
+from overspill.models.base import ModelError, Request, Response
+from overspill.models.facts import ModelFacts
+from overspill.settings.files import parse_yaml, read_text
+from overspill.types import ToolCall
+
+PROVIDER = "scripted"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_HANDLE = re.compile(rf"session-{_UUID}/{_UUID}")
+_ID = re.compile(r"Tool Output ID: (\S+)")
+
+
+class _Call(Struct, frozen=True, forbid_unknown_fields=True):
+    tool: str
+    args: dict[str, Any] = {}
+
+
+class _Reply(Struct, frozen=True, forbid_unknown_fields=True):
+    text: str = ""
+    calls: tuple[_Call, ...] = ()
+
+
+class ScriptFile:
+    """Its answers come in order."""
+
+    def __init__(self, path: Path, facts: ModelFacts) -> None:
+        self.name = f"{PROVIDER}/{path}"
+        self.context_window = facts.context_window
+        self.max_output_tokens = facts.max_output_tokens
+        self._replies = _read(path)
+        self._asked = 0
+
+    async def ask(self, request: Request) -> Response:
+        if self._asked == len(self._replies):
+            raise ModelError(f"{self.name} has {self._asked} answers and was asked once more.", passing=False)
+        reply = self._replies[self._asked]
+        self._asked += 1
+        words = _words(request)
+        calls = tuple(
+            ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _filled(call.args, words)))
+            for place, call in enumerate(reply.calls, 1)
+        )
+        return Response(str(_filled(reply.text, words)), calls, model=self.name)
+
+
+def _read(path: Path) -> tuple[_Reply, ...]:
+    try:
+        return convert(parse_yaml(read_text(path, str(path)), str(path)), tuple[_Reply, ...])
+    except ValidationError as error:
+        raise SettingsError(f"{path} is not a script: {error}. It is a list of answers, each with text, calls or both.") from None
+
+
+def _words(request: Request) -> dict[str, str]:
+    said = [message.text for message in request.messages if message.role == "tool"]
+    everything = "\n".join(said)
+    return {
+        "<HANDLE>": (_HANDLE.findall(everything) or ["none"])[-1],
+        "<ID>": (_ID.findall(everything) or ["none"])[-1],
+        "<ANSWER>": said[-1] if said else "",
+    }
+
+
+def _filled(value: object, words: dict[str, str]) -> object:
+    if isinstance(value, dict):
+        return {key: _filled(inner, words) for key, inner in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_filled(inner, words) for inner in cast("list[object]", value)]
+    if isinstance(value, str):
+        for word, meant in words.items():
+            value = value.replace(word, meant)
+    return value
