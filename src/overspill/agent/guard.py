@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from overspill import tokens
 from overspill.budget import ContextBudget
 from overspill.errors import SettingsError
-from overspill.models.base import Message, Request, Response
+from overspill.models.base import Request, Response
 from overspill.settings import Settings
+from overspill.tools import definition
 from overspill.types import Reply
 
 _PER_MESSAGE = 4  # tokens that mark where a message begins and who says it
@@ -28,6 +30,8 @@ class Guard:
             )
         self.budget = ContextBudget(self.window, reserve_output=self.output, buffer=settings.context_buffer)
         self.overfull = False
+        self._buffer = settings.context_buffer
+        self._retrieval = [definition(name, "jsonschema") for name in settings.surface]
         self._model = settings.model
         self._mark = 0
 
@@ -37,10 +41,17 @@ class Guard:
 
     @property
     def full(self) -> bool:
-        return self.overfull or self.budget.room == 0
+        """Small things that nobody reserved for may eat into the buffer: a handle that fitted must not end the work."""
+        return self.overfull or self.budget.used + self.budget.reserved >= self.window - self.output
 
     def take(self, request: Request) -> None:
-        """Before a request: whatever of it is not on the account yet, schemas of tools and the notice too, is put there."""
+        """Before a request: whatever of it is not on the account yet, schemas of tools and the notice too, is put there.
+
+        Room for the retrieval tools is set aside until they are offered: the first handle brings them along.
+        """
+        offered = {tool["name"] for tool in request.tools}
+        to_come = sum(self._schema(tool) for tool in self._retrieval if tool["name"] not in offered)
+        self.budget.buffer = self._buffer + (to_come if len(offered) > 1 else 0)
         missing = self._tokens(request) - self.budget.used - self.budget.reserved
         if missing > 0:
             self.budget.charge(missing)
@@ -64,12 +75,11 @@ class Guard:
         return False
 
     def _tokens(self, request: Request) -> int:
-        shown = [request.system, *(json.dumps(tool, ensure_ascii=False) for tool in request.tools)]
-        counted = sum(tokens.count(text, self._model).tokens for text in shown)
-        return counted + sum(_PER_MESSAGE + self._message(message) for message in request.messages)
+        counted = tokens.count(request.system, self._model).tokens + sum(map(self._schema, request.tools))
+        return counted + sum(_PER_MESSAGE + self._said(message.text, message.calls) for message in request.messages)
 
-    def _message(self, message: Message) -> int:
-        return self._said(message.text, message.calls)
+    def _schema(self, tool: dict[str, Any]) -> int:
+        return tokens.count(json.dumps(tool, ensure_ascii=False), self._model).tokens
 
     def _said(self, text: str, calls: Iterable[object]) -> int:
         return tokens.count("\n".join([text, *map(str, calls)]), self._model).tokens

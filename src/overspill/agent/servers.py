@@ -50,7 +50,7 @@ async def _offers(name: str, server: Any) -> dict[str, Offer]:
 
 def _offer(name: str, server: Any, tool: Any) -> Offer:
     run = partial(_call, server, tool.name)
-    parameters = {"type": "object", "properties": {}, **tool.input_schema}
+    parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     return Offer(f"{name}__{tool.name}", tool.description or tool.name, parameters, run, server=name, kind="mcp")
 
 

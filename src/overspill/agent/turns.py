@@ -16,6 +16,7 @@ from overspill.agent.final import Report
 from overspill.agent.load import Agent
 from overspill.agent.parts import Parts
 from overspill.agent.progress import Observe, TurnStarted
+from overspill.errors import BadRequest
 from overspill.events import TurnBegan, now_ms
 from overspill.loop import Step, step
 from overspill.models.base import Message, Request
@@ -77,6 +78,11 @@ class Turns:
         final = wording.STOPPED if self._control.stopping else wording.LAST_TURN if self.turn == most else ""
         request = self._request(final)
         self._guard.take(request)
+        if self.turn == 1 and self._guard.full:
+            raise BadRequest(
+                f"The prompt, the tools and the question leave nothing of the context window of {self._guard.window} tokens. "
+                "Ask less, name fewer tools, or use a model with a larger window."
+            )
         if not final and self._guard.full:
             final = wording.CONTEXT_FULL
             request = self._request(final)

@@ -23,6 +23,8 @@ class Entry(NamedTuple):
 COMMANDS = {
     "proxy": Entry("overspill.cli.proxy:proxy", "Stand between an MCP client and its servers."),
     "extract": Entry("overspill.cli.extract:extract", "Print the parts of a file or stream that answer a question."),
+    "run": Entry("overspill.cli.run:run", "Run an agent from a file and print its final report."),
+    "snapshot": Entry("overspill.cli.snapshot:snapshot", "Look into what `run --snapshot` wrote."),
     "artifacts": Entry("overspill.cli.artifacts:artifacts", "List, show, export and clean what is stored."),
     "verify": Entry("overspill.cli.verify:verify", "Check stored outputs against their SHA-256."),
     "stats": Entry("overspill.cli.stats:stats", "Count what was kept and retrieved."),

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
-from overspill.settings.files import parse_yaml
+from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.schema import dotted, flatten, visible
 
 _WIDTH_WHEN_PIPED = 200
@@ -47,7 +47,7 @@ def load_settings(
     usual: Sequence[Layer] = (),
 ) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
-    cli = _assigned(assignments) | ({"preset": preset} if preset else {})
+    cli = assigned(assignments, "--set") | ({"preset": preset} if preset else {})
     files = {"config": config, "cwd": Path(), "user_config_dir": user_config_dir()}
     loaded = load(cli=cli, frontmatter=frontmatter, usual=usual, **files)
     for warning in loaded.warnings:
@@ -76,20 +76,25 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
 
 
-def _assigned(assignments: Sequence[str]) -> dict[str, Any]:
+def config_files(config: Path | None) -> list[Layer]:
+    """The files `load_settings` reads."""
+    return file_layers(config, Path(), user_config_dir())
+
+
+def assigned(assignments: Sequence[str], option: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         if not equals:
-            raise SettingsError(f"--set {assignment} has no value. Write --set {assignment}=VALUE.")
+            raise SettingsError(f"{option} {assignment} has no value. Write {option} {assignment}=VALUE.")
         *sections, last = key.split(".")
         place = values
         for section in sections:
             below: object = place.setdefault(section, {})
             if not isinstance(below, dict):
-                raise SettingsError(f"--set {key} is below {section}, which another --set gives a value. Keep one.")
+                raise SettingsError(f"{option} {key} is below {section}, which another {option} gives a value. Keep one.")
             place = cast("dict[str, Any]", below)
-        place[last] = parse_yaml(text, f"--set {key}")
+        place[last] = parse_yaml(text, f"{option} {key}")
     return values
 
 

@@ -1,0 +1,85 @@
+"""`overspill snapshot`: look into what `overspill run --snapshot` wrote."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from overspill.agent.snapshot import read_snapshot
+from overspill.cli import look
+
+_WIDTH_WHEN_PIPED = 200
+
+
+@click.group()
+def snapshot() -> None:
+    """Look into the snapshot of a run."""
+
+
+@snapshot.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+def show(file: Path, as_json: bool) -> None:
+    """Print a run as a tree: turns, requests to models, tool calls, extractions and the agents that were called.
+
+    \b
+    overspill snapshot show run.json.gz
+    """
+    found = read_snapshot(file)
+    if as_json:
+        look.print_json(found)
+        return
+    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(_run(found))
+
+
+def _run(run: dict[str, Any]) -> Tree:
+    totals: dict[str, Any] = run["totals"]
+    tokens = f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out"
+    facts = [run["status"], f"{run['turns']} turns", f"{totals['calls']} calls", f"{totals['kept']} kept", tokens]
+    if totals["cost"]:
+        facts.append(f"${totals['cost']:.4f}")
+    tree = Tree(_text(f"{run['agent']} ({', '.join(facts)})", "bold"))
+    for fact in ("why", "early"):
+        if run[fact]:
+            tree.add(_text(run[fact], "yellow"))
+    for turn in run["opTree"]["turns"]:
+        final = f", final: {turn['final']}" if turn.get("final") else ""
+        _add_ops(tree.add(_text(f"turn {turn['turn']} of {turn['of']} ({_seconds(turn)}{final})")), turn["ops"])
+    return tree
+
+
+def _add_ops(tree: Tree, ops: list[dict[str, Any]]) -> None:
+    for op in ops:
+        style = "" if op["status"] == "ok" else "red"
+        branch = tree.add(_text(f"{op['kind']} {op['attributes']['name']} ({', '.join(_facts(op))})", style))
+        if "agent" in op:
+            branch.add(_run(op["agent"]))
+        _add_ops(branch, op.get("ops", []))
+
+
+def _facts(op: dict[str, Any]) -> list[str]:
+    attributes: dict[str, Any] = op["attributes"]
+    facts = [_seconds(op)] + ([] if op["status"] == "ok" else ["failed"])
+    if attributes.get("background"):
+        facts.append("in the background")
+    if op["kind"] == "model" and (attributes.get("tokensIn") or attributes.get("tokensOut")):
+        facts.append(f"{attributes['tokensIn']:,} tokens in, {attributes['tokensOut']:,} out")
+    if attributes.get("strategy"):
+        facts.append(f"{attributes['strategy']} by {attributes['model'] or 'nobody'}")
+    if handle := attributes.get("tool_output_handle"):
+        facts.append(f"kept as {handle}")
+    return facts
+
+
+def _seconds(timed: dict[str, Any]) -> str:
+    return f"{timed['latency'] / 1000:.1f}s"
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(look.visible(text), style=style, overflow="fold")

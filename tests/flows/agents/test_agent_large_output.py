@@ -1,0 +1,29 @@
+"""A large output: the model gets a handle, asks it with tool_output, and reports."""
+
+from __future__ import annotations
+
+import pytest
+from agents import Stage, call, report, scripted, seen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_large_output_becomes_a_handle_that_is_asked_and_then_reported(stage: Stage) -> None:
+    agent = stage.write("a.ai", "tools: [depot]")
+    model = scripted(
+        call("depot__log", lines=2000),
+        lambda s: call("tool_output", handle=s.handles[-1], extract="ERROR lines"),
+        lambda s: report(s.answers[-1]),
+    )
+    record = await stage.run(agent, model)
+    first, second, third = seen(model)
+    assert first.tools == [
+        "depot__log", "depot__rows", "depot__words", "depot__slow", "depot__fail", "depot__picture",
+        "agent__task_status", "agent__batch", "agent__final_report",
+    ]  # fmt: skip
+    assert second.answers[0].startswith("Tool output is too large (42004 bytes, 2000 lines, 10004 tokens).")
+    assert {"tool_output", "get_tool_output", "wait_for_tool_output"} <= set(second.tools)
+    assert third.answers[1].startswith(f"ABSTRACT FROM TOOL OUTPUT depot__log WITH HANDLE {second.handles[0]}, STRATEGY:")
+    assert record.outcome.report is not None
+    assert "00500 ERROR disk full" in record.outcome.report.content
+    assert (record.outcome.status, record.outcome.turns, record.totals.kept) == ("reported", 3, 1)

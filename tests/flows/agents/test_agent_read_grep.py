@@ -1,0 +1,34 @@
+"""A text of many lines, longer than a window: a sub-agent reads and greps it."""
+
+from __future__ import annotations
+
+import pytest
+from agents import Seen, Stage, call, report, scripted, seen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_text_of_many_lines_is_read_and_grepped(stage: Stage) -> None:
+    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: null")
+
+    def grep(s: Seen):
+        assert s.tools == ["Read", "Grep"]
+        handle = s.request.messages[0].text.removeprefix("Begin. The file is ").removesuffix(".")
+        return call("Grep", file=handle, pattern="ERROR", context=0)
+
+    def found(s: Seen) -> str:
+        return f'<ai-agent-{s.nonce}-FINAL format="text">The disk is full.\n\nQUOTES:\n> 00500 ERROR disk full'
+
+    model = scripted(
+        call("depot__log", lines=9000),
+        lambda s: call("tool_output", handle=s.handles[-1], extract="What is wrong?"),
+        grep,
+        found,
+        lambda s: report(s.answers[-1]),
+        context_window=16_000,
+        max_output_tokens=1_000,
+    )
+    await stage.run(agent, model)
+    answer = seen(model)[-1].answers[-1]
+    assert ", STRATEGY:read-grep:\n\nThe disk is full." in answer
+    assert "[1] line 500, bytes " in answer

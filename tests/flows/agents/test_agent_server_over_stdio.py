@@ -1,0 +1,62 @@
+"""A server that is started with the run, over stdio, and what becomes of a run whose server does not start."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from agents import Stage, call, report, says, scripted, seen
+
+from overspill.errors import ServerError, SettingsError
+
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).parents[2] / "agent_server.py"
+
+
+async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, {"command": sys.executable, "args": [str(SERVER)], "tools": ["words", "fail", "picture"]})
+    agent = stage.write("a.ai", "tools: [{depot: [words, fail, picture]}]")
+    calls = says("", call("depot__words", count="many"), call("depot__fail"), call("depot__picture"), call("depot__log"))
+    model = scripted(calls, report())
+    await stage.run(agent, model)
+    first, second = seen(model)
+    assert first.tools[:3] == ["depot__words", "depot__fail", "depot__picture"]
+    bad, failed, picture, unknown = second.answers
+    assert "count" in bad
+    assert failed == "Error executing tool fail: no paper in the printer"
+    assert picture == "[image/png: not shown, since only text is handed on to this model]"
+    assert unknown.startswith("There is no tool 'depot__log'. Known tools: depot__words, depot__fail, depot__picture, agent__")
+
+
+async def test_a_server_that_does_not_start_ends_the_run_with_what_it_said(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no licence')"]})
+    agent = stage.write("a.ai", "tools: [depot]")
+    with pytest.raises(ServerError, match="no licence"):
+        await stage.run(agent, scripted(report()))
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ({}, "Server 'depot' in your settings needs either a command or a url."),
+        ({"command": "x", "disabled": True}, "The server depot is disabled in your settings."),
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_a_mistake_in_the_settings(
+    tmp_path: Path, server: dict[str, object], message: str
+) -> None:
+    stage = Stage(tmp_path)
+    stage.settings["mcpServers"] = {"depot": server}
+    with pytest.raises(SettingsError) as error:
+        await stage.run(stage.write("a.ai", "tools: [depot]"), scripted(report()))
+    assert str(error.value) == message
+
+
+async def test_a_tool_that_a_server_does_not_have_is_a_mistake_in_the_agent_file(stage: Stage) -> None:
+    with pytest.raises(SettingsError) as error:
+        await stage.run(stage.write("a.ai", "tools: [{depot: [logs]}]"), scripted(report()))
+    assert str(error.value) == (
+        "a.ai names the tool 'logs' of the server depot, which offers fail, log, picture, rows, slow, words."
+    )
