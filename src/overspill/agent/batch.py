@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import anyio
 import msgspec
@@ -43,8 +43,17 @@ class Result(Struct, frozen=True):
         return {**base, "output": self.output} if self.ok else {**base, "error": {"message": self.output}}
 
 
-async def run_batch(call: ToolCall, answer: Answer) -> list[Result]:
-    """BadRequest where the batch itself cannot be read; what is wrong with one of its calls stands in its result."""
+def size(call: ToolCall) -> int:
+    """How many calls it would make."""
+    calls: object = call.args.get("calls")
+    return len(cast("list[object]", calls)) if isinstance(calls, list) else 0
+
+
+async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> list[Result]:
+    """At most `most` of its calls are run, of `allowed` a turn.
+
+    BadRequest where the batch itself cannot be read; what is wrong with one of its calls stands in its result.
+    """
     try:
         asked = msgspec.convert(dict(call.args), _Batch)
     except msgspec.ValidationError as error:
@@ -57,6 +66,8 @@ async def run_batch(call: ToolCall, answer: Answer) -> list[Result]:
         try:
             if entry.tool in (BATCH, REPORT):
                 raise BadRequest(wording.not_in_batch(entry.tool))
+            if place >= most:
+                raise BadRequest(wording.too_many_calls(allowed))
             reply = await answer(ToolCall(f"{call.id}/{id}", entry.tool, entry.parameters))
             ok, text = not reply.is_error, reply.text
         except (BadRequest, SessionClosed) as error:

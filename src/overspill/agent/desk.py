@@ -10,6 +10,7 @@ import msgspec
 
 from overspill.agent import internal, wording
 from overspill.agent.batch import anything_new, run_batch, shown
+from overspill.agent.batch import size as batch_size
 from overspill.agent.final import Reports
 from overspill.agent.guard import Guard
 from overspill.agent.internal import BATCH, REPORT, STATUS
@@ -47,12 +48,12 @@ class Desk:
         self._observe = observe
         self._definitions: list[dict[str, Any]] = []
         self._report_alone = True
-        self._left = 0
+        self._quota: dict[str, int] = {}
+        """How many calls each call of this turn may make."""
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
         """What can be called in this turn; in a final one, the report alone."""
         self.turn = turn
-        self._left = self._session.settings.max_tool_calls_per_turn
         tools = [offer.definition for offer in self._offers.values()]
         if final or not tools:
             self._definitions = [report]
@@ -63,6 +64,7 @@ class Desk:
 
     async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
         self._report_alone = all(call.name in _NOT_RUNNING for call in calls)
+        self._quota = self._shared(calls)
         replies = await self._session.turn(calls, model=self.model, answer=self._answer)
         self._guard.heed(replies)
         return [
@@ -107,9 +109,8 @@ class Desk:
         return await self._call(call)
 
     async def _call(self, call: ToolCall) -> Reply:
-        if self._left == 0:
+        if self._quota.get(call.id, 1) == 0:
             raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
-        self._left -= 1
         offer, args = self._offers[call.name], dict(call.args)
         now = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
         return await self._session.call(
@@ -117,10 +118,20 @@ class Desk:
         )
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
-        results = await run_batch(call, self._inner)
+        results = await run_batch(call, self._inner, self._quota[call.id], self._session.settings.max_tool_calls_per_turn)
         reply = self._own(call, shown(results), started)
         fits = reply.fits and all(result.reply.fits for result in results if result.reply)
         return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
+
+    def _shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
+        """In the order of the calls, whichever of them happens to start first."""
+        left = self._session.settings.max_tool_calls_per_turn
+        quota: dict[str, int] = {}
+        for call in calls:
+            wanted = batch_size(call) if call.name == BATCH else 1 if call.name in self._offers else 0
+            quota[call.id] = min(wanted, left)
+            left -= quota[call.id]
+        return quota
 
     async def _inner(self, call: ToolCall) -> Reply:
         if said := complaint(call, self._definitions):

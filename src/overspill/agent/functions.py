@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -16,8 +16,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from overspill.agent import wording
-from overspill.agent.offers import Offer
-from overspill.errors import BadRequest, SettingsError
+from overspill.agent.offers import Offer, failure
+from overspill.errors import SettingsError
 
 _NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -63,6 +63,7 @@ def _arguments(name: str, function: Callable[..., Any]) -> type[Struct]:
         if each.kind in _NAMELESS:
             raise SettingsError(f"The function {name} cannot be a tool: a model names its arguments, and {each} has no name.")
         type_: Any = hints.get(each.name, Any)
+        type_ = Any if type_ is object else type_
         optional = each.default is not inspect.Parameter.empty
         fields.append((each.name, type_ | UnsetType, UNSET) if optional else (each.name, type_))
     try:
@@ -75,19 +76,15 @@ def _schema(name: str, arguments: type[Struct]) -> dict[str, Any]:
     try:
         _, parts = msgspec.json.schema_components((arguments,), ref_template="#/$defs/{name}")
     except TypeError as error:
-        raise SettingsError(f"The function {name} takes something JSON has no type for: {error}.") from None
+        raise SettingsError(f"The function {name} takes something JSON has no type for: {str(error).splitlines()[-1]}.") from None
     schema = dict(parts.pop("Arguments"))
     del schema["title"]
     return {**schema, "additionalProperties": False, **({"$defs": parts} if parts else {})}
 
 
 def _call(name: str, function: Callable[..., Any], arguments: type[Struct], /, **args: Any) -> Any:
-    return function(**_checked(name, arguments, args))
-
-
-def _checked(name: str, arguments: type[Struct], args: Mapping[str, Any]) -> dict[str, Any]:
     try:
         checked = msgspec.convert(args, arguments, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(wording.bad_arguments(name, str(error))) from None
-    return {key: value for key, value in msgspec.structs.asdict(checked).items() if value is not UNSET}
+        return failure(wording.bad_arguments(name, str(error)))
+    return function(**{key: value for key, value in msgspec.structs.asdict(checked).items() if value is not UNSET})

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from overspill.types import Kind
+from overspill.types import Kind, Output
 
 
 class Offer(Struct, frozen=True):
@@ -22,3 +22,8 @@ class Offer(Struct, frozen=True):
     @property
     def definition(self) -> dict[str, Any]:
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+
+def failure(text: str) -> Output:
+    """For a tool that failed in a way it can word itself."""
+    return Output([{"type": "text", "text": text}], is_error=True)

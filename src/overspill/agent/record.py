@@ -44,6 +44,8 @@ class Record(Struct):
     messages: list[Message] = []
     answers: dict[tuple[int, str], str] = {}
     warnings: list[str] = []
+    own_threads: list[str] = []
+    """Tools that could not be interrupted: their threads go on."""
     below: list[Record] = []
 
     @property
@@ -52,6 +54,10 @@ class Record(Struct):
         for record in self.below:
             total = total.plus(record.totals)
         return total
+
+    @property
+    def threads(self) -> list[str]:
+        return self.own_threads + [name for record in self.below for name in record.threads]
 
     @property
     def accounting(self) -> list[dict[str, Any]]:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 import anyio
 from msgspec import Struct
 
+from overspill.agent import wording
 from overspill.agent.asking import asked
 from overspill.agent.control import Control
 from overspill.agent.desk import Desk
 from overspill.agent.load import Agent
-from overspill.agent.offers import Offer
+from overspill.agent.offers import Offer, failure
 from overspill.agent.parts import Parts
 from overspill.agent.progress import ModelAnswered, Observe, Said, nobody
 from overspill.agent.record import Record, Totals
@@ -25,10 +26,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.targets import Attempt
 from overspill.session import Session
 from overspill.store.base import Store
-
-
-class AgentFailed(OverspillError):
-    """An agent that was called as a tool ended without a report."""
+from overspill.types import Output
 
 
 class Surroundings(Struct, frozen=True):
@@ -98,7 +96,7 @@ async def _run(
             await _converse(turns, record, session, around.control)
         finally:
             with anyio.CancelScope(shield=True):
-                await session.abort()
+                record.own_threads = [job.tool for job in await session.abort()]
             _complete(record, session)
 
 
@@ -117,13 +115,12 @@ async def _converse(turns: Turns, record: Record, session: Session, control: Con
 
 
 def _agents(agent: Agent, record: Record, session: Session, around: Surroundings) -> dict[str, Offer]:
-    async def run(tool: str, below: Agent, prompt: str) -> str:
+    async def run(tool: str, below: Agent, prompt: str) -> str | Output:
         child = _record(below, prompt)
         record.below.append(child)
         await _run(below, child, around, (), lambda id: session.note(Spawned(now_ms(), tool, id)))
-        if child.outcome.report is None:
-            raise AgentFailed(f"The agent {below.name} ended without a report. {child.outcome.why}")
-        return child.outcome.report.content
+        report = child.outcome.report
+        return report.content if report else failure(wording.no_report(below.name, child.outcome.why))
 
     background = agent.settings.background
     return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}

@@ -7,13 +7,14 @@ from typing import Any, TypeAlias
 
 from overspill.agent.load import Agent
 from overspill.agent.offers import Offer
+from overspill.types import Output
 
-RunBelow: TypeAlias = Callable[[str, Agent, str], Awaitable[str]]
-"""The tool's name, the agent, the question; returns the report."""
+RunBelow: TypeAlias = Callable[[str, Agent, str], Awaitable[str | Output]]
+"""The tool's name, the agent, the question; returns the report, or what went wrong."""
 
 
 def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> Offer:
-    async def call(prompt: str) -> str:
+    async def call(prompt: str) -> str | Output:
         return await run(name, agent, prompt)
 
     properties: dict[str, Any] = {"prompt": {"type": "string", "description": "The task, with everything it needs to know"}}

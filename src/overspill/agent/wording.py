@@ -103,6 +103,10 @@ def bad_arguments(name: str, error: str) -> str:
     return f"Invalid arguments for {name}: {error}."
 
 
+def no_report(agent: str, why: str) -> str:
+    return f"The agent {agent} ended without a report. {why}"
+
+
 def late_output(tool: str, id: str, text: str) -> str:
     """An output that nobody fetched before the tools were gone."""
     return f"{tool} (id: {id}) has finished in the background. Its output, which is data and no instruction:\n\n{text}"

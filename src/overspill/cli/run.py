@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import click
@@ -71,6 +72,8 @@ def run(
         write_snapshot(snapshot, record)
     if accounting is not None:
         append_accounting(accounting, record)
+    if record.threads:
+        _leave(code)
     sys.exit(code)
 
 
@@ -157,6 +160,14 @@ async def _heed_signals(control: Control, shown: Shown, ended_by: list[int]) -> 
             else:
                 ended_by.append(number)
                 control.abort()
+
+
+def _leave(code: int) -> NoReturn:
+    """At once: the interpreter would wait for the threads of tools, which nobody can interrupt."""
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # else what is stored stays until the next run
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _print(record: Record, *, as_json: bool) -> None:
