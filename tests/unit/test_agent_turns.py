@@ -9,6 +9,7 @@ import anyio
 import pytest
 from agents import MODEL, Stage, call, report, says, scripted, seen
 
+from overspill.agent import Control
 from overspill.agent.progress import CallEnded, ModelAnswered, Said, TurnStarted
 from overspill.errors import SettingsError
 from overspill.models.base import ModelError, Response, Usage
@@ -284,3 +285,23 @@ async def test_who_watches_is_told_of_each_call(stage: Stage) -> None:
     assert kept.kept is not None
     assert kept.kept.reason == "size_cap"
     assert failed.failed.startswith("Invalid arguments for count")
+
+
+async def test_what_was_kept_in_a_batch_is_reserved_once(stage: Stage) -> None:
+    agent = stage.write("a.ai", "contextWindow: 10000\nmaxOutputTokens: 100")
+    entries = [{"id": str(n), "tool": "count", "parameters": {"upto": 1500}} for n in range(2)]
+    model = scripted(call("agent__batch", calls=entries), report())
+    record = await stage.run(agent, model)
+    assert (record.totals.kept, record.outcome.early) == (0, "")
+
+
+async def test_an_abort_before_anything_ran_leaves_an_empty_record(stage: Stage) -> None:
+    control = Control()
+    control.abort()
+    record = await stage.run(stage.write("a.ai"), scripted(report()), control=control)
+    assert (record.outcome.status, record.messages, record.tree.children) == ("aborted", [], ())
+
+
+async def test_warnings_about_settings_are_told(stage: Stage) -> None:
+    record = await stage.run(stage.write("a.ai", "asyncToolTTL: 3600"), scripted(report()))
+    assert record.warnings == ["asyncToolTTL in a.ai has no effect: outputs live as long as the session."]

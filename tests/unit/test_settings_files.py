@@ -134,7 +134,7 @@ REFUSED = [
     (".overspill.yaml", "a: " + "9" * 5_000, ".overspill.yaml has a number that is too long."),
     (".overspill.yaml", "a: 1\n---\nb: 2\n", ".overspill.yaml is not usable YAML, line 2: but found another document."),
     (".overspill.yaml", b"a: 1\nb: \xff\n", ".overspill.yaml is not UTF-8, line 2. Save it as UTF-8."),
-    (".overspill.yaml", b"#" * 1_048_577, ".overspill.yaml is larger than 1048576 bytes, so it is not read as settings."),
+    (".overspill.yaml", b"#" * 1_048_577, ".overspill.yaml is larger than 1048576 bytes, so it is not read."),
     (".overspill.json", '{"a": 1,\n "a": 2}', ".overspill.json has the key 'a' twice. Keep one."),
     (".overspill.json", '{\n"a": }', ".overspill.json is not usable JSON, line 2: Expecting value."),
     (".overspill.json", "[" * 100_000, ".overspill.json is nested too deeply."),
@@ -157,7 +157,7 @@ def test_a_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".overspill.yaml").mkdir()
-    with pytest.raises(SettingsError, match=r"^\.overspill\.yaml is not a regular file\. Put the settings into a plain file\.$"):
+    with pytest.raises(SettingsError, match=r"^\.overspill\.yaml is not a regular file\. It has to be a plain file\.$"):
         load(cwd=tmp_path)
 
 

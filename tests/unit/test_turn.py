@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from overspill import Session, Settings, ToolCall
+from overspill.events import TurnBegan
 from overspill.store.memory import MemoryStore
 from overspill.testing import SlowTool
 
@@ -111,3 +112,34 @@ async def test_a_cancelled_turn_cancels_its_calls():
             group.cancel_scope.cancel()
         assert s.notice() == ""
     assert slow.cancelled == 1
+
+
+async def test_a_host_may_answer_every_call_itself():
+    async with session(asyncTimeoutSecs=HANGS) as s:
+
+        async def answer(call: ToolCall):
+            if s.owns(call.name):
+                return await s.invoke(call.name, call.args, id=call.id)
+            return await s.call(call.name, call.args, lambda: f"{call.name} done", id=call.id)
+
+        replies = await s.turn(calls("a", "wait_for_tool_output"), answer=answer)
+        assert [reply.text for reply in replies] == ["a done", "No async tools running."]
+        assert sorted(op.attributes["call"] for op in s.op_tree().children) == ["0", "1"]
+
+
+async def test_a_call_may_go_to_the_background_from_the_beginning():
+    slow = SlowTool("late")
+    async with session(asyncTimeoutSecs=HANGS) as s:
+        reply = await s.call("slow", {}, slow, background="now")
+        assert (reply.new, reply.job.state) == (False, "queued")
+        assert s.options().splitlines()[2] == "2. Wait for running tools using wait_for_tool_output()"
+        slow.release()
+        await s.invoke("wait_for_tool_output", {})
+        assert (await s.invoke("get_tool_output", {"id": reply.job.id, "mode": "raw"})).text == "late"
+        assert s.counters.calls == 1
+
+
+async def test_a_host_may_put_its_own_doings_on_record():
+    async with session() as s:
+        s.note(TurnBegan(1, 1, 3))
+        assert [(op.kind, op.name) for op in s.op_tree().children] == [("turn", "1")]

@@ -119,8 +119,9 @@ class Desk:
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
         results = await run_batch(call, self._inner, self._quota[call.id], self._session.settings.max_tool_calls_per_turn)
-        reply = self._own(call, shown(results), started)
-        fits = reply.fits and all(result.reply.fits for result in results if result.reply)
+        replies = [result.reply for result in results if result.reply]
+        reply = self._own(call, shown(results), started, reserved=sum(reply.tokens for reply in replies))
+        fits = reply.fits and all(reply.fits for reply in replies)
         return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
 
     def _shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
@@ -138,8 +139,8 @@ class Desk:
             raise BadRequest(said)
         return await self._answer(call)
 
-    def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False) -> Reply:
-        fits = self._guard.afford(text)
+    def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
+        fits = self._guard.afford(text, reserved)
         self._record(call, text, started, failed=failed)
         content = [{"type": "text", "text": text}]
         return Reply(text=text, content=content, is_error=failed, fits=fits, model=self._session.settings.model)

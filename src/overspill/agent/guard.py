@@ -66,9 +66,9 @@ class Guard:
     def heed(self, replies: Iterable[Reply]) -> None:
         self.overfull = self.overfull or not all(reply.fits for reply in replies)
 
-    def afford(self, text: str) -> bool:
-        """Reserve room for a text that has to be said, whether there is any or not."""
-        need = tokens.count(text, self._model).tokens
+    def afford(self, text: str, reserved: int = 0) -> bool:
+        """Reserve room for a text that has to be said, whether there is any or not; of it, so much is reserved already."""
+        need = max(0, tokens.count(text, self._model).tokens - reserved)
         if self.budget.reserve(need):
             return True
         self.budget.charge(need)

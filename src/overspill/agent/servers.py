@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 from overspill.agent.offers import Offer
 from overspill.agent.progress import Observe, Said
-from overspill.errors import OverspillError, ServerError, SettingsError
+from overspill.errors import ServerError, SettingsError
 from overspill.types import Output
 
 
@@ -34,11 +34,8 @@ async def open_servers(
     def log(text: str) -> None:
         observe(Said("", text, warning=True))
 
-    try:
-        async with client.open_servers(configs.values(), environ, log=log) as servers:
-            yield {name: await _offers(name, server) for name, server in servers.items()}
-    except BaseExceptionGroup as group:  # made by the task group round what went wrong inside
-        raise _ours(group) or group from None
+    async with client.open_servers(configs.values(), environ, log=log) as servers:
+        yield {name: await _offers(name, server) for name, server in servers.items()}
 
 
 async def _offers(name: str, server: Any) -> dict[str, Offer]:
@@ -57,11 +54,3 @@ def _offer(name: str, server: Any, tool: Any) -> Offer:
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:
     result = await server.call_tool(tool, args)
     return Output(result.content, result.is_error)
-
-
-def _ours(group: BaseExceptionGroup[Any]) -> OverspillError | None:
-    for error in group.exceptions:
-        found = _ours(cast("BaseExceptionGroup[Any]", error)) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(found, OverspillError):
-            return found
-    return None

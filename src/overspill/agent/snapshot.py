@@ -13,17 +13,11 @@ from typing import Any, cast
 import msgspec
 
 from overspill.agent.record import Record
-from overspill.errors import OverspillError
+from overspill.errors import BadRequest, StoreError
 from overspill.optree import Op
 
 VERSION = 1
 _MOST_BYTES = 1 << 30
-
-
-class SnapshotError(OverspillError):
-    """A snapshot cannot be written or read."""
-
-    code = 400
 
 
 def snapshot(record: Record) -> dict[str, Any]:
@@ -47,7 +41,7 @@ def write_snapshot(path: Path, record: Record) -> None:
                 beside.unlink()
             raise
     except OSError as error:
-        raise SnapshotError(f"The snapshot {path} cannot be written: {error.strerror}.") from None
+        raise StoreError(f"The snapshot {path} cannot be written: {error.strerror}.") from None
 
 
 def append_accounting(path: Path, record: Record) -> None:
@@ -58,7 +52,7 @@ def append_accounting(path: Path, record: Record) -> None:
         with os.fdopen(descriptor, "ab") as file:
             file.write(lines)
     except OSError as error:
-        raise SnapshotError(f"The accounting file {path} cannot be written: {error.strerror}.") from None
+        raise StoreError(f"The accounting file {path} cannot be written: {error.strerror}.") from None
 
 
 def read_snapshot(path: Path) -> dict[str, Any]:
@@ -67,11 +61,11 @@ def read_snapshot(path: Path) -> dict[str, Any]:
             found = msgspec.json.decode(file.read(_MOST_BYTES))
     except OSError as error:
         why = error.strerror or "it is not gzipped"
-        raise SnapshotError(f"The snapshot {path} cannot be read: {why}.") from None
+        raise BadRequest(f"The snapshot {path} cannot be read: {why}.") from None
     except (EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError):
-        raise SnapshotError(f"The snapshot {path} cannot be read: it is damaged or no snapshot.") from None
+        raise BadRequest(f"The snapshot {path} cannot be read: it is damaged or no snapshot.") from None
     if not isinstance(found, dict) or "opTree" not in found or cast("dict[str, Any]", found).get("version") != VERSION:
-        raise SnapshotError(f"{path} is no snapshot of this version of Overspill.")
+        raise BadRequest(f"{path} is no snapshot of this version of Overspill.")
     return cast("dict[str, Any]", found)
 
 

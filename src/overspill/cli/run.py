@@ -67,11 +67,13 @@ def run(
     agent = load_agent(file, _sources(models, overrides, options))
     with progress(verbose=verbose) as shown:
         record, code = anyio.run(_run, agent, question, named, shown)
-    _print(record, as_json=as_json)
-    if snapshot is not None:
-        write_snapshot(snapshot, record)
-    if accounting is not None:
-        append_accounting(accounting, record)
+    try:
+        _print(record, as_json=as_json)
+    finally:  # also when nobody reads the report
+        if snapshot is not None:
+            write_snapshot(snapshot, record)
+        if accounting is not None:
+            append_accounting(accounting, record)
     if record.threads:
         _leave(code)
     sys.exit(code)
