@@ -1,8 +1,8 @@
 """The server that the official conformance suite wants, in both protocols.
 
 Alone it speaks over standard input and output. With `--http` it serves streamable HTTP on a free port of loopback and prints the
-address. With `--doors PATH` it is started once and speaks for every `stdio_door.py PATH` that is: the suite opens a session for each
-scenario, and a Python process with the SDK takes seconds to start.
+address. With `--doors PATH` it is started once and speaks for every `stdio_door.py PATH` that is: the suite opens a session for
+each scenario, and a Python process with the SDK takes seconds to start.
 """
 
 from __future__ import annotations
