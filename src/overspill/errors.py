@@ -12,6 +12,7 @@ OverspillError
 │   ├── StoreFull          a quota or the disk is exhausted
 │   └── NameInUse          another live session has that name
 ├── ServerError            (502) an MCP server did not start, ended, or does not answer
+│   └── Unheard            the request never reached it, so it may be made again
 └── SessionClosed          the session has ended or takes no new work
 """
 
@@ -79,6 +80,13 @@ class NameInUse(StoreError):
 
 class ServerError(OverspillError):
     code = 502
+
+
+class Unheard(ServerError):
+    def __init__(self, words: str, *, gone: bool = False) -> None:
+        super().__init__(words)
+        self.gone = gone
+        """The server has forgotten us; a new session has to be opened."""
 
 
 class SessionClosed(OverspillError):

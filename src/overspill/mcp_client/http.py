@@ -17,7 +17,7 @@ import mcp_types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from overspill.errors import ServerError
+from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import mapping
 from overspill.mcp_client.lines import MAX_MESSAGE, decode, dumped
@@ -32,14 +32,6 @@ _ALIVE = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 _ASKS = "overspill.asks"
 
 _Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
-
-
-class Unheard(ServerError):
-    """The request never reached the server, so it may be made again. `gone`: since the server has forgotten us."""
-
-    def __init__(self, words: str, *, gone: bool = False) -> None:
-        super().__init__(words)
-        self.gone = gone
 
 
 class Veil(httpx2.AsyncBaseTransport):

@@ -25,10 +25,10 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
-from overspill.errors import ServerError
+from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import Client, Greeting, Raw, enveloped, greet, mapping
-from overspill.mcp_client.http import Unheard, Veil, veiled
+from overspill.mcp_client.http import Veil, veiled
 from overspill.mcp_client.process import Running, running
 
 __all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected", "mapping"]

@@ -11,9 +11,8 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
-from overspill.errors import ServerError
+from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.http import Unheard
 from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
 
 _START = 60.0  # seconds until a server that says nothing counts as hanging
