@@ -20,6 +20,8 @@ from overspill.types import ToolCall
 
 HANGS = 30.0
 MODEL = "test/m"
+SLOW = "asyncTimeoutSecs: 100\ntruncation: {overrides: {depot__slow: {asyncTimeoutSecs: 0.05}}}"
+"""Only that tool goes to the background, however busy the machine is."""
 _HANDLE = re.compile(r'handle = "([^"]+)"')
 _ID = re.compile(r"Tool Output ID: (\S+)")
 

@@ -131,5 +131,12 @@ class Turns:
         retrieved = self._session.counters.retrieved
         for id, tool in self._desk.background.items():
             if ids.parse(id)[1] not in retrieved:
-                reply = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
-                self.messages.append(Message("user", wording.late_output(tool, id, reply.text)))
+                self.messages.append(Message("user", wording.late_output(tool, id, await self._late(id))))
+
+    async def _late(self, id: str) -> str:
+        """All of it; of what is too large, the beginning and how much is missing; of what failed, why."""
+        whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
+        if not whole.is_error:
+            return whole.text
+        part = await self._session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0}})
+        return whole.text if part.is_error else part.text

@@ -67,16 +67,8 @@ def run(
     agent = load_agent(file, _sources(models, overrides, options))
     with progress(verbose=verbose) as shown:
         record, code = anyio.run(_run, agent, question, named, shown)
-    try:
-        _print(record, as_json=as_json)
-    finally:  # also when nobody reads the report
-        if snapshot is not None:
-            write_snapshot(snapshot, record)
-        if accounting is not None:
-            append_accounting(accounting, record)
-    if record.threads:
-        _leave(code)
-    sys.exit(code)
+    _conclude(record, snapshot, accounting, as_json=as_json)
+    _leave(record, code)
 
 
 def _asked(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
@@ -164,8 +156,20 @@ async def _heed_signals(control: Control, shown: Shown, ended_by: list[int]) -> 
                 control.abort()
 
 
-def _leave(code: int) -> NoReturn:
-    """At once: the interpreter would wait for the threads of tools, which nobody can interrupt."""
+def _conclude(record: Record, snapshot: Path | None, accounting: Path | None, *, as_json: bool) -> None:
+    try:
+        _print(record, as_json=as_json)
+    finally:  # also when nobody reads the report
+        if snapshot is not None:
+            write_snapshot(snapshot, record)
+        if accounting is not None:
+            append_accounting(accounting, record)
+
+
+def _leave(record: Record, code: int) -> NoReturn:
+    if not record.threads:
+        sys.exit(code)
+    # The interpreter would wait for the threads of tools, which nobody can interrupt.
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # else what is stored stays until the next run
     sys.stdout.flush()
     sys.stderr.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from agents import Seen, Stage, call, report, says, scripted, seen
+from agents import SLOW, Seen, Stage, call, report, says, scripted, seen
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ You now need to decide your next move:
 
 
 async def test_a_slow_tool_is_announced_waited_for_and_fetched(stage: Stage) -> None:
-    agent = stage.write("a.ai", "tools: [depot]\nasyncTimeoutSecs: 0.2\ncontextWindow: 1000000")
+    agent = stage.write("a.ai", f"tools: [depot]\ncontextWindow: 1000000\n{SLOW}")
     release = stage.folder / "release"
 
     def wait(s: Seen):
