@@ -104,7 +104,7 @@ class Every:
         for line in sys.stdin.buffer:
             message = json.loads(line)
             if "method" not in message:
-                self.answers[message["id"]].put(message)
+                self.answers.get(message["id"], queue.Queue()).put(message)
             elif "id" not in message:
                 self.hear(message)
             else:
@@ -113,6 +113,8 @@ class Every:
 
     def hear(self, message: dict[str, Any]) -> None:
         self.heard.append({"method": message["method"], "params": message.get("params")})
+        if NAME == "curious" and message["method"] == "notifications/initialized":
+            threading.Thread(target=self.ask, args=({"method": "roots/list"},), daemon=True).start()
         if message["method"] == "notifications/cancelled":
             if gone := self.calls.get(message["params"]["requestId"]):
                 gone.set()
@@ -127,6 +129,9 @@ class Every:
             result = self.answer(id, method, params)
         except Refusal as refusal:
             self.write({"id": id, "error": refusal.error})
+            return
+        except (TypeError, KeyError):
+            self.write({"id": id, "error": {"code": -32602, "message": "Those are no parameters for that"}})
             return
         if result is not None and not gone.is_set():
             self.write({"id": id, "result": self.stamped(method, result)})

@@ -211,7 +211,8 @@ class Link:
         return True
 
     async def _hand_on(self, method: str, params: Raw) -> None:
-        progress = self._progress.get(params.get("progressToken", "")) if method == "notifications/progress" else None
+        token = params.get("progressToken") if method == "notifications/progress" else None
+        progress = self._progress.get(token) if isinstance(token, str) else None
         if progress is not None:
             await progress(params)
         elif method not in ("notifications/cancelled", "notifications/progress"):

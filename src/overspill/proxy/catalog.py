@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+import anyio
+from mcp.shared.exceptions import MCPError
+
 from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
-from overspill.proxy.reach import BRIEFLY, reach
+from overspill.proxy.reach import reach
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
 
 SEPARATOR = "__"
 _PREFIX = "overspill_"
+_WAIT_FOR_NAMES, _WAIT_FOR_PROMISES = 3.0, 1.0  # seconds, and only where a client calls what it has never listed
 
 
 class Catalog:
@@ -58,7 +62,7 @@ class Catalog:
         if not name.endswith(tuple(TOOLS)):
             return None
         for server in self._servers.values():
-            await self._known_tools(server)
+            await self._known_tools(server, _WAIT_FOR_NAMES)
         return next((own for own in TOOLS if self._name(own) == name), None)
 
     def find(self, name: str) -> tuple[Server, str] | None:
@@ -75,18 +79,20 @@ class Catalog:
         return name if len(self._servers) == 1 else f"{server}{SEPARATOR}{name}"
 
     async def promises_structure(self, server: Server, name: str) -> bool:
-        return isinstance((await self._known_tools(server)).get(name, {}).get("outputSchema"), dict)
+        return isinstance((await self._known_tools(server, _WAIT_FOR_PROMISES)).get(name, {}).get("outputSchema"), dict)
 
-    async def _known_tools(self, server: Server) -> Mapping[str, Raw]:
+    async def _known_tools(self, server: Server, within: float) -> Mapping[str, Raw]:
+        """A server that is busy or down must not hold up what we can answer without it."""
         if server.name not in self._whole:
-            await self._tools(server, briefly=True)
+            with anyio.move_on_after(within):
+                await self._tools(server)
         return self._known.get(server.name, {})
 
-    async def _tools(self, server: Server, *, briefly: bool = False) -> Sequence[Raw]:
+    async def _tools(self, server: Server) -> Sequence[Raw]:
         try:
-            link = await (server.link(BRIEFLY) if briefly else reach(server, failed=0))
+            link = await reach(server, failed=0)
             found = await server.pages("tools/list", "tools") if "tools" in link.greeting.capabilities else []
-        except ServerError:
+        except (MCPError, ServerError):
             return list(self._known.get(server.name, {}).values())
         tools = _allowed(server, found)
         self._learn(link, tools, first=True, last=True)

@@ -123,7 +123,9 @@ class Routes:
         return {**result, "ttlMs": 0, "cacheScope": "private"} if exchange.modern else result
 
     async def _call(self, exchange: Exchange) -> Raw:
-        scope, name = self._scope, str(exchange.params.get("name"))
+        scope, name = self._scope, exchange.params.get("name")
+        if not isinstance(name, str):
+            return await self._hand_on(exchange)
         own = await scope.catalog.own(name)
         if own is not None:
             return self._ours(exchange, await scope.calls.ours(own, exchange.params.get("arguments")))

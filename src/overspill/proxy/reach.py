@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from overspill.mcp_client import Link, Server
 
-BRIEFLY = 3.0
+_BRIEFLY = 3.0
 _LONG = 30.0
 
 
-async def reach(server: Server, failed: float = BRIEFLY) -> Link:
+async def reach(server: Server, failed: float = _BRIEFLY) -> Link:
     """One that is starting is waited for longer than one that has failed and will be started again."""
     return await server.link(failed if server.problem else _LONG)

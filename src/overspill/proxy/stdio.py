@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -15,6 +16,7 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp_client.lines import BadLine, decode, encode, lines
 
 _CHUNK = 1 << 16
+_ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]){1,200})")\s*,\s*"method"')
 
 
 @asynccontextmanager
@@ -68,5 +70,8 @@ def _write(target: int, data: bytes) -> None:
 
 
 def _refusal(line: BadLine) -> mcp_types.JSONRPCError:
-    error = mcp_types.ErrorData(code=mcp_types.PARSE_ERROR, message=f"Received {line}.")
-    return mcp_types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+    """Under its own id, where it can be seen: whoever asked must not wait for ever."""
+    found = _ID.search(line.head)
+    code = mcp_types.PARSE_ERROR if found is None else mcp_types.INVALID_REQUEST
+    id = None if found is None else int(found[1]) if found[1] else found[2].decode(errors="replace")
+    return mcp_types.JSONRPCError(jsonrpc="2.0", id=id, error=mcp_types.ErrorData(code=code, message=f"Received {line}."))
