@@ -1,0 +1,146 @@
+"""`overspill proxy` at the command line: what it takes, and how it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Place
+from wire import EVERY, Process, every, proxied
+
+SECRET = "s3cret-value"  # noqa: S105
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    return Place(tmp_path, monkeypatch, capsys)
+
+
+ONE_WAY = "overspill: Name the server in one way: `-- COMMAND ARGS…`, --url URL, or --config FILE.\n"
+OPEN = (
+    "overspill: 0.0.0.0 can be reached from other machines, and without TLS everyone on the way reads along. "
+    "Give --tls-cert and --tls-key, or --insecure where something else encrypts.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), ONE_WAY),
+        (("--url", "http://127.0.0.1:1/mcp", "--", "cat"), ONE_WAY),
+        (("--config", "mcp.json", "--", "cat"), ONE_WAY),
+        (("--config", "mcp.json", "--server", "none"), "overspill: There is no server 'none' in that file. It has time, web.\n"),
+        (("--config", "nothing.json"), "overspill: nothing.json cannot be read: No such file or directory.\n"),
+        (("--config", "empty.json"), "overspill: That file lists no server to stand for.\n"),
+        (("--url-env", "NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
+        (
+            ("--url", "http://a", "--header-env", "X"),
+            "overspill: --header-env X names no variable. Write --header-env X=VARIABLE.\n",
+        ),
+        (("--url", "http://a", "--header-env", "X=NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
+        (("--http", "8850", "--", "cat"), "overspill: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (("--http", ":8850", "--", "cat"), "overspill: --http :8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (("--http", "localhost:x", "--", "cat"), "overspill: --http localhost:x is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (
+            ("--http", "localhost:99999", "--", "cat"),
+            "overspill: --http localhost:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n",
+        ),
+        (("--http", "0.0.0.0:8850", "--", "cat"), OPEN),
+        (
+            ("--http", "127.0.0.1:0", "--token-env", "NOWHERE", "--", "cat"),
+            "overspill: The environment variable NOWHERE is not set.\n",
+        ),
+    ],
+)
+def test_a_mistake_is_said_in_one_line(place: Place, args: tuple[str, ...], words: str) -> None:
+    Path("mcp.json").write_text('{"mcpServers": {"time": {"command": "cat"}, "web": {"url": "http://a"}}}')
+    Path("empty.json").write_text('{"mcpServers": {}}')
+    assert place.overspill("proxy", *args) == (2, "", words)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--nonsense",), "No such option '--nonsense'."),
+        (("--tools", "never", "--", "cat"), "'never' is not one of 'when-needed', 'always'."),
+        (("--tls-cert", "nothing.pem", "--", "cat"), "File 'nothing.pem' does not exist."),
+        (("--set", "toolResponseMaxByte=5", "--", "cat"), "toolResponseMaxBytes"),
+        (("--set", "toolResponseMaxBytes=many", "--", "cat"), "toolResponseMaxBytes"),
+        (("--settings", "nothing.yaml", "--", "cat"), "nothing.yaml"),
+    ],
+)
+def test_a_mistyped_option_is_named(place: Place, args: tuple[str, ...], words: str) -> None:
+    code, out, err = place.overspill("proxy", *args)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_help_shows_every_option_with_examples(place: Place) -> None:
+    code, out, err = place.overspill("proxy", "--help")
+    assert (code, err) == (0, "")
+    for option in ("--url", "--config", "--http", "--token-env", "--tools", "--dry-run", "--list-outputs", "--quiet", "--preset"):
+        assert option in out
+    assert "overspill proxy -- npx -y @modelcontextprotocol/server-filesystem /data" in out
+
+
+def test_help_of_the_program_starts_no_protocol(place: Place) -> None:
+    code = "import sys\nfrom overspill.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "proxy" in run.stdout
+    assert {"mcp", "mcp_types", "uvicorn", "starlette", "httpx2"} & set(run.stderr.split()) == set()
+
+
+def test_a_proxy_ends_with_its_client_and_leaves_no_process(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "HOME": str(tmp_path), "TOKEN": SECRET}
+    file = tmp_path / "mcp.json"
+    entry: dict[str, Any] = {"command": sys.executable, "args": [str(EVERY)], "env": {"KEY": "${TOKEN}"}}
+    file.write_text(
+        json.dumps({"mcpServers": {"one": entry, "two": {**entry, "disabled": True}, "bad": {"command": "/no/such"}}})
+    )
+    chosen = ("--config", str(file), "--server", "one", "--server", "bad")
+    options = (*chosen, "--set", f"storeDir={tmp_path / 'store'}", "--tools", "always", "--quiet")
+    with Process(proxied((), *options), env=environ) as wire:
+        wire.hello()
+        pid = int(wire.text("one__pid"))
+        assert "tool_output" in wire.names()
+        assert wire.call("one__lines", {"count": 1000})["content"][1]["type"] == "resource_link"
+        command_line = Path(f"/proc/{wire.process.pid}/cmdline").read_text() + Path(f"/proc/{pid}/cmdline").read_text()
+        assert SECRET not in command_line
+        assert f"KEY={SECRET}" in Path(f"/proc/{pid}/environ").read_text()
+        wire.begin("tools/call", {"name": "one__wait", "arguments": {"until": "never"}})
+        assert wire.end() == 0
+        assert not Path(f"/proc/{pid}").exists()
+    assert wire.errors == b""
+
+
+def test_what_happens_to_a_server_is_reported_without_its_secrets(tmp_path: Path) -> None:
+    environ = {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path),
+        "OVERSPILL_PROXY_TOKEN": SECRET,
+        "ADDRESS": f"http://127.0.0.1:1/{SECRET}",
+    }
+    with Process(proxied((), "--url-env", "ADDRESS", "--header-env", "X-Key=OVERSPILL_PROXY_TOKEN"), env=environ) as wire:
+        assert wire.hello()["serverInfo"]["name"] == "overspill"
+        assert wire.end() == 0
+    assert b"cannot be reached" in wire.errors
+    assert SECRET.encode() not in wire.errors
+    assert b"Traceback" not in wire.errors
+
+
+def test_our_own_variables_do_not_reach_the_server(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "OVERSPILL_PROXY_TOKEN": SECRET, "THEIRS": "1"}
+    with Process(proxied(every(), "--name", "time", "--set", f"storeDir={tmp_path / 's'}", "--dry-run"), env=environ) as wire:
+        wire.hello()
+        theirs = Path(f"/proc/{int(wire.text('pid'))}/environ").read_text().split("\0")
+        assert "THEIRS=1" in theirs
+        assert [each for each in theirs if SECRET in each] == []
+        wire.call("lines", {"count": 1000})
+        assert wire.end() == 0
+    assert b"overspill: dry run: lines of time would be kept: " in wire.errors
+    assert os.listdir(tmp_path / "s") == []
