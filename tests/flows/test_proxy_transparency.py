@@ -102,7 +102,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.promise("small-untouched")
+@pytest.mark.promise("small-things-untouched")
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_within_the_limits_arrives_as_it_was_sent(both: Both, name: str) -> None:
     (answer,) = both.agree(say(RESULTS[name]))
