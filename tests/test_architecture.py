@@ -21,6 +21,7 @@ LAYERS: list[set[str]] = [
     {"engine", "models", "loop"},
     {"answers", "gate", "extraction"},
     {"stored", "toolrun", "calls", "tools", "pages", "extractor", "abstracts", "retrieval", "archive", "optree", "family"},
+    {"opened"},
     {"session"},
     {"sync", "oneshot", "testing", "mcp_client", "overspill"},
     {"proxy", "clients", "doctor", "agent", "hosts", "viewer"},

@@ -14,26 +14,25 @@ import anyio.to_thread
 
 from overspill import events, ids, wording
 from overspill.budget import ContextBudget
-from overspill.calls import Background, Calls, Errors
+from overspill.calls import Background, Errors
 from overspill.collect import block_text, is_blocks, to_json
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
-from overspill.events import Asked, Called, Entry, Stored
+from overspill.events import Asked, Called, Entry
 from overspill.extraction import Mode, Progress
 from overspill.extractor import Extractor, Wish, endpoints_of
 from overspill.family import Family
-from overspill.gate import Gate
 from overspill.job import Job
 from overspill.ledger import Ledger, accounting, logger
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
+from overspill.opened import Opened
 from overspill.optree import Op, op_tree
 from overspill.perform import Tool
-from overspill.retrieval import Retrieval
 from overspill.settings import Settings
 from overspill.store.base import Shelf, Store
 from overspill.store.files import FileStore
-from overspill.stored import Outputs, StoredOutput
+from overspill.stored import StoredOutput
 from overspill.tools import TOOLS, Format, definition
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
@@ -72,7 +71,7 @@ class Session:
         self._endpoints = {**endpoints_of(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
         self._registered: dict[str, Tool] = {}
-        self._open: _Open | None = None
+        self._open: Opened | None = None
         self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
@@ -82,7 +81,7 @@ class Session:
                 ledger = Ledger(shelf.session, shelf.append_journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = Family(self._place, self.family) if self.family else None
-                opened = _Open(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
+                opened = Opened(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 opened.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await opened.calls.jobs.open()
                 self._open = opened
@@ -290,7 +289,7 @@ class Session:
         raise BadRequest(wording.unknown_tool(name, [*self._registered, *self.settings.surface]))
 
     @property
-    def _opened(self) -> _Open:
+    def _opened(self) -> Opened:
         if self._open is None:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
@@ -305,41 +304,6 @@ class Session:
         if retention == "keep":
             store.expire(settings.keep_days, settings.keep_bytes)
         return store.open_shelf(ids.new(), name=self.name, retention=retention)
-
-
-class _Open:
-    """What a session has while it is open."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        shelf: Shelf,
-        ledger: Ledger,
-        extractor: Extractor,
-        budget: ContextBudget | None,
-        family: Family | None,
-        *,
-        notice: bool,
-    ) -> None:
-        self.shelf = shelf
-        self.budget = budget
-        self.ledger = ledger
-        self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
-        self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
-        self.extractor = extractor
-        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
-        for event in events.read(shelf.journal()):
-            self.ledger.counters.add(event)
-            if isinstance(event, Stored):
-                self.gate.kept[event.kept.id] = event.kept
-
-    def close(self) -> None:
-        self.outputs.close()
-        if self.budget is not None:
-            self.ledger.note_settlements(self.budget)
-        self.ledger.flush()
-        self.shelf.close()
 
 
 @cache

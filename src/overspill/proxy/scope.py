@@ -13,7 +13,7 @@ from mcp.shared.dispatcher import Outbound
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
-from overspill.errors import ServerError
+from overspill.errors import ServerError, Unheard
 from overspill.mcp_client import Client, Link, Server
 from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy.catalog import Catalog
@@ -87,6 +87,12 @@ class Scope:
         return {name: found[name] for name in self.servers}
 
     async def forward(self, exchange: Exchange, server: Server, method: str, params: Raw) -> Raw:
+        try:
+            return await self._forward(exchange, server, method, params)
+        except Unheard:  # it never arrived, so asking again does nothing twice
+            return await self._forward(exchange, server, method, params)
+
+    async def _forward(self, exchange: Exchange, server: Server, method: str, params: Raw) -> Raw:
         link = await reach(server)
         if exchange.log_level is not None and self._levels.get(link) != exchange.log_level:
             with suppress(MCPError):  # a level it does not take; the request itself may well be answered

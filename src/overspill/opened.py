@@ -1,0 +1,49 @@
+"""What a session has while it is open: the rooms, wired to one shelf."""
+
+from __future__ import annotations
+
+from overspill import events
+from overspill.budget import ContextBudget
+from overspill.calls import Calls
+from overspill.events import Stored
+from overspill.extractor import Extractor
+from overspill.family import Family
+from overspill.gate import Gate
+from overspill.ledger import Ledger
+from overspill.retrieval import Retrieval
+from overspill.settings import Settings
+from overspill.store.base import Shelf
+from overspill.stored import Outputs
+
+
+class Opened:
+    def __init__(
+        self,
+        settings: Settings,
+        shelf: Shelf,
+        ledger: Ledger,
+        extractor: Extractor,
+        budget: ContextBudget | None,
+        family: Family | None,
+        *,
+        notice: bool,
+    ) -> None:
+        self.shelf = shelf
+        self.budget = budget
+        self.ledger = ledger
+        self.gate = Gate(settings, shelf, self.ledger, budget)
+        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
+        self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.extractor = extractor
+        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        for event in events.read(shelf.journal()):
+            self.ledger.counters.add(event)
+            if isinstance(event, Stored):
+                self.gate.kept[event.kept.id] = event.kept
+
+    def close(self) -> None:
+        self.outputs.close()
+        if self.budget is not None:
+            self.ledger.note_settlements(self.budget)
+        self.ledger.flush()
+        self.shelf.close()
