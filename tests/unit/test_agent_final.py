@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from overspill.agent import internal
 from overspill.agent.final import Report, Reports
 from overspill.agent.keys import OutputKeys
 from overspill.errors import BadRequest, SettingsError
@@ -112,3 +113,13 @@ def test_a_report_that_is_not_as_wanted_is_not_taken(format: Any, schema: Any, c
 def test_a_schema_that_is_none_is_a_mistake_in_the_agent_file() -> None:
     with pytest.raises(SettingsError, match=r"^output\.schema is not a JSON Schema: 'nothing' is not valid"):
         reports("json", {"type": "nothing"})
+
+
+def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> None:
+    schema = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
+    parameters = internal.final_report(OutputKeys("json", schema))["parameters"]
+    assert parameters["$defs"] == {"n": {"type": "integer"}}
+    assert parameters["properties"]["content"] == {"$ref": "#/$defs/n", "description": "The whole report"}
+    made = reports("json", schema)
+    made.hand_in({"content": 3})
+    assert made.taken is not None

@@ -100,6 +100,7 @@ async def test_a_report_that_does_not_fit_its_schema_is_asked_for_again(stage: S
     assert seen(model)[0].request.tools[-1]["parameters"]["properties"]["content"]["required"] == ["n"]
 
 
+@pytest.mark.promise("failures-are-answers")
 async def test_calls_that_cannot_be_made_are_answered_and_on_record(stage: Stage) -> None:
     calls = says("", call("cuont", upto=1), call("count"), ToolCall("x", "count", {UNREADABLE: "{"}), call("count", upto="many"))
     model = scripted(calls, report())

@@ -291,6 +291,18 @@ def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
         assert part in shown
 
 
+@pytest.mark.usefixtures("place")
+def test_an_agent_without_servers_loads_no_framework() -> None:
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "from overspill.cli import main; main(['run', 'a.ai', 'x', '--function', 'f.py:count'])"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0 1 2\n"
+    assert set(done.stderr.split()) & {"mcp", "mcp_types", "pydantic", "pydantic_ai", "jsonschema", "httpx2"} == set()
+
+
 def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES.parent)
     result = place.overspill("run", "examples/scripted.ai", "Why?", "--config", "examples/config.yaml")

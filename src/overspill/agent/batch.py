@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from overspill.agent import wording
 from overspill.agent.internal import BATCH, REPORT
-from overspill.errors import BadRequest, SessionClosed
+from overspill.errors import BadRequest
 from overspill.types import Reply, ToolCall
 
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -70,7 +70,7 @@ async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> 
                 raise BadRequest(wording.too_many_calls(allowed))
             reply = await answer(ToolCall(f"{call.id}/{id}", entry.tool, entry.parameters))
             ok, text = not reply.is_error, reply.text
-        except (BadRequest, SessionClosed) as error:
+        except BadRequest as error:
             reply, ok, text = None, False, str(error)
         results[place] = Result(id, entry.tool, ok, round((time.perf_counter() - started) * 1000), text, reply)
 

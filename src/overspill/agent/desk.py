@@ -17,7 +17,7 @@ from overspill.agent.internal import BATCH, REPORT, STATUS
 from overspill.agent.offers import Offer
 from overspill.agent.progress import CallEnded, CallStarted, Observe, Said
 from overspill.collect import block_text, field
-from overspill.errors import BadRequest, SessionClosed
+from overspill.errors import BadRequest, OverspillError
 from overspill.events import Called, now_ms
 from overspill.figures import shorten
 from overspill.loop import complaint
@@ -82,7 +82,7 @@ class Desk:
         self._observe(CallStarted(self._name, call.id, call.name))
         try:
             reply = await self._reply(call)
-        except (BadRequest, SessionClosed) as error:
+        except OverspillError as error:  # a failure is an answer, whatever failed
             reply = self._own(call, str(error), started, failed=True)
         self.answers[self.turn, call.id] = reply.text
         if reply.job is not None:
@@ -137,7 +137,8 @@ class Desk:
     async def _inner(self, call: ToolCall) -> Reply:
         if said := complaint(call, self._definitions):
             raise BadRequest(said)
-        return await self._answer(call)
+        reply = await self._answer(call)
+        return msgspec.structs.replace(reply, text=_shown(reply))
 
     def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
         fits = self._guard.afford(text, reserved)

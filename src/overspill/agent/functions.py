@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, Union, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -65,11 +65,8 @@ def _arguments(name: str, function: Callable[..., Any]) -> type[Struct]:
         type_: Any = hints.get(each.name, Any)
         type_ = Any if type_ is object else type_
         optional = each.default is not inspect.Parameter.empty
-        fields.append((each.name, type_ | UnsetType, UNSET) if optional else (each.name, type_))
-    try:
-        return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    except (TypeError, ValueError) as error:
-        raise SettingsError(f"The function {name} cannot be a tool: {error}.") from None
+        fields.append((each.name, Union[type_, UnsetType], UNSET) if optional else (each.name, type_))  # noqa: UP007
+    return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
 
 
 def _schema(name: str, arguments: type[Struct]) -> dict[str, Any]:

@@ -34,10 +34,14 @@ TASK_STATUS = _tool(
 
 
 def final_report(output: OutputKeys) -> dict[str, Any]:
-    content = _text(f"The whole report, as {output.format}")
+    content: dict[str, Any] = _text(f"The whole report, as {output.format}")
+    shared: dict[str, Any] = {}
     if output.format == "json":
         content = {**(output.json_schema or {}), "description": "The whole report"}
-    return _tool(REPORT, "Hand in your final report; this ends your task. Call it alone", ["content"], content=content)
+        shared = {name: content.pop(name) for name in ("$defs", "definitions") if name in content}
+    tool = _tool(REPORT, "Hand in your final report; this ends your task. Call it alone", ["content"], content=content)
+    tool["parameters"] |= shared  # references in a schema are read from its top
+    return tool
 
 
 def batch(tools: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -46,7 +46,13 @@ class Tools(Struct, frozen=True):
                     f"{agent.file.name} names the tool {missing[0]!r} of the server {wanted.name}, which offers "
                     f"{', '.join(sorted(offered)) or 'none'}."
                 )
-            found |= {offer.name: offer for tool, offer in offered.items() if wanted.only is None or tool in wanted.only}
+            for tool, offer in offered.items():
+                if wanted.only is not None and tool not in wanted.only:
+                    continue
+                if found.setdefault(offer.name, offer) is not offer:
+                    raise SettingsError(
+                        f"Two tools of {agent.file.name} would both be called {offer.name}. Name fewer, or rename a server."
+                    )
         return found
 
 

@@ -8,6 +8,7 @@ from agents import Stage, call, report, says, scripted, seen
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.promise("no-answer-over-budget")
 async def test_of_parallel_results_that_do_not_fit_together_some_are_kept(stage: Stage) -> None:
     agent = stage.write("a.ai", "tools: [{depot: [words]}]\ncontextWindow: 7000\nmaxOutputTokens: 500")
     both = says("", *(call("depot__words", count=1100) for _ in range(3)))

@@ -60,3 +60,13 @@ async def test_a_tool_that_a_server_does_not_have_is_a_mistake_in_the_agent_file
     assert str(error.value) == (
         "a.ai names the tool 'logs' of the server depot, which offers fail, log, picture, rows, slow, words."
     )
+
+
+async def test_names_are_made_fit_for_every_provider_and_stay_different(tmp_path: Path, depot: str) -> None:
+    stage = Stage(tmp_path)
+    stage.settings["mcpServers"] = {"my depot": {"url": depot}, "my.depot": {"url": depot}, "long" * 20: {"url": depot}}
+    model = scripted(report())
+    await stage.run(stage.write("a.ai", f"tools: [{{my depot: [log]}}, {{{'long' * 20}: [log]}}]"), model)
+    assert seen(model)[0].tools[:2] == ["my_depot__log", "long" * 16]
+    with pytest.raises(SettingsError, match="Two tools of b.ai would both be called my_depot__log."):
+        await stage.run(stage.write("b.ai", "tools: [{my depot: [log]}, {my.depot: [log]}]"), scripted(report()))

@@ -31,6 +31,7 @@ You now need to decide your next move:
 3. Provide your final report/answer"""
 
 
+@pytest.mark.promise("no-turn-blocked")
 async def test_a_slow_tool_is_announced_waited_for_and_fetched(stage: Stage) -> None:
     agent = stage.write("a.ai", f"tools: [depot]\ncontextWindow: 1000000\n{SLOW}")
     release = stage.folder / "release"
