@@ -17,23 +17,28 @@ TOOLS = [
 ]
 
 
-def answer(message: dict[str, Any]) -> dict[str, Any] | None:
+def answer(message: dict[str, Any], kind: str = "works") -> dict[str, Any] | None:
     """To a request; None to a notification."""
+    method, more = message["method"], message.get("params") or {}
+    page = TOOLS[1:] if "cursor" in more else TOOLS[:1]
+    cursor = {} if "cursor" in more else {"nextCursor": "2"}
     results: dict[str, Any] = {
         "initialize": {
             "protocolVersion": "2025-06-18",
-            "capabilities": {"tools": {}},
+            "capabilities": {} if kind == "bare" else {"tools": {}},
             "serverInfo": {"name": "small", "version": "1"},
         },
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"},
         "ping": {},
-        "tools/list": {"tools": TOOLS},
+        "tools/list": {"tools": page, **cursor} if kind == "pages" else {"tools": TOOLS},
         "tools/call": {"content": [{"type": "text", "text": "line\n" * 5000}]},
     }
     if "id" not in message:
         return None
-    if message["method"] not in results:
+    # One speaks only the newer protocol, the others only the older.
+    if method not in results or method in (("initialize", "ping") if kind == "modern" else ("server/discover",)):
         return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "Method not found"}}
-    return {"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}
+    return {"jsonrpc": "2.0", "id": message["id"], "result": results[method]}
 
 
 def entry(kind: str) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def main(kind: str) -> None:
             print("Server listening on stdio!", flush=True)
         if kind == "hangs":
             continue
-        said = answer(json.loads(line))
+        said = answer(json.loads(line), kind)
         if said is not None and kind != "garbage":
             print(json.dumps(said), flush=True)
 

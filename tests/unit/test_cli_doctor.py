@@ -86,6 +86,16 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", BY_HAND)
 
 
+def test_servers_of_all_kinds_are_understood(place: Place):
+    servers = {kind: entry(kind) for kind in ("pages", "bare", "modern")}
+    found = {name: re.sub(r"[\d.]+ s,", "N s,", text) for name, (_, text, _) in examined(place, servers).items()}
+    assert found == {
+        "pages": "small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
+        "bare": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "modern": "modern answers after N s, in protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
+    }
+
+
 def test_a_server_over_http_may_lack_its_header(place: Place):
     with over_http("X-Key", "7") as url:
         found = examined(place, {"good": {"url": url, "headers": {"X-Key": "7"}}, "bad": {"type": "http", "url": url}})
