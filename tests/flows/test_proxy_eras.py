@@ -185,6 +185,13 @@ def test_a_client_that_cannot_be_asked_is_not(tmp_path: Path) -> None:
     assert error["message"] == "The client can be asked only while one of its requests is being answered."
 
 
+def test_a_server_that_wants_to_know_whether_we_are_there_is_told_so(tmp_path: Path) -> None:
+    with Served([config(every())], tmp_path) as wire:
+        wire.hello()
+        assert wire.text("ask", {"requests": [{"method": "ping"}]}) == "[{}]"
+        assert [each for each in wire.received if each.get("method") == "ping"] == []
+
+
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
 @pytest.mark.parametrize("server", ["legacy", "modern"])
 def test_every_older_version_is_spoken(tmp_path: Path, version: str, server: str) -> None:

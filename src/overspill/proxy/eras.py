@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 import mcp_types
+from mcp.shared.exceptions import MCPError
 
 from overspill.mcp_client.link import Greeting, Raw, mapping
 
@@ -56,4 +57,6 @@ async def satisfied(
                 group.start_soon(one, key, request)
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
+    if wants_input(result):
+        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_ROUNDS} times and gave no result.")
     return result

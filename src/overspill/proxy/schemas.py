@@ -20,7 +20,8 @@ def widened(tool: Raw) -> Raw:
         return {key: value for key, value in tool.items() if key != "outputSchema"}
     root = {key: schema[key] for key in _AT_THE_ROOT if key in schema}
     rest = {key: value for key, value in schema.items() if key not in root}
-    return {**tool, "outputSchema": {**root, "type": "object", "anyOf": [rest, _KEPT]}}
+    kind = {"type": "object"} if schema.get("type") == "object" else {}  # older clients insist on it at the root
+    return {**tool, "outputSchema": {**root, **kind, "anyOf": [rest, _KEPT]}}
 
 
 def _points_inside(schema: Any) -> bool:

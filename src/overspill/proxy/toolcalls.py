@@ -56,8 +56,6 @@ class ToolCalls:
         run = _Run(exchange, server, name, self._forward)
         try:
             reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise")
-        except MCPError:
-            raise
         except Exception as error:  # ours, or a time limit of ours: an answer the model can read
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failed(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
