@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -38,3 +39,9 @@ def python() -> PythonHome:
 def anyio_backend() -> str:
     """Once is enough: what is tested here runs in processes of its own."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> None:
+    """Fetching packages, and a whole suite on a busy machine, take longer than other tests may. Every wait here has an end."""
+    faulthandler.cancel_dump_traceback_later()

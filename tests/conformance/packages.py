@@ -5,7 +5,6 @@ Nothing of this is a dependency of Overspill. Each home is filled once, by whoev
 
 from __future__ import annotations
 
-import faulthandler
 import fcntl
 import json
 import os
@@ -71,7 +70,6 @@ def _filled(name: str, pins: Sequence[str], fill: Callable[[Path], None]) -> Pat
     wanted = "\n".join(pins)
     if _text(stamp) == wanted:
         return home
-    faulthandler.cancel_dump_traceback_later()  # fetching may take longer than a test may hang; it has limits of its own
     home.mkdir(parents=True, exist_ok=True)
     with (cache / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
