@@ -6,7 +6,6 @@ from collections.abc import Callable
 from hashlib import sha256
 
 import anyio
-import anyio.lowlevel
 import pytest
 from asking import once
 from trio.testing import MockClock
@@ -375,6 +374,7 @@ async def test_no_time_at_all_is_a_failure():
 
 async def test_no_more_requests_run_at_once_than_allowed():
     running: list[int] = []
+    two = anyio.Event()
 
     class Counting(ScriptedModel):
         now = 0
@@ -382,7 +382,10 @@ async def test_no_more_requests_run_at_once_than_allowed():
         async def ask(self, request: Request) -> Response:
             self.now += 1
             running.append(self.now)
-            await anyio.lowlevel.checkpoint()
+            if self.now == 2:
+                two.set()
+            with anyio.fail_after(20):
+                await two.wait()
             try:
                 return await super().ask(request)
             finally:
