@@ -115,7 +115,7 @@ _GET_TOOL_OUTPUT = Definition(
         id=_of("string"),
         mode=_of(
             "string",
-            "raw=all, if small; extract=what `query` asks for; slice=part of the text; grep=lines matching `pattern`; "
+            "raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
             "query=JSON pointer or JMESPath",
             enum=["raw", "extract", "slice", "grep", "query"],
         ),
@@ -141,16 +141,16 @@ _GET_TOOL_OUTPUT = Definition(
 )
 
 _WAIT_FOR_TOOL_OUTPUT = Definition(
-    "wait_for_tool_output", "Wait until a tool in the background completes", _object([]), WaitForToolOutput
+    "wait_for_tool_output", "Wait until a tool running in the background completes", _object([]), WaitForToolOutput
 )
 
-# `id` is taken too, and not shown: together the four have to stay under 600 tokens, in every list of tools a model is sent.
 _GET_ARTIFACT = Definition(
     "get_artifact",
-    "Retrieve a stored artifact, whole or in part",
+    "Retrieve a stored artifact",
     _object(
         [],
         artifact_id=_of("string"),
+        id=_of("string"),
         start_line=_of("integer"),
         end_line=_of("integer"),
         lines=_of("string", '"a-b"'),
