@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def test_everything_is_in_order(place: Place):
         == """\
 ok     settings: HOME/config/overspill/config.yaml is used.
 ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
-ok     store: There is room for N GB more.
+ok     store: HOME/store has room for N GB more.
 ok     small: small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
                  109 bytes      29 tokens  add
                   76 bytes      18 tokens  log
@@ -200,9 +201,17 @@ def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place
         "ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.",
     ]
     assert result.out.endswith("2 things are wrong.\n")
-    config.unlink()
-    Path(".overspill.yaml").unlink()
-    assert place.overspill("doctor").out.startswith("ok     settings: There is no config file, so the defaults hold.\n")
+
+
+def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypatch: pytest.MonkeyPatch):
+    (place.root / "config" / "overspill" / "config.yaml").unlink()
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    lines = place.overspill("doctor", "--json").out
+    texts = [finding["text"] for finding in json.loads(lines)["findings"]]
+    assert texts[0] == "There is no config file, so the defaults hold."
+    lasting = place.root / ".local" / "state" / "overspill"
+    assert f"{lasting} holds 0 sessions, 0 of them live, with 0 bytes of outputs." in texts
+    assert any(text.startswith(f"{tempfile.gettempdir()} holds ") for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["file", "open"])
@@ -248,5 +257,5 @@ def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
     result = place.overspill("doctor")
     assert "note   store: " in result.out
     assert "       The next session that is kept removes the oldest.\n" in result.out
-    assert "note   store: 1 of the sessions belong to processes that ended without clearing up.\n" in result.out
-    assert "wrong  store: There is room for 5 KB only: large outputs will be cut.\n" in result.out
+    assert "note   store: 1 of these sessions belong to processes that ended without clearing up.\n" in result.out
+    assert f"wrong  store: {place.store} has room for 5 KB only: large outputs will be cut.\n" in result.out

@@ -14,7 +14,7 @@ import anyio
 import click
 
 from overspill.cli import look
-from overspill.cli.config import user_config_dir
+from overspill.cli.config import lasting_store, user_config_dir
 from overspill.cli.models import endpoints
 from overspill.cli.target import clients, target_of
 from overspill.clients import rewriting
@@ -47,7 +47,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     if chosen and file is None:
         raise click.UsageError("--server needs FILE: whose servers?")
     findings, settings = config.examined(Path.cwd(), user_config_dir())
-    findings += [*_models(settings), *store.examined(settings)]
+    findings += [*_models(settings), *_stores(settings)]
     looks = _servers(file, chosen, timeout, settings.model) if file else []
     found = [*findings, *(each.finding for each in looks)]
     if as_json:
@@ -55,6 +55,12 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     else:
         _print(findings, looks, [] if file else _unseen())
     sys.exit(1 if any(finding.level == "wrong" for finding in found) else 0)
+
+
+def _stores(settings: Settings) -> list[Finding]:
+    """Without a storeDir there are two: what a program stores lies elsewhere than what the proxy keeps."""
+    roots = [Path(settings.store_dir)] if settings.store_dir else [None, Path(lasting_store())]
+    return [finding for root in roots for finding in store.examined(root, settings)]
 
 
 def _models(settings: Settings) -> list[Finding]:

@@ -19,8 +19,9 @@ _LEAST_ROOM = 100_000_000
 _ELSEWHERE = "Set storeDir in your config file to a folder of your own."
 
 
-def examined(settings: Settings) -> list[Finding]:
-    store = FileStore(Path(settings.store_dir) if settings.store_dir else None, run_bytes=settings.max_run_bytes)
+def examined(root: Path | None, settings: Settings) -> list[Finding]:
+    """One root; None: the temporary directory."""
+    store = FileStore(root, run_bytes=settings.max_run_bytes)
     if unusable := _unusable(store.root):
         return [_wrong(unusable, _ELSEWHERE)]
     try:
@@ -65,13 +66,13 @@ def _leftovers(store: FileStore) -> list[Finding]:
     left = [label for label in store.shelves() if not label.live and label.retention != "keep"]
     if not left:
         return []
-    text = f"{len(left)} of the sessions belong to processes that ended without clearing up."
+    text = f"{len(left)} of these sessions belong to processes that ended without clearing up."
     return [Finding("store", "note", text, "The next start removes them, or do it now: overspill artifacts clean")]
 
 
 def _room(store: FileStore) -> list[Finding]:
     room = store.free()
     if room >= _LEAST_ROOM:
-        return [Finding("store", "ok", f"There is room for {figures.people_size(room)} more.")]
-    text = f"There is room for {figures.people_size(room)} only: large outputs will be cut."
+        return [Finding("store", "ok", f"{store.root} has room for {figures.people_size(room)} more.")]
+    text = f"{store.root} has room for {figures.people_size(room)} only: large outputs will be cut."
     return [_wrong(text, "Free space on that disk, or set storeDir in your config file to another one.")]
