@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from upstream import is_alive, once, said, script, until, up
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Link, Server
+from overspill.mcp_client import Client, Link, Server
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +33,12 @@ async def test_a_call_that_was_under_way_gets_a_clear_error_and_the_next_one_wor
         assert str(caught.value) == words
         after = said(await server.call_tool("environment", {}))["pid"]
         assert (server.starts, server.problem, before != after, is_alive(before)) == (2, "", True, False)
+
+
+async def test_a_server_that_dies_of_the_newer_greeting_is_greeted_in_the_older_way():
+    async with up(script("raw", "fragile"), client=Client(modern=True)) as server:
+        assert (await server.link()).greeting.version == "2025-11-25"
+        assert (server.starts, server.problem) == (2, "")
 
 
 async def test_all_calls_that_were_under_way_get_the_error():

@@ -35,6 +35,8 @@ def greet(message: dict) -> None:
     id, method = message["id"], message["method"]
     if "mute" in OPTIONS:
         return
+    if "fragile" in OPTIONS and method == "server/discover":
+        sys.exit(1)
     if method == "server/discover":
         if "late" in OPTIONS and not held:
             held.append(id)

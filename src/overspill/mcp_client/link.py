@@ -55,6 +55,10 @@ class Peer(Protocol):
     async def notified(self, server: str, method: str, params: Raw) -> None: ...
 
 
+class Ended(ServerError):
+    """It went while it was asked."""
+
+
 class Link:
     """Open while `connected` is entered. `ended` is set when the server has gone."""
 
@@ -177,7 +181,7 @@ class Link:
             # A server may say the same; then the link goes on. Otherwise its end is near, and nobody shall be given it again.
             with anyio.move_on_after(_END):
                 await self.ended.wait()
-            return ServerError(self.problem) if self.ended.is_set() else None
+            return Ended(self.problem) if self.ended.is_set() else None
         if not isinstance(self._way, Veil):
             return None
         if failure := self._way.failure(error):

@@ -10,10 +10,11 @@ import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
+from overspill.mcp_client.link import Client, Ended, Link, Peer, Progress, Raw, connected
 
 _START = 60.0  # seconds until a server that says nothing counts as hanging
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
@@ -83,11 +84,16 @@ class Server:
         pause = _FIRST_PAUSE
         try:
             while True:
-                began = anyio.current_time()
+                began, died = anyio.current_time(), False
                 try:
                     await self._life()
                 except* (ServerError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
                     self.problem = words(group, self.name)
+                    died = self._link is None and group.subgroup(Ended) is not None
+                if died and self._client.modern and self.config.command:
+                    # The first SDKs end at a method they do not know, so the newer greeting may be what it died of.
+                    self._client = replace(self._client, modern=False)
+                    continue
                 self._failed += self._link is None
                 self._link = None
                 self._log(self.problem)
