@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,20 @@ def test_a_server_that_comes_late_is_announced_when_it_is_there(tmp_path: Path) 
             pass
         for method in CHANGES:
             wire.told(method)
+        assert "say" in wire.names()
+
+
+@pytest.mark.slow
+def test_the_first_question_of_the_stateless_protocol_is_answered_before_its_client_gives_up(tmp_path: Path) -> None:
+    """The official client waits ten seconds for it, twice, and a server that is fetched first takes longer."""
+    os.mkfifo(tmp_path / "gate")
+    server = every("legacy", "late", str(tmp_path / "gate"))
+    with Served([config(server)], tmp_path / "store", modern=True) as wire:
+        began = time.monotonic()
+        assert "has not answered yet" in wire.hello()["instructions"]
+        assert time.monotonic() - began < 10
+        with open(tmp_path / "gate", "wb"):
+            pass
         assert "say" in wire.names()
 
 

@@ -22,6 +22,7 @@ from overspill.proxy.reach import reach
 from overspill.proxy.scope import Scope
 
 FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
+_PROBED = 5.0  # seconds: the official client gives the first question 10, our own start included, and gives up at the second try
 _LISTS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
 
@@ -84,9 +85,9 @@ class Routes:
         match method:
             case "initialize":
                 scope.voice = exchange.connection.outbound
-                return greeting.initialized(params, await scope.links())
+                return greeting.initialized(params, await scope.links(scope.options.first_wait))
             case "server/discover":
-                return greeting.discovered(await scope.links())
+                return greeting.discovered(await scope.links(min(scope.options.first_wait, _PROBED)))
             case "ping" if not exchange.modern:
                 return {}
             case "tools/list":

@@ -70,13 +70,13 @@ class Scope:
         """Whether its client can be asked anything by a server."""
         return any(name in self.client.capabilities for name in _ASKING)
 
-    async def links(self) -> dict[str, Link | ServerError]:
+    async def links(self, within: float) -> dict[str, Link | ServerError]:
         """Every server's connection, or why there is none yet."""
         found: dict[str, Link | ServerError] = {}
 
         async def one(server: Server) -> None:
             try:
-                found[server.name] = await server.link(self.options.first_wait)
+                found[server.name] = await server.link(within)
             except ServerError as problem:
                 self._missed.add(server.name)
                 found[server.name] = problem
