@@ -125,6 +125,12 @@ def test_a_structured_result_is_kept_once_and_still_fits_its_schema(wire: Wire) 
     assert "day 999 is dry" in wire.text("get_tool_output", {"id": handle, "mode": "query", "query": "/days/999/note"})
 
 
+@pytest.mark.parametrize("key", ["result", "content"])
+def test_a_text_that_is_repeated_as_structure_is_kept_once_whatever_its_key(wire: Wire, key: str) -> None:
+    said = {"content": [{"type": "text", "text": OUTPUT}], "structuredContent": {key: OUTPUT}}
+    assert wire.call("say", {"result": said})["content"][1]["size"] == len(OUTPUT)
+
+
 def test_structure_beside_a_short_text_counts_too(wire: Wire) -> None:
     value = {"rows": [{"n": number, "name": f"row {number}"} for number in range(1000)]}
     result = wire.call("say", {"result": {"content": [{"type": "text", "text": "1000 rows"}], "structuredContent": value}})

@@ -136,10 +136,10 @@ def _texts(output: Output) -> list[str]:
 
 
 def _repeats(structured: Any, texts: list[str]) -> bool:
-    """Servers send the same value as text for clients that know no structure, single values under the key `result`."""
+    """Servers send the same value as text for clients that know no structure, a single value under some key of its own."""
     values: list[Any] = [structured]
-    if list(mapping(structured)) == ["result"]:
-        values.append(structured["result"])
+    if len(mapping(structured)) == 1:
+        values += mapping(structured).values()
     for value in values:
         each = cast("list[Any]", value) if isinstance(value, list) else []
         if each and len(each) == len(texts) and all(map(_says, texts, each)):
