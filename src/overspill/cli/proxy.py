@@ -82,18 +82,19 @@ def proxy(
         list_outputs=list_outputs,
     )
     listening = _listening(address, given, os.environ) if address else None
-    if listening is not None:
-        listening.check()
+    listener = listening.open() if listening is not None else None
+    if listening is not None and listener is not None:
+        _announce(given, listening, listening.address(listener))
 
     async def run() -> None:
         async with open_scopes(loaded, options, endpoints(loaded, os.environ), _log(quiet)) as scopes:
             await _until_told(partial(serve, scopes))
 
     async def serve(scopes: Scopes, told: anyio.Event) -> None:
-        if listening is None:
+        if listening is None or listener is None:
             await serve_stdio(scopes, told)
         else:
-            await serve_http(scopes, listening, _announce(given, listening), told)
+            await serve_http(scopes, listening, listener, told)
 
     anyio.run(run)
 
@@ -163,15 +164,10 @@ def _listening(address: str, given: Mapping[str, Any], environ: Mapping[str, str
     )
 
 
-def _announce(given: Mapping[str, Any], listening: Listening) -> Callable[[str], None]:
-    made = not given["tokens"] and not os.environ.get(_TOKEN)
-
-    def ready(address: str) -> None:
-        click.echo(f"overspill: serving at {address}", err=True)
-        if made:
-            click.echo(f"overspill: the token, shown this once: {listening.tokens[0]}", err=True)
-
-    return ready
+def _announce(given: Mapping[str, Any], listening: Listening, address: str) -> None:
+    click.echo(f"overspill: serving at {address}", err=True)
+    if not given["tokens"] and not os.environ.get(_TOKEN):
+        click.echo(f"overspill: the token, shown this once: {listening.tokens[0]}", err=True)
 
 
 def _log(quiet: bool) -> Callable[[str], None]:

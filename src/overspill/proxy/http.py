@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+import ssl
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Any
@@ -48,7 +50,20 @@ class Listening(Struct, frozen=True):
     plain: bool = False
     """Without TLS beyond this machine, because the user said so."""
 
-    def check(self) -> None:
+    def open(self) -> socket.socket:
+        """The place itself; SettingsError where it cannot be had, before anything else is started."""
+        self._check()
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family)
+        except OSError as problem:
+            raise SettingsError(f"{self.host}:{self.port} cannot be listened on: {os.strerror(problem.errno or 0)}.") from None
+
+    def address(self, listener: socket.socket) -> str:
+        scheme = "https" if self.certificate else "http"
+        return f"{scheme}://{_bracketed(self.host)}:{listener.getsockname()[1]}{PATH}"
+
+    def _check(self) -> None:
         if not self.tokens or not all(self.tokens):
             raise SettingsError("A proxy over HTTP needs a token that is not empty.")
         if not is_loopback(self.host) and not self.certificate and not self.plain:
@@ -56,6 +71,11 @@ class Listening(Struct, frozen=True):
                 f"{self.host} can be reached from other machines, and without TLS everyone on the way reads along. "
                 "Give --tls-cert and --tls-key, or --insecure where something else encrypts."
             )
+        if self.certificate:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+            except (OSError, ssl.SSLError) as problem:
+                raise SettingsError(f"{self.certificate} cannot be used for TLS with its key: {problem.strerror}.") from None
 
     @property
     def names(self) -> list[str]:
@@ -136,13 +156,10 @@ class _Web(uvicorn.Server):
             group.cancel_scope.cancel()
 
 
-async def serve_http(scopes: Scopes, listening: Listening, ready: Callable[[str], None], told: anyio.Event) -> None:
-    """Until we are told to end. `ready` gets the address, once clients can connect."""
-    listening.check()
+async def serve_http(scopes: Scopes, listening: Listening, listener: socket.socket, told: anyio.Event) -> None:
+    """Until we are told to end."""
     config = uvicorn.Config(
         application(scopes, listening),
-        host=listening.host.strip("[]"),
-        port=listening.port,
         ssl_certfile=listening.certificate,
         ssl_keyfile=listening.key,
         log_level="warning",
@@ -150,15 +167,6 @@ async def serve_http(scopes: Scopes, listening: Listening, ready: Callable[[str]
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    config.load()
-    try:
-        listener = config.bind_socket()
-    except SystemExit:
-        where = f"{listening.host}:{listening.port}"
-        raise SettingsError(f"{where} cannot be listened on: it is in use, or not an address of this machine.") from None
-    port = listener.getsockname()[1]
-    scheme = "https" if listening.certificate else "http"
-    ready(f"{scheme}://{_bracketed(listening.host)}:{port}{PATH}")
     await _Web(config).serve_until(told, listener)
 
 

@@ -1,0 +1,269 @@
+"""The proxy over HTTP: who is let in, and what belongs to whom."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequestParams, ElicitResult
+
+SERVER = Path(__file__).parents[1] / "every_server.py"
+MAIN = "from overspill.cli import main; main()"
+TWO_LINES = "line 1: the quick brown fox\nline 2: the quick brown fox\n"
+ANN, BOB = "ann's token", "bob's token"
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def environ(root: Path) -> dict[str, str]:
+    ours = {"HOME": str(root), "XDG_STATE_HOME": str(root / "state"), "XDG_CONFIG_HOME": str(root / "config")}
+    return {**os.environ, **ours, "ANN": ANN, "BOB": BOB}
+
+
+class Listening:
+    """A proxy process on a free port of loopback."""
+
+    def __init__(self, root: Path, *options: str) -> None:
+        tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
+        options = tuple(option for option in options if option != "--no-token")
+        command = [sys.executable, "-c", MAIN, "proxy", "--http", "127.0.0.1:0", *tokens, *options]
+        self.process = subprocess.Popen(
+            [*command, "--", sys.executable, str(SERVER)], env=environ(root), stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        self.first = self.process.stderr.readline()
+        found = re.search(r"http://\S+", self.first)
+        assert found, self.first
+        self.url = found.group()
+
+    def post(self, **headers: str) -> httpx2.Response:
+        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+
+    @asynccontextmanager
+    async def client(self, token: str, mode: str = "legacy", **callbacks: object) -> AsyncIterator[Client]:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            transport = streamable_http_client(self.url, http_client=http)
+            async with Client(transport, mode=mode, **callbacks) as client:  # pyright: ignore
+                yield client
+
+    def servers(self) -> int:
+        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return len(listed.split())
+
+    def end(self) -> tuple[int, str]:
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=30)
+        return self.process.returncode, said
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Listening]:
+    started = Listening(tmp_path)
+    try:
+        yield started
+    finally:
+        code, said = started.end()
+        assert (code, said) == (0, said)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    """For tests that leave nothing behind."""
+    started = Listening(tmp_path_factory.mktemp("proxy"))
+    try:
+        yield started
+    finally:
+        started.end()
+
+
+async def kept_by(client: Client) -> str:
+    result = await client.call_tool("lines", {"count": 3000})
+    found = re.search(r'session-[^"]+', result.content[0].text)  # pyright: ignore
+    assert found
+    return found.group()
+
+
+async def read(client: Client, handle: str) -> str:
+    wanted = {"id": handle, "mode": "slice", "slice": {"lines": "1-2"}}
+    result = await client.call_tool("get_tool_output", wanted)
+    return result.content[0].text  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": f"Basic {ANN}"}, 401),
+        ({"Authorization": f"Bearer {ANN}x"}, 401),
+        ({"Authorization": f"Bearer {ANN}", "Host": "evil.example"}, 421),
+        ({"Authorization": f"Bearer {ANN}", "Origin": "https://evil.example"}, 403),
+    ],
+)
+def test_whoever_has_no_token_or_comes_by_a_foreign_name_is_refused(shared: Listening, headers: dict[str, str], status: int):
+    assert shared.post(**headers).status_code == status
+
+
+def test_a_refusal_says_what_is_needed(shared: Listening):
+    answer = shared.post()
+    assert (answer.text, answer.headers["www-authenticate"]) == ("A bearer token is needed.", 'Bearer realm="overspill"')
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_large_result_is_kept_and_read_back(shared: Listening, mode: str):
+    async with shared.client(ANN, mode) as client:
+        handle = await kept_by(client)
+        assert await read(client, handle) == TWO_LINES
+        page = await client.list_tools()
+        while page.next_cursor is not None:
+            page = await client.list_tools(cursor=page.next_cursor)
+        last = [tool.name for tool in page.tools][-3:]
+        assert last == ["tool_output", "get_tool_output", "wait_for_tool_output"]
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.promise("nobody-elses")
+async def test_a_handle_of_one_token_is_unknown_to_another(shared: Listening, mode: str):
+    async with shared.client(ANN, mode) as ann, shared.client(BOB, mode) as bob:
+        handle = await kept_by(ann)
+        assert (
+            await read(bob, handle) == f"Unknown tool ID: {handle[:97]}..."
+            or await read(bob, handle) == f"Unknown tool ID: {handle}"
+        )
+        with pytest.raises(MCPError):
+            await bob.read_resource(f"overspill://{handle}")
+
+
+@pytest.mark.promise("nobody-elses")
+async def test_two_sessions_of_the_older_protocol_do_not_read_each_others_outputs(shared: Listening):
+    async with shared.client(ANN) as one, shared.client(ANN) as other:
+        handle = await kept_by(one)
+        assert (await read(other, handle)).startswith("Unknown tool ID: ")
+
+
+async def test_clients_of_the_newer_protocol_share_what_their_token_kept(shared: Listening):
+    async with shared.client(ANN, "auto") as one:
+        handle = await kept_by(one)
+    async with shared.client(ANN, "auto") as other:
+        assert await read(other, handle) == TWO_LINES
+
+
+async def test_a_question_reaches_the_client_whose_call_asks_it(shared: Listening):
+    asked: list[str] = []
+
+    def answering(name: str) -> object:
+        async def answer(_: object, params: ElicitRequestParams) -> ElicitResult:
+            asked.append(name)
+            return ElicitResult(action="accept", content={"word": name})
+
+        return answer
+
+    wanted = {"message": "Which word?", "requestedSchema": {"type": "object", "properties": {}}}
+    question = {"method": "elicitation/create", "params": wanted}
+    async with (
+        shared.client(ANN, elicitation_callback=answering("ann")) as ann,
+        shared.client(BOB, elicitation_callback=answering("bob")) as bob,
+    ):
+        result = await bob.call_tool("ask", {"requests": [question]})
+        assert "bob" in result.content[0].text  # pyright: ignore
+        await ann.call_tool("say", {"result": {"content": []}})
+    assert asked == ["bob"]
+
+
+async def test_yesterdays_handle_answers_after_a_restart(tmp_path: Path):
+    first = Listening(tmp_path)
+    try:
+        async with first.client(ANN) as client:
+            handle = await kept_by(client)
+    finally:
+        first.end()
+    second = Listening(tmp_path)
+    try:
+        async with second.client(ANN) as client:
+            assert await read(client, handle) == TWO_LINES
+        async with second.client(BOB) as client:
+            assert (await read(client, handle)).startswith("Unknown tool ID: ")
+    finally:
+        second.end()
+
+
+async def test_a_session_that_ends_takes_its_server_along(listening: Listening):
+    async with listening.client(ANN) as client:
+        await client.call_tool("say", {"result": {"content": []}})
+        assert listening.servers() == 1
+    with anyio.fail_after(20):
+        while listening.servers():  # noqa: ASYNC110
+            await anyio.sleep(0.05)
+
+
+async def test_a_token_is_made_and_shown_once_where_none_is_given(tmp_path: Path):
+    started = Listening(tmp_path, "--no-token")
+    try:
+        assert started.process.stderr is not None
+        words = started.process.stderr.readline()
+        assert words.startswith("overspill: the token, shown this once: ")
+        token = words.split()[-1]
+        assert len(token) >= 40
+        async with started.client(token) as client:
+            assert (await client.list_tools()).tools
+    finally:
+        code, said = started.end()
+    assert code == 0
+    assert token not in said
+
+
+def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", MAIN, "proxy", *options, "--", sys.executable, str(SERVER)]
+    how = {"capture_output": True, "text": True, "timeout": 60, "check": False, "stdin": subprocess.DEVNULL}
+    return subprocess.run(command, env=environ(root), **how)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--http", "8850"], "overspill: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (["--http", "127.0.0.1:99999"], "overspill: --http 127.0.0.1:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (["--http", "127.0.0.1:0", "--token-env", "NOBODY"], "overspill: The environment variable NOBODY is not set.\n"),
+        (
+            ["--http", "0.0.0.0:0"],
+            "overspill: 0.0.0.0 can be reached from other machines, and without TLS everyone on the way reads along. "
+            "Give --tls-cert and --tls-key, or --insecure where something else encrypts.\n",
+        ),
+    ],
+)
+def test_a_mistake_is_explained_before_anything_is_started(tmp_path: Path, options: list[str], words: str):
+    ended = run(tmp_path, *options)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
+
+
+def test_an_address_in_use_is_explained(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ended = run(tmp_path, "--http", f"127.0.0.1:{port}")
+    words = f"overspill: 127.0.0.1:{port} cannot be listened on: Address already in use.\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
+
+
+def test_a_certificate_that_is_none_is_explained(tmp_path: Path):
+    (tmp_path / "cert.pem").write_text("nothing of the kind")
+    ended = run(tmp_path, "--http", "127.0.0.1:0", "--tls-cert", str(tmp_path / "cert.pem"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"overspill: {tmp_path / 'cert.pem'} cannot be used for TLS with its key: ")
