@@ -306,3 +306,11 @@ async def test_an_abort_before_anything_ran_leaves_an_empty_record(stage: Stage)
 async def test_warnings_about_settings_are_told(stage: Stage) -> None:
     record = await stage.run(stage.write("a.ai", "asyncToolTTL: 3600"), scripted(report()))
     assert record.warnings == ["asyncToolTTL in a.ai has no effect: outputs live as long as the session."]
+
+
+async def test_a_report_that_looks_like_a_call_is_the_report(stage: Stage) -> None:
+    agent = stage.write("a.ai", "output: {format: json}")
+    looks = '{"name": "count", "arguments": {"upto": 3}}'
+    record = await stage.run(agent, scripted("Hm.", lambda s: s.wrapped(looks, "json")))
+    assert record.outcome.report is not None
+    assert record.outcome.report.value == {"name": "count", "arguments": {"upto": 3}}

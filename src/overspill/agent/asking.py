@@ -34,9 +34,11 @@ class Asking:
         response = await self._targets.ask(request)
         self._guard.settle(request, response)
         self.model = response.model or self._targets.name
-        if self.plain:  # a call that is only written down is no report
-            response = understand(response, [tool["name"] for tool in request.tools])
-        return self._reports.understood(response, plain=self.plain)
+        response = self._reports.understood(response, plain=False)
+        if self.plain and not response.calls:  # a call that is only written down is no report
+            written = understand(response, [tool["name"] for tool in request.tools])
+            response = self._reports.understood(written, plain=True)
+        return response
 
 
 class Timed:

@@ -68,5 +68,5 @@ async def test_names_are_made_fit_for_every_provider_and_stay_different(tmp_path
     model = scripted(report())
     await stage.run(stage.write("a.ai", f"tools: [{{my depot: [log]}}, {{{'long' * 20}: [log]}}]"), model)
     assert seen(model)[0].tools[:2] == ["my_depot__log", "long" * 16]
-    with pytest.raises(SettingsError, match=r"Two tools of b\.ai would both be called my_depot__log\."):
+    with pytest.raises(SettingsError, match="would both be called my_depot__log"):
         await stage.run(stage.write("b.ai", "tools: [{my depot: [log]}, {my.depot: [log]}]"), scripted(report()))

@@ -32,4 +32,4 @@ async def test_two_agents_started_in_the_background_both_report(stage: Stage) ->
     assert record.totals.requests == 8
     assert {entry["agent"] for entry in record.accounting} == {"lead", "north", "south"}
     first = snapshot(record)["opTree"]["turns"][0]["ops"]
-    assert [op["agent"]["report"]["content"] for op in first if "agent" in op] == ["snow", "sun"]
+    assert sorted(op["agent"]["report"]["content"] for op in first if "agent" in op) == ["snow", "sun"]
