@@ -32,10 +32,12 @@ def words(count: int) -> str:
 
 @server.tool(structured_output=False)
 async def slow(until: str, result: str = "done") -> str:
-    """Returns when the file `until` is there; makes `until`.begun when it starts."""
+    """Returns when the file `until` is there; makes `until`.begun when it starts. Fails when the result is `broken`."""
     await anyio.Path(f"{until}.begun").touch()
     while not await anyio.Path(until).exists():  # noqa: ASYNC110 - another process makes it
         await anyio.sleep(0.01)
+    if result == "broken":
+        raise ToolError("the van broke down")
     return result
 
 

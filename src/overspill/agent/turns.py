@@ -22,6 +22,7 @@ from overspill.loop import Step, step
 from overspill.models.base import Message, Request
 from overspill.session import Session
 from overspill.types import ToolCall
+from overspill.wording import tool_failed
 
 Status: TypeAlias = Literal["reported", "unreported", "failed", "aborted"]
 _FINAL_ATTEMPTS = 3
@@ -136,7 +137,7 @@ class Turns:
     async def _late(self, id: str) -> str:
         """All of it; of what is too large, the beginning and how much is missing; of what failed, why."""
         whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
-        if not whole.is_error:
+        if not whole.is_error or whole.text.startswith(tool_failed("")):
             return whole.text
         part = await self._session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0}})
         return whole.text if part.is_error else part.text
