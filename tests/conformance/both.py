@@ -71,15 +71,17 @@ class Both(NamedTuple):
 
 
 @asynccontextmanager
-async def both(server: Sequence[str], place: Path, **options: Any) -> AsyncGenerator[Both]:
-    """`options` are the official client's."""
+async def both(server: Sequence[str], place: Path, *, directly: str = "", **options: Any) -> AsyncGenerator[Both]:
+    """`options` are the official client's; `directly` is the mode of the one that has to do without the proxy."""
     overspill = Overspill(place)
-    commands = (server, plain_environ()), (overspill.proxy("--", *server), overspill.environ)
     with (place / "stderr").open("w") as log:
-        direct, through = (
-            Client(stdio_client(StdioServerParameters(command=line[0], args=list(line[1:]), env=environ), log), **options)
-            for line, environ in commands
-        )
+
+        def client(command: Sequence[str], environ: dict[str, str], **more: Any) -> Client:
+            started = StdioServerParameters(command=command[0], args=list(command[1:]), env=environ)
+            return Client(stdio_client(started, log), **{**options, **more})
+
+        direct = client(server, plain_environ(), **({"mode": directly} if directly else {}))
+        through = client(overspill.proxy("--", *server), overspill.environ)
         async with direct, through:
             yield Both(direct, through)
 
