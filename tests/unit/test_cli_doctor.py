@@ -97,6 +97,18 @@ def test_servers_of_all_kinds_are_understood(place: Place):
     }
 
 
+def test_servers_of_the_users_own_settings_are_looked_at(place: Place):
+    config = place.root / "config" / "overspill" / "config.yaml"
+    config.write_text(config.read_text() + f"mcpServers: {json.dumps({'mine': entry('bare'), 'other': entry('exits')})}\n")
+    result = place.overspill("doctor", "--server", "mine", "--json")
+    found = {each["about"]: each["text"] for each in json.loads(result.out)["findings"]}
+    assert result.code == 0
+    assert "other" not in found
+    assert re.sub(r"[\d.]+ s,", "N s,", found["mine"]) == (
+        "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens."
+    )
+
+
 def test_a_server_over_http_may_lack_its_header(place: Place):
     with over_http("X-Key", "7") as url:
         found = examined(place, {"good": {"url": url, "headers": {"X-Key": "7"}}, "bad": {"type": "http", "url": url}})

@@ -144,3 +144,10 @@ def test_our_own_variables_do_not_reach_the_server(tmp_path: Path) -> None:
         assert wire.end() == 0
     assert b"overspill: dry run: lines of time would be kept: " in wire.errors
     assert os.listdir(tmp_path / "s") == []
+
+
+def test_a_missing_package_is_named(place: Place):
+    code = "import sys; sys.modules['mcp'] = None; from overspill.cli import main; main(['proxy', '--', 'x'])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    words = "Error: `overspill proxy` needs the package mcp. Install it with the rest: pip install 'overspill[all]'\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30, show_default=True, help="Seconds a server may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool) -> None:
-    """Check settings, store and the servers of a client, and say what is wrong.
+    """Check settings, store and servers, and say what is wrong.
 
-    FILE is claude-code, claude-desktop, cursor, vscode or the path of a file with mcpServers, as for overspill wrap. Its servers
-    are started, pinged and asked for their tools; none of the tools is called.
+    Without FILE these are the servers in your own settings. FILE is claude-code, claude-desktop, cursor, vscode or the path of a
+    file with mcpServers, as for overspill wrap. Servers are started, pinged and asked for their tools; none of these is called.
 
     \b
     overspill doctor
@@ -44,11 +45,11 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 
     Exit code 1 if anything is wrong.
     """
-    if chosen and file is None:
-        raise click.UsageError("--server needs FILE: whose servers?")
     findings, settings = config.examined(Path.cwd(), user_config_dir())
     findings += [*_models(settings), *_stores(settings)]
-    looks = _servers(file, chosen, timeout, settings.model) if file else []
+    if chosen and file is None and not settings.mcp_servers:
+        raise click.UsageError("--server needs FILE: whose servers?")
+    looks = _servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
     found = [*findings, *(each.finding for each in looks)]
     if as_json:
         look.print_json({"findings": found, "servers": [each.probe for each in looks if each.probe]})
@@ -71,16 +72,19 @@ def _models(settings: Settings) -> list[Finding]:
     return []
 
 
-def _servers(file: str, chosen: Sequence[str], timeout: float, model: str | None) -> list[Look]:
+def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Look]:
     # Takes a second to import, which nobody needs who only asks about settings and store.
     from overspill.doctor.servers import looked_at
 
-    target = target_of(file)
-    servers = rewriting.chosen(rewriting.servers(target.file.text, file), file, chosen)
-    expands = target.client is None or target.client.name != "claude-desktop"
+    if file is None:
+        name, text, expands = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True
+    else:
+        target = target_of(file)
+        name, text, expands = file, target.file.text, target.client is None or target.client.name != "claude-desktop"
+    servers = rewriting.chosen(rewriting.servers(text, name), name, chosen)
 
     async def run() -> list[Look]:
-        return await looked_at(servers, os.environ, folder=Path.cwd(), expands=expands, within=timeout, model=model)
+        return await looked_at(servers, os.environ, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model)
 
     # What servers say on standard error comes with their findings, where it matters.
     with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
