@@ -12,6 +12,7 @@ OverspillError
 │   ├── StoreFull          a quota or the disk is exhausted
 │   └── NameInUse          another live session has that name
 ├── ServerError            (502) an MCP server did not start, ended, or does not answer
+│   ├── Ended              it went while it was asked
 │   └── Unheard            the request never reached it, so it may be made again
 └── SessionClosed          the session has ended or takes no new work
 """
@@ -80,6 +81,10 @@ class NameInUse(StoreError):
 
 class ServerError(OverspillError):
     code = 502
+
+
+class Ended(ServerError):
+    pass
 
 
 class Unheard(ServerError):

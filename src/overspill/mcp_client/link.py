@@ -25,7 +25,7 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
-from overspill.errors import ServerError, Unheard
+from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import Client, Greeting, Raw, enveloped, greet, mapping
 from overspill.mcp_client.http import Veil, veiled
@@ -53,10 +53,6 @@ class Peer(Protocol):
         ...
 
     async def notified(self, server: str, method: str, params: Raw) -> None: ...
-
-
-class Ended(ServerError):
-    """It went while it was asked."""
 
 
 class Link:

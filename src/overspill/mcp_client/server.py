@@ -12,9 +12,9 @@ from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.errors import ServerError, Unheard
+from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.link import Client, Ended, Link, Peer, Progress, Raw, connected
+from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
 
 _START = 60.0  # seconds until a server that says nothing counts as hanging
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
