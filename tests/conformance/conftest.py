@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from large import LARGE
 from official import Node
 from packages import Unavailable, npm_home, python_home
 
@@ -33,6 +35,26 @@ def node() -> Node:
 def python() -> PythonHome:
     """The folder of commands of one of the environments in `packages.PYTHON`."""
     return lambda name: _or_skip(lambda: python_home(name)) / "bin"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """One commit, and a large change that is not staged."""
+    folder = tmp_path / "repository"
+    file = folder / "text.txt"
+    who = {f"GIT_{role}_{what}": "test@example.com" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environ = {**os.environ, **who, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, env=environ)  # noqa: S607
+
+    folder.mkdir()
+    git("init", "-q", "-b", "main")
+    file.write_text("before\n")
+    git("add", "text.txt")
+    git("commit", "-qm", "Begin")
+    file.write_text(LARGE)
+    return folder
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,12 +12,12 @@ from typing import Any
 import mcp_types
 import pytest
 from both import both
+from large import LARGE
 from official import Node
 
 pytestmark = pytest.mark.slow
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==")
-LARGE = "".join(f"{number:05} größer 漢字 🙂 {number * 7919 % 9973}\n" for number in range(6_000))
 EITHER_PROTOCOL = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
@@ -112,25 +110,6 @@ async def test_filesystem_answers_as_it_does_directly(node: Node, mode: Any, tmp
         assert outside["isError"] is True
         await pair.same_call("read_text_file")
         assert await pair.kept("read_text_file", path=str(large)) == LARGE
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "repository"
-    file = folder / "text.txt"
-    who = {f"GIT_{role}_{what}": "test@example.com" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environ = {**os.environ, **who, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
-
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True, env=environ)  # noqa: S607
-
-    folder.mkdir()
-    git("init", "-q", "-b", "main")
-    file.write_text("before\n")
-    git("add", "text.txt")
-    git("commit", "-qm", "Begin")
-    file.write_text(LARGE)
-    return folder
 
 
 @pytest.mark.parametrize(
