@@ -61,7 +61,7 @@ async def _first(said: BufferedByteReceiveStream, ready: str) -> str:
 
 
 def plain_environ() -> dict[str, str]:
-    """Without what measures coverage, which makes every start slow: here there are many, and other tests measure the same code."""
+    """Without what measures coverage, which makes each of many starts slow, and which other tests measure."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
