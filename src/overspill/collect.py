@@ -56,6 +56,13 @@ class Collected:
                 self._spool.add_text(self.plain)
         return self._spool
 
+    def took_at_once(self, result: Any) -> bool:
+        """Most results are short texts, for which nothing has to be waited: those are taken here, and nothing else."""
+        if type(result) is not str or len(result) > _AT_ONCE:
+            return False
+        self.plain, self.complete = result, True
+        return True
+
     async def take(self, result: Any, apart: Apart = anyio.to_thread.run_sync) -> None:
         """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop, a tool's own `apart`."""
         if isinstance(result, Output):

@@ -142,7 +142,7 @@ class Gate:
 
     def _shown(self, got: Collected, plain: str) -> Reply:
         shown = "\n\n".join((text.clean(plain), *_notes(got))) if got.broke_off else text.clean(plain)
-        return self._reply([_text_block(shown)], shown, got)
+        return Reply(text=shown, content=[{"type": "text", "text": shown}], is_error=got.is_error, model=self.settings.model)
 
     async def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
         source = Source(got.spool, size, got.plain)

@@ -210,7 +210,8 @@ class Jobs:
         if job.done:  # an abort does not wait for one that is still being concluded
             return
         self.clock.forget(job.scope)
-        self._leave_place(job)
+        if job.has_place:
+            self._leave_place(job)
         job.end()
         self._active.discard(job)
         if job.goes_on:

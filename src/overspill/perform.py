@@ -14,7 +14,6 @@ import anyio.to_thread
 from overspill.job import Job
 
 Tool: TypeAlias = Callable[..., Any]
-_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 T = TypeVar("T")
 
 
@@ -34,14 +33,14 @@ class Threads:
 
 async def perform(tool: Tool, args: Mapping[str, Any], job: Job, threads: Threads) -> Any:
     """Coroutine functions run here, others in a worker thread, so that no tool blocks the event loop."""
+    if type(tool) is FunctionType and tool.__code__.co_flags & inspect.CO_COROUTINE:  # most tools, and nothing more to ask
+        return await tool(**args)
     result = tool(**args) if _is_async(tool) else await threads.run(job, partial(tool, **args))
     return await result if inspect.isawaitable(result) else result
 
 
 def _is_async(tool: Tool) -> bool:
     """Whether calling it returns at once: coroutine functions, async generators, objects with an async `__call__`."""
-    if type(tool) is FunctionType and tool.__code__.co_flags & _ASYNC:  # most tools, without the cost of asking `inspect`
-        return True
     while isinstance(tool, partial):
         tool = tool.func
     if not (inspect.isfunction(tool) or inspect.ismethod(tool) or inspect.isbuiltin(tool)):

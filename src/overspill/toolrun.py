@@ -31,7 +31,8 @@ class ToolRun(Struct, frozen=True):
         try:
             with job.scope:
                 result = await perform(self.tool, self.call.args, job, self.threads)
-                await got.take(result, partial(self.threads.run, job))
+                if not got.took_at_once(result):
+                    await got.take(result, partial(self.threads.run, job))
         except anyio.get_cancelled_exc_class():
             _fail(job, got, _interruption(job))
             raise
