@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from small_servers import entry, over_http
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = Path(sys.executable).with_name("overspill")
 

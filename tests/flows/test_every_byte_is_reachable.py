@@ -11,6 +11,8 @@ import pytest
 
 from overspill import ContextBudget, Session, Settings
 
+pytestmark = pytest.mark.slow
+
 MEGABYTE = 1 << 20
 
 

@@ -22,7 +22,7 @@ MAIN = "from overspill.cli import main; main()"
 TWO_LINES = "line 1: the quick brown fox\nline 2: the quick brown fox\n"
 ANN, BOB = "ann's token", "bob's token"
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

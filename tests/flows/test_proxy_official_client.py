@@ -13,6 +13,8 @@ import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from wire import every, proxied
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def anyio_backend() -> str:

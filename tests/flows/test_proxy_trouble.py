@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from wire import Served, Wire, config, every
 
+pytestmark = pytest.mark.slow
+
 CHANGES = ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"]
 
 

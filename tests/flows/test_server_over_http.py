@@ -13,7 +13,7 @@ from upstream import Web, linked, said, up, web, words
 from overspill.errors import ServerError
 from overspill.mcp_client import ServerConfig
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SECRET = "s3cret"  # noqa: S105
 AWAY = r"The server web cannot be reached: [^:]*(:\d+ failed)?\. It is tried again in the background; try again in a moment\."

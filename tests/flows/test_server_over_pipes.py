@@ -15,7 +15,7 @@ from upstream import is_alive, linked, once, said, script, until, up, words
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, ToolResult, open_servers
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 class Ear:

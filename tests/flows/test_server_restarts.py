@@ -11,7 +11,7 @@ from upstream import is_alive, once, said, script, until, up
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Link, Server
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from upstream import linked, script, until, up, web, words
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server, ToolDefinition, ToolResult
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @asynccontextmanager

@@ -16,6 +16,8 @@ from small_servers import entry, over_http
 
 from overspill.store.files import FileStore
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = str(Path(sys.executable).with_name("overspill"))
 BY_HAND = "Start its command in a shell and see what it says."
 

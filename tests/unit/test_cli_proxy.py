@@ -13,6 +13,8 @@ import pytest
 from commands import Place
 from wire import EVERY, Process, every, proxied
 
+pytestmark = pytest.mark.slow
+
 SECRET = "s3cret-value"  # noqa: S105
 
 
