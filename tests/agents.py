@@ -144,10 +144,3 @@ class Stage:
                 )
         finally:
             store.close()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """For what another process does, or what nobody signals."""
-    with anyio.fail_after(HANGS):
-        while not condition():  # noqa: ASYNC110
-            await anyio.sleep(0.01)

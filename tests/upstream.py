@@ -96,9 +96,3 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-async def until(holds: Any, within: float = 10) -> None:
-    with anyio.fail_after(within):
-        while not holds():  # noqa: ASYNC110 (another process brings it about)
-            await anyio.sleep(0.01)

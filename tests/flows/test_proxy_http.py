@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import anyio
 import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult
+from waiting import until
 
 SERVER = Path(__file__).parents[1] / "every_server.py"
 MAIN = "from overspill.cli import main; main()"
@@ -207,9 +207,7 @@ async def test_a_session_that_ends_takes_its_server_along(listening: Listening):
     async with listening.client(ANN) as client:
         await client.call_tool("say", {"result": {"content": []}})
         assert listening.servers() == 1
-    with anyio.fail_after(20):
-        while listening.servers():  # noqa: ASYNC110
-            await anyio.sleep(0.05)
+    await until(lambda: not listening.servers())
 
 
 async def test_a_token_is_made_and_shown_once_where_none_is_given(tmp_path: Path):

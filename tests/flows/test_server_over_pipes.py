@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, linked, once, said, script, until, up, words
+from upstream import is_alive, linked, once, said, script, up, words
+from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, ToolResult, open_servers

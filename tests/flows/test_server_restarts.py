@@ -6,7 +6,8 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, once, said, script, until, up
+from upstream import is_alive, once, said, script, up
+from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Link, Server

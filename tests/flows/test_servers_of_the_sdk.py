@@ -7,7 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
-from upstream import linked, script, until, up, web, words
+from upstream import linked, script, up, web, words
+from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server, ToolDefinition, ToolResult

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from agents import SLOW, Stage, call, report, says, scripted, seen, until
+from agents import SLOW, Stage, call, report, says, scripted, seen
+from waiting import until
 
 from overspill.agent import Control
 from overspill.agent.record import Record
