@@ -31,6 +31,7 @@ CAPABILITIES = {
     "experimental": {"x-thing": {"a": 1}},
 }
 OBJECT: dict[str, Any] = {"type": "object"}
+MOOD = {"type": "object", "properties": {"mood": {"type": "string", "x-mcp-header": "Mood"}}}
 
 
 def tool(name: str, **more: Any) -> dict[str, Any]:
@@ -57,7 +58,7 @@ PAGES = [
         tool("notify"),
         tool("log"),
         tool("wait"),
-        tool("release"),
+        tool("release", inputSchema=MOOD),
         tool("seen"),
         tool("end"),
         tool("touch"),

@@ -92,6 +92,36 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
         started.end()
 
 
+VERSION = "2026-07-28"
+WHO = {
+    "io.modelcontextprotocol/protocolVersion": VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("mood", "message"),
+    [
+        ({}, "Mcp-Param-Mood header is missing but the request body's 'mood' argument is present"),
+        ({"Mcp-Param-Mood": "sad"}, "Mcp-Param-Mood header does not match the request body's 'mood' argument"),
+    ],
+)
+def test_a_header_that_says_other_than_its_argument_is_refused(shared: Listening, mood: dict[str, str], message: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {ANN}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": VERSION,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": "release",
+        **mood,
+    }
+    params = {"name": "release", "arguments": {"mood": "glad"}, "_meta": WHO}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = httpx2.post(shared.url, json=call, headers=headers, timeout=60)
+    assert (answer.status_code, answer.json()["error"]) == (400, {"code": -32020, "message": message})
+
+
 async def kept_by(client: Client) -> str:
     result = await client.call_tool("lines", {"count": 3000})
     found = re.search(r'session-[^"]+', result.content[0].text)  # pyright: ignore

@@ -18,7 +18,7 @@ from overspill.tools import TOOLS, definition
 
 SEPARATOR = "__"
 _PREFIX = "overspill_"
-_WAIT_FOR_NAMES, _WAIT_FOR_PROMISES = 3.0, 1.0  # seconds, and only where a client calls what it has never listed
+_WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, and only where a client calls what it has never listed
 
 
 class Catalog:
@@ -78,8 +78,9 @@ class Catalog:
     def shown(self, server: str, name: str) -> str:
         return name if len(self._servers) == 1 else f"{server}{SEPARATOR}{name}"
 
-    async def promises_structure(self, server: Server, name: str) -> bool:
-        return isinstance((await self._known_tools(server, _WAIT_FOR_PROMISES)).get(name, {}).get("outputSchema"), dict)
+    async def described(self, server: Server, name: str) -> Raw:
+        """The tool as its server lists it; nothing where that is not known in time."""
+        return (await self._known_tools(server, _WAIT_FOR_SCHEMAS)).get(name, {})
 
     async def _known_tools(self, server: Server, within: float) -> Mapping[str, Raw]:
         """A server that is busy or down must not hold up what we can answer without it."""

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import mcp_types
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import validate_mcp_param_headers
 from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS
 
 from overspill.errors import ServerError
@@ -134,9 +135,19 @@ class Routes:
         if found is None or not found[0].config.allows(found[1]):
             raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: {name}")
         server, theirs = found
+        await self._check_headers(exchange, server, theirs)
         result = await self._with_input(exchange, server, lambda: scope.calls.theirs(exchange, server, theirs))
         await scope.offer()
         return result if "resultType" in result else self._ours(exchange, result)
+
+    async def _check_headers(self, exchange: Exchange, server: Server, name: str) -> None:
+        """Whoever stands before us may have decided by the headers, so they must say what the arguments say."""
+        if not exchange.modern or exchange.request is None:
+            return
+        schema = (await self._scope.catalog.described(server, name)).get("inputSchema")
+        arguments = mapping(exchange.params.get("arguments"))
+        if schema and (wrong := validate_mcp_param_headers(schema, arguments, exchange.request.headers)):
+            raise MCPError(wrong.code, wrong.message)
 
     async def _level(self, exchange: Exchange) -> Raw:
         level = str(exchange.params.get("level"))
