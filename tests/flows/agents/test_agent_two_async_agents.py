@@ -12,9 +12,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_two_agents_started_in_the_background_both_report(stage: Stage) -> None:
-    stage.write("north.ai", "models: test/north\ndescription: Knows the north.".replace("models", "#"))
-    (stage.folder / "north.ai").write_text("---\nmodels: test/north\ndescription: Knows the north.\n---\nNorth.")
-    (stage.folder / "south.ai").write_text("---\nmodels: test/south\n---\nSouth.")
+    stage.write("north.ai", "models: test/north\ndescription: Knows the north.")
+    stage.write("south.ai", "models: test/south")
     agent = stage.write("lead.ai", "agents: [north.ai, south.ai]")
     now = {"async": True}
     both = says("", call("agent__north", prompt="Any snow?", **now), call("agent__south", prompt="Any sun?", **now))
