@@ -11,6 +11,7 @@ from overspill import query, text, wording
 from overspill.errors import StoreError
 from overspill.settings import Settings
 from overspill.spool import MEMORY, Spool
+from overspill.store.base import Reader
 from overspill.truncate import Cut, Shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
@@ -33,7 +34,7 @@ class Answer(Struct, frozen=True):
 class Source:
     """A finished output that can be shortened without having to be loaded whole."""
 
-    def __init__(self, spool: Spool, size: Size, plain: str | None = None) -> None:
+    def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
         self.size = size
         self._spool = spool
         self._plain = plain

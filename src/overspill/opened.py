@@ -34,6 +34,7 @@ class Opened:
         self.gate = Gate(settings, shelf, self.ledger, budget)
         self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
         self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
         self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
         for event in events.read(shelf.journal()):

@@ -15,6 +15,7 @@ from overspill.query import query
 from overspill.read import Bound, Passage, Range
 from overspill.stored import StoredOutput
 from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
+from overspill.truncate import Cut
 from overspill.types import Block
 
 _FOOTER = 512  # bytes set aside for the line that says how to go on
@@ -79,6 +80,10 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
 def partial(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
     """The same of a tool that is still running."""
     return _noted(note, bound, lambda bound: tool_output(stored, asked, bound))
+
+
+def shortened(stored: StoredOutput, cut: Cut) -> Page:
+    return Page(text.clean(cut.text), stored.kept.id)
 
 
 def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:

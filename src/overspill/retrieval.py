@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import abstracts, pages, tokens, wording
-from overspill.answers import Answer
-from overspill.decide import Pass, decide
+from overspill.answers import Answer, Source
+from overspill.decide import Cut, Keep, Pass, decide
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.events import Retrieved, now_ms
 from overspill.extraction import Mode
@@ -23,12 +23,15 @@ from overspill.jobs import Jobs
 from overspill.ledger import Ledger
 from overspill.pages import Page
 from overspill.read import Bound
+from overspill.settings import Settings
 from overspill.stored import Outputs, StoredOutput
 from overspill.tools import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
 from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
 _UNBOUNDED = 1 << 40
+_EVERYTHING = Bound(_UNBOUNDED)
+_OF_JOBS = ("get_tool_output", "wait_for_tool_output")  # what a model is told when a call goes to the background names them
 _FRAME = 250  # tokens set aside for what stands round an extraction
 _LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
 
@@ -60,7 +63,8 @@ class Retrieval:
         """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
         needed = bool(self._gate.kept or self._jobs.background or self.inherits)
         self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
-        return [name for name in TOOLS if name in self._gate.settings.surface] if self._shown else []
+        surface = {*self._gate.settings.surface, *(_OF_JOBS if self._jobs.background else ())}
+        return [name for name in TOOLS if name in surface] if self._shown else []
 
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
@@ -111,9 +115,6 @@ class Retrieval:
         spelling = asked.artifact_id or asked.id
         if not spelling:
             raise BadRequest("artifact_id is missing. Give the id that stands in the [Artifact: …] line.")
-        job = self._jobs.background.get(self._outputs.file_id(spelling))
-        if job is not None and not job.done:
-            raise BadRequest(wording.NOT_READY)
         stored = self._outputs.recent(spelling)
         return await self._of(stored, lambda bound: pages.artifact(stored, asked, bound))
 
@@ -132,14 +133,28 @@ class Retrieval:
     async def _of_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even with one that only says that the text is too large."""
         stored = self._outputs.recent(asked.id)
-        if asked.mode == "raw" and not self._passes(stored.kept):
-            return Page(wording.too_large(stored.kept.size.bytes), is_error=True, blocks=blocks)
         if asked.mode == "extract":
             return await self._snippets(stored, asked.query)
+        if asked.mode == "raw":
+            return replace(await self._raw(stored, asked), blocks=blocks)
         return replace(await self._of(stored, lambda bound: pages.tool_output(stored, asked, bound)), blocks=blocks)
 
-    async def _of(self, stored: StoredOutput, produce: Callable[[Bound], Page]) -> Page:
-        return await self._bounded(lambda bound: pages.whole(stored, bound, produce))
+    async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
+        """What the gate would let pass comes whole, as far as there is room; what it would cut comes cut."""
+        kept, settings = stored.kept, self._settings_of(stored.kept)
+        match decide(kept.size, settings):
+            case Keep():
+                return Page(wording.too_large(kept.size.bytes), is_error=True)
+            case Cut(limit):
+                source = Source(stored.reader, kept.size)
+                return await self._of(
+                    stored, lambda bound: pages.shortened(stored, source.cut_to_bytes(min(limit, bound.bytes), settings))
+                )
+            case Pass():
+                return await self._of(stored, lambda bound: pages.tool_output(stored, asked, bound), _EVERYTHING)
+
+    async def _of(self, stored: StoredOutput, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+        return await self._bounded(lambda bound: pages.whole(stored, bound, produce), bound)
 
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
@@ -147,6 +162,9 @@ class Retrieval:
         except HandleError as error:
             text = wording.nothing_under(asked.handle, len(self._gate.kept), error)
             return Page(wording.abstract("unknown", asked.handle, "auto", text))
+        except BadRequest as error:
+            tool = self._jobs.background[self._outputs.file_id(asked.handle)].tool
+            return Page(wording.extraction_failed(tool, asked.handle, asked.mode, str(error)), is_error=True)
         kept = stored.kept
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
@@ -176,9 +194,9 @@ class Retrieval:
             note = wording.partial(stored.reader.size, job.seconds)
             return await self._bounded(lambda bound: pages.partial(stored, asked, bound, note))
 
-    async def _bounded(self, produce: Callable[[Bound], Page]) -> Page:
+    async def _bounded(self, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         """At most the bound, and at most the room that is left."""
-        bound = self._bound()
+        bound = bound or self._bound()
         page = await anyio.to_thread.run_sync(produce, bound)
         # The room is looked at after each wait, and nothing waits between the last look and the reservation.
         while (room := self._gate.room) is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
@@ -191,10 +209,8 @@ class Retrieval:
         settings = self._gate.settings
         return Bound(settings.answer_max_bytes or _UNBOUNDED, settings.answer_max_chars)
 
-    def _passes(self, kept: Kept) -> bool:
-        settings = self._gate.settings.for_tool(kept.tool, kept.server)
-        bound = settings.answer_max_bytes
-        return isinstance(decide(kept.size, settings), Pass) and (bound is None or kept.size.bytes <= bound)
+    def _settings_of(self, kept: Kept) -> Settings:
+        return self._gate.settings.for_tool(kept.tool, kept.server)
 
     def _reply(self, asked: Asked, page: Page, started: float) -> Reply:
         answer, fits = self._gate.reserve([Answer((page.text,))])
@@ -211,7 +227,7 @@ class Retrieval:
     def _status(self, job: Job) -> JobStatus:
         kept = self._gate.kept.get(job.id)
         retrievals = self._ledger.counters.retrieved.get(job.id, 0)
-        exceeds = kept is not None and not self._passes(kept)
+        exceeds = kept is not None and isinstance(decide(kept.size, self._settings_of(kept)), Keep)
         size = kept.size if kept else None
         return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)
 

@@ -10,13 +10,15 @@ from typing import Any
 
 from overspill import ids, read, refs, text
 from overspill.collect import Collected
-from overspill.errors import ExpiredHandle, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, UnknownHandle
 from overspill.family import Family, Relative
+from overspill.job import Job
 from overspill.query import Found, query
 from overspill.settings import Settings
 from overspill.store.base import Reader, Shelf
 from overspill.types import Kept, Size, ToolCall
 from overspill.view import View
+from overspill.wording import NOT_READY, tool_failed
 
 _OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
 _EVERYTHING = read.Bound(1 << 62)
@@ -72,6 +74,8 @@ class Outputs:
         self._kept = kept
         self._held = held
         self._checkpoints = checkpoints
+        self.jobs: Mapping[str, Job] = {}
+        """In the background: their outputs are to come, or never will."""
         self._family = family
         self._relatives: dict[str, Relative] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
@@ -84,8 +88,11 @@ class Outputs:
         return file
 
     def find(self, spelling: str) -> Kept:
-        kept = self._kept.get(self.file_id(spelling)) or self._related(spelling)
+        file = self.file_id(spelling)
+        kept = self._kept.get(file) or self._related(spelling)
         if kept is None:
+            if job := self.jobs.get(file):
+                raise BadRequest(tool_failed(job.error) if job.done else NOT_READY)
             raise UnknownHandle(spelling)
         return kept
 

@@ -141,6 +141,47 @@ async def test_raw_is_refused_above_the_limits_that_kept_it():
         assert (reply.text, reply.is_error) == ("Response too large (20000 bytes). Use extract or slice mode.", True)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(preset="slow"),
+        Settings(toolResponseMaxBytes=0),
+        Settings(truncation={"overrides": {"search": {"toolResponseMaxBytes": 100_000}}}),
+        Settings(truncation={"overrides": {"search": {"off": True}}}),
+    ],
+)
+async def test_raw_gives_whole_what_would_have_passed_at_once(settings: Settings):
+    text = "".join(f"line {n} of a text that passes\n" for n in range(900))
+    async with opened(settings) as session:
+        assert (await session.call("search", {}, lambda: text)).text == text
+        id = await session.start("search", {}, lambda: text)
+        await session.invoke("wait_for_tool_output", {})
+        assert "exceeds threshold" not in session.notice()
+        assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == text
+
+
+async def test_raw_gives_of_what_would_have_passed_what_there_is_room_for():
+    text = "word " * 8000
+    async with opened(Settings(preset="slow"), budget=ContextBudget(2000, reserve_output=0, buffer=0)) as session:
+        id = await session.start("search", {}, lambda: text)
+        await session.invoke("wait_for_tool_output", {})
+        reply = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
+        assert reply.fits
+        assert reply.text.startswith("word word ")
+        assert f'Next: get_tool_output(id="{id}", mode="slice", slice={{"start": ' in reply.text
+
+
+async def test_raw_gives_cut_what_would_have_been_cut_at_once():
+    text = "".join(f"line {n}\n" for n in range(9000))
+    async with opened(Settings(toolOutput={"enabled": False}, toolResponseMaxBytes=500)) as session:
+        at_once = await session.call("search", {}, lambda: text)
+        assert "lines / " in at_once.text
+        id = await session.start("search", {}, lambda: text)
+        await session.invoke("wait_for_tool_output", {})
+        reply = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
+        assert (reply.text, reply.is_error) == (at_once.text, False)
+
+
 async def test_extract_needs_a_query():
     async with opened() as session:
         kept = await session.keep("text", "note")
@@ -266,6 +307,33 @@ async def test_a_job_that_failed_answers_with_its_failure():
         for mode in ("raw", "slice"):
             reply = await session.invoke("get_tool_output", {"id": id, "mode": mode})
             assert (reply.text, reply.is_error) == ("Tool failed: ValueError: no such page", True)
+
+
+@pytest.mark.parametrize("state", ["running", "failed"])
+async def test_every_tool_says_of_a_job_without_an_output_how_it_stands(state: str):
+    def fails() -> None:
+        raise ValueError("no such page")
+
+    async with opened() as session:
+        id = await session.start("crawl", {}, anyio.sleep_forever if state == "running" else fails)
+        if state == "failed":
+            await session.invoke("wait_for_tool_output", {})
+        said = "Tool not ready. Use wait_for_tool_output." if state == "running" else "Tool failed: ValueError: no such page"
+        reply = await session.invoke("tool_output", {"handle": id, "extract": "pages"})
+        assert (reply.text, reply.is_error) == (f"TOOL_OUTPUT FAILED FOR crawl WITH HANDLE {id}, STRATEGY:auto:\n\n{said}", True)
+        reply = await session.invoke("get_artifact", {"id": id})
+        assert (reply.text, reply.is_error) == (f"400: {said}", True)
+        reply = await session.call("send", {"text": f"{{{{output:{id}}}}}"}, lambda text: text)
+        assert reply.text == f"The argument /text cannot be filled in: {said} The tool send was not called."
+
+
+@pytest.mark.parametrize("preset", ["artifacts", "tool_output"])
+async def test_what_the_text_about_a_background_job_names_is_offered(preset: str):
+    async with opened(Settings(preset=preset, async_=True)) as session:
+        before = await session.keep("x", "note")
+        assert "get_tool_output" not in [tool["name"] for tool in session.tools()], before
+        await session.start("crawl", {}, anyio.sleep_forever)
+        assert {"get_tool_output", "wait_for_tool_output"} <= {tool["name"] for tool in session.tools()}
 
 
 async def test_in_the_slow_preset_the_notice_lists_what_a_model_only_knows_the_id_of():
