@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import msgspec
@@ -15,7 +16,10 @@ from overspill.types import Excerpt, Extraction, Kept
 
 
 def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
-    """`tool_output`, within the bound: the words of the citations give way first, then their places, then the end of the text."""
+    """`tool_output`, within the bound: the words of the citations give way first, then their places, then the end of the text.
+
+    How many checked citations gave way is said to the last.
+    """
     before = [wording.warnings(found.warnings)] if found.warnings else []
     # What the built-in engine answers is nothing but passages: their words stand above already.
     quoted = found.model != BUILTIN
@@ -24,12 +28,19 @@ def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
         body = "\n\n".join([*before, answer, *after])
         return text.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
 
-    places = [wording.citations(found.excerpts, quoted=words) for words in (quoted, False)] if found.excerpts else []
-    for shown in (*(worded(found.text, cited) for cited in places), worded(found.text)):
+    def cited(count: int, *, quoted: bool = False) -> list[str]:
+        omitted = len(found.excerpts) - count
+        return [wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted)] if found.excerpts else []
+
+    every = len(found.excerpts)
+    for shown in (worded(found.text, *cited(every, quoted=quoted)), worded(found.text, *cited(every))):
         if bound.holds(shown):
             return Page(shown, kept.id)
+    over = bisect_left(range(every), True, key=lambda count: not bound.holds(worded(found.text, *cited(count))))
+    if over:
+        return Page(worded(found.text, *cited(over - 1)), kept.id)
     limit = len(found.text)
-    while not bound.holds(shown := worded(truncate(found.text, limit, "head").text)) and limit > 1:
+    while not bound.holds(shown := worded(truncate(found.text, limit, "head").text, *cited(0))) and limit > 1:
         limit = max(1, limit * 9 // 10)
     return Page(shown, kept.id)
 
@@ -52,7 +63,7 @@ def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
         "chunks_total": found.chunks_total,
         "confidence": round(found.confidence, 3),
     }
-    if not found.excerpts:
+    if not found.found and found.chunks_searched == found.chunks_total:
         result["no_match_reason"] = wording.NO_MATCH
     if omitted := len(found.excerpts) - len(excerpts):
         result["snippets_omitted"] = omitted

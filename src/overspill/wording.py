@@ -210,10 +210,13 @@ def warnings(lines: Sequence[str]) -> str:
     return "\n".join(f"WARNING: {line}" for line in lines)
 
 
-def citations(excerpts: Sequence[Excerpt], *, quoted: bool) -> str:
-    """Each was found in the stored bytes just as it is given here."""
+def citations(excerpts: Sequence[Excerpt], *, quoted: bool, omitted: int = 0) -> str:
+    """Each was found in the stored bytes just as it is given here; so were those that are omitted."""
+    if not excerpts:
+        return f"CITATIONS: {omitted:,} checked, none fits."
     head = "CITATIONS (checked against the stored output):"
-    return "\n".join([head, *(_citation(number, excerpt, quoted) for number, excerpt in enumerate(excerpts, 1))])
+    lines = [_citation(number, excerpt, quoted) for number, excerpt in enumerate(excerpts, 1)]
+    return "\n".join([head, *lines, *([f"{omitted:,} more were checked and do not fit."] if omitted else [])])
 
 
 def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:

@@ -21,7 +21,16 @@ def test_the_words_of_citations_give_way_before_their_places():
     assert ": " + "x" * 300 in abstract(KEPT, answer, Bound(2_000)).text
     shorter = abstract(KEPT, answer, Bound(400)).text
     assert shorter.endswith("[1] line 1, bytes 0-300")
-    assert "CITATIONS" not in abstract(KEPT, answer, Bound(200)).text
+    assert abstract(KEPT, answer, Bound(220)).text.endswith("\n\nShort.\n\nCITATIONS: 1 checked, none fits.")
+
+
+@pytest.mark.parametrize("bound", [700, 1_500, 12_288])
+def test_as_many_citations_stand_below_an_answer_as_fit_and_how_many_more_were_checked(bound: int):
+    shown = abstract(KEPT, found("Short.", *[QUOTE] * 1000), Bound(bound)).text
+    assert bound - 40 < len(shown.encode()) <= bound
+    count = shown.count(" line 1, bytes 0-300\n")
+    assert count > 5
+    assert shown.endswith(f"\n[{count}] line 1, bytes 0-300\n{1000 - count} more were checked and do not fit.")
 
 
 @pytest.mark.promise("no-answer-over-budget")

@@ -311,6 +311,10 @@ async def test_asking_again_goes_on_where_it_stopped():
     total = first.chunks_total
     assert total == 6
     assert (first.chunks_searched, first.found) == (2, False)
+    assert first.text.splitlines()[:2] == [
+        "No content matching query found in the part of the tool output that was searched.",
+        f"Searched: 2 of 6 chunks of the output of {document.tool} ({document.size.bytes:,} bytes).",
+    ]
     assert first.warnings == ("Only 2 of 6 chunks were searched. Not searched yet: 4; ask again with the same words to go on.",)
     second = await extract(document, "failed requests", mode="full-chunked", model=once(model), policy=policy, cache=cache)
     third = await extract(document, "failed requests", mode="full-chunked", model=once(model), policy=policy, cache=cache)

@@ -82,6 +82,16 @@ async def test_snippets_carry_every_kind_of_span(session: Session):
     assert "no_match_reason" not in found
 
 
+async def test_no_match_is_said_only_of_what_was_searched(tmp_path: Path):
+    failing = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/reader")
+    finding = ScriptedModel(reporting("NO RELEVANT DATA FOUND"), name="test/reader")
+    asked = {"mode": "extract", "query": "the failed request"}
+    for model, searched, said in ((failing, 0, None), (finding, 1, "No content matching query found in tool output.")):
+        async with Session(Settings("slow", storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+            found = json.loads((await session.invoke("get_tool_output", {"id": await handle_of(session), **asked})).text)
+        assert (found["snippets"], found["chunks_searched"], found.get("no_match_reason")) == ([], searched, said)
+
+
 @pytest.mark.promise("every-quote-checked")
 async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
     model = ScriptedModel(reporting("It was the disk.", "ERROR disk full", CAUSE), name="test/reader")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from overspill import tokens
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, Engine, Policy, Strategy
-from overspill.extraction.findings import NOT_FOUND
+from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.provenance import excerpts
 from overspill.text import boundary, decode
 from overspill.truncate import Cut, truncate_ends
@@ -23,9 +23,9 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
     selection = engine(document, query, policy.max_tokens)
     spans = [Span(found.start_byte, found.end_byte) for found in selection.excerpts]
     size = document.size.bytes
-    partial = PART_SEARCHED.format(searched=selection.searched_bytes, total=size)
+    whole = selection.searched_bytes >= size
     return Extraction(
-        text=selection.text if spans else f"{NOT_FOUND}\n{selection.text}",
+        text=selection.text if spans else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
         excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence if spans else 0.0,
         strategy=strategy,
@@ -35,7 +35,7 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
         chunks_total=1,
         model=BUILTIN,
         found=bool(spans),
-        warnings=(partial,) if selection.searched_bytes < size else (),
+        warnings=() if whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
     )
 
 

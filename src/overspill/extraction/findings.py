@@ -13,6 +13,7 @@ from overspill.truncate import truncate
 from overspill.types import Extraction
 
 NOT_FOUND = "No content matching query found in tool output."
+NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
 SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
 EXPLORED = "Searched: the output of {tool} ({bytes:,} bytes, {lines:,} lines), with Read and Grep."
 THERE_IS = "What is there: {described}"
@@ -97,7 +98,8 @@ def _not_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: i
     document = inquiry.document
     where = SEARCHED if strategy == "full-chunked" else EXPLORED
     size = document.size
-    lines = [NOT_FOUND, where.format(searched=searched, total=total, tool=document.tool, bytes=size.bytes, lines=size.lines)]
+    claim = NOT_FOUND if searched == total else NOT_FOUND_YET
+    lines = [claim, where.format(searched=searched, total=total, tool=document.tool, bytes=size.bytes, lines=size.lines)]
     if described := " ".join(report.answer.split()):
         shown = described if len(described) <= _DESCRIBED else f"{described[:_DESCRIBED]}…"
         lines.append(THERE_IS.format(described=shown))

@@ -73,10 +73,8 @@ async def full_chunked(inquiry: Inquiry) -> Extraction:
 
 def chunk_tokens(inquiry: Inquiry) -> int:
     """What is left of the window beside the prompt and the answer; for snippets at most half of the window."""
-    room = inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.nonce()))
-    if inquiry.mode == "snippets":
-        room = min(room, inquiry.model.context_window // 2)
-    return int(room * _margin(inquiry.model))
+    room = int(inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.nonce())) * _margin(inquiry.model))
+    return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
 def _margin(model: Asks) -> float:
