@@ -15,7 +15,7 @@ from overspill.answers import Answer, Source
 from overspill.decide import Cut, Keep, Pass, decide
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.events import Retrieved, now_ms
-from overspill.extraction import Mode
+from overspill.extraction import ExtractionFailed, Mode
 from overspill.extractor import Extractor, Wish
 from overspill.gate import Gate
 from overspill.job import Job
@@ -169,7 +169,8 @@ class Retrieval:
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
-            return Page(wording.extraction_failed(kept.tool, kept.handle, asked.mode, str(error)), kept.id, is_error=True)
+            mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
+            return Page(wording.extraction_failed(kept.tool, kept.handle, mode, str(error)), kept.id, is_error=True)
         return await self._bounded(lambda bound: abstracts.abstract(kept, found, bound))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:

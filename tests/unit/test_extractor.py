@@ -82,6 +82,20 @@ async def test_snippets_carry_every_kind_of_span(session: Session):
     assert "no_match_reason" not in found
 
 
+async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
+    model = ScriptedModel(lambda request: ModelError("test/reader: no key.", passing=False), name="test/reader")
+    settings = Settings(storeDir=str(tmp_path), extractionFallback=[])
+    async with Session(settings, models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed"})
+    assert (reply.is_error, reply.text) == (
+        True,
+        f"TOOL_OUTPUT FAILED FOR get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n\n"
+        "full-chunked extraction failed: None of 1 chunks could be read. test/reader: no key. "
+        "Nothing is set to answer in its place. The mode truncate shows the beginning and the end.",
+    )
+
+
 async def test_no_match_is_said_only_of_what_was_searched(tmp_path: Path):
     failing = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/reader")
     finding = ScriptedModel(reporting("NO RELEVANT DATA FOUND"), name="test/reader")

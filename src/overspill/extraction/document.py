@@ -26,6 +26,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 class ExtractionFailed(OverspillError):
     """The strategy could not be carried out. That nothing was found is no failure."""
 
+    strategy: Strategy | None = None
+    """Which, where nothing answered in its place."""
+
 
 class Document(Struct, frozen=True):
     """A stored output. `args_json` are the arguments of the call it came from, verbatim."""

@@ -29,7 +29,7 @@ BY_ENGINE = "The built-in engine answered instead: passages by their words, no m
 BY_ENDS = "What follows is not an extraction: the beginning and the end of the output, with the middle left out."
 BY_WHOLE = "What follows is not an extraction: it is the whole output."
 NO_MODEL = "No model and no engine is there to extract."
-NO_ANSWER = "Nothing is set to answer in its place; read the output with get_tool_output or get_artifact."
+NO_ANSWER = "Nothing is set to answer in its place. The mode truncate shows the beginning and the end."
 EMPTY_DOCUMENT = f"{NOT_FOUND}\nThe stored output is empty."
 
 _MODES: tuple[str, ...] = get_args(Mode)
@@ -109,7 +109,9 @@ async def _fall_back(
                 said = f"{said} {error}"
             else:
                 return replace(found, warnings=(f"{said} {BY_ENGINE}", *found.warnings))
-    raise ExtractionFailed(f"{said} {NO_ANSWER}")
+    failed = ExtractionFailed(f"{said} {NO_ANSWER}")
+    failed.strategy = strategy
+    raise failed
 
 
 async def _by_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
