@@ -106,7 +106,8 @@ def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     if limit is None or uncut or kept.size.chars > settings.truncation.artifact_threshold:
         return [Answer((wording.reference_hints(kept),))]
     cut = source.cut(limit, settings)
-    return [Answer((text.clean(cut.text), wording.reference(kept)), cut), Answer((wording.reference_hints(kept),))]
+    shown = wording.reference_shortened(kept, cut.strategy, len(cut.text))
+    return [Answer((text.clean(cut.text), shown), cut), Answer((wording.reference_hints(kept),))]
 
 
 def ready(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
@@ -124,7 +125,9 @@ def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings
     return [Answer((text.clean(cut.text), note), cut), Answer((note,))]
 
 
-def truncation(cut: Cut, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+def truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+    """Without a cut, nothing of the output is shown: the model has only a reference to it."""
+    cut = cut or Cut("", "reference", size.lines, size.chars)
     return Truncation(
         original_size=size.chars,
         truncated_size=len(cut.text),

@@ -176,9 +176,7 @@ class Gate:
 
         candidates = await _off_loop(word, got.spool.total)
         answer, fits = self.reserve([Answer((*each.blocks, *_notes(got)), each.cut) for each in candidates])
-        facts = None
-        if answer.cut is not None:
-            facts = answers.truncation(answer.cut, size, self._tokens, kept and kept.artifact_id)
+        facts = answers.truncation(answer.cut, size, self._tokens, kept and kept.artifact_id)
         return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
 
     async def _with_blobs_kept(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:

@@ -34,6 +34,15 @@ def reference(kept: Kept) -> str:
     return f"[Artifact: {kept.artifact_id}] {shorten(kept.source)} ({people_size(kept.size.bytes)})"
 
 
+def reference_shortened(kept: Kept, strategy: str, shown: int) -> str:
+    """Below a shortened text, which stays as it is: valid JSON, for one."""
+    return (
+        f"{reference(kept)}\n"
+        f"Shortened by {strategy} to {shown:,} of {kept.size.chars:,} characters; "
+        f'get_artifact(id="{kept.artifact_id}") gives the full content.'
+    )
+
+
 def reference_hints(kept: Kept) -> str:
     id = kept.artifact_id
     return (

@@ -27,6 +27,15 @@ async def test_a_large_file_becomes_an_artifact(tmp_path: Path):
         )
         assert [tool["name"] for tool in session.tools()] == ["get_artifact"]
 
+        facts = reply.truncation
+        assert facts is not None
+        assert (facts.original_size, facts.truncated_size, facts.omitted_lines, facts.omitted_chars) == (
+            120_000,
+            0,
+            10_000,
+            120_000,
+        )
+        assert (facts.strategy_used, facts.was_truncated, facts.artifact_id) == ("reference", True, id)
         found = re.search(r"\[Artifact: (\S+)\]", reply.text)
         assert found
         full = await session.invoke("get_artifact", {"artifact_id": found[1]})

@@ -27,7 +27,7 @@ async def test_of_a_long_command_output_only_the_tail_is_shown(tmp_path: Path):
         assert len(tail.splitlines()) == 200
         assert marker.groups() == ("1,800", f"{len(content) - len(tail):,}")
         assert reply.kept is not None
-        assert reference == f"[Artifact: {reply.kept.artifact_id}] execute_command (29 KB)"
+        assert reference.startswith(f"[Artifact: {reply.kept.artifact_id}] execute_command (29 KB)\nShortened by tail to ")
         assert reply.truncation is not None
         assert reply.truncation.strategy_used == "tail"
         assert session.open(reply.kept.handle).text() == content

@@ -146,7 +146,10 @@ def test_up_to_the_threshold_an_artifact_is_truncated_text_and_a_reference():
     assert len(cut) <= 8000
     assert cut.startswith("line 00000\n")
     assert cut.endswith("line 04544\n")
-    assert reference == f"{REFERENCE} (50 KB)"
+    assert reference == (
+        f"{REFERENCE} (50 KB)\n"
+        f'Shortened by head_tail to {len(cut):,} of 49,995 characters; get_artifact(id="{ID}") gives the full content.'
+    )
     assert rich.text == f"{cut}\n\n{reference}"
     assert poor.text == f"{REFERENCE} (50 KB){HINTS}"
 
