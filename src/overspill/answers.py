@@ -88,7 +88,7 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     if not settings.preview_chars or settings.truncation.default_strategy == "none":
         return [Answer((message,))]
     frame = f"{message}\n\n{wording.preview(kept, '')}"
-    cap, chars = settings.tool_response_max_bytes, settings.preview_chars
+    cap, chars = settings.size_cap, settings.preview_chars
     room = (cap or _OUTLINED) - len(frame)
     if room < _LEAST_PREVIEW:
         return [Answer((message,))]
@@ -120,7 +120,7 @@ FORMS: dict[str, Form] = {"handle": handle, "artifact": artifact, "ready": ready
 def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings: Settings) -> list[Answer]:
     """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
     note = wording.not_kept(kept, total, why, settings.surface)
-    limit = settings.truncation.inline_limit or settings.tool_response_max_bytes or _FALLBACK_CHARS
+    limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.cut_to_bytes(limit, settings)
     return [Answer((text.clean(cut.text), note), cut), Answer((note,))]
 

@@ -39,7 +39,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
     """`settings` are those of the tool. Every "exceeds" is strict; the first trigger that fires names the reason."""
     if settings.off:
         return Pass()
-    cap = settings.tool_response_max_bytes
+    cap = settings.size_cap
     if not settings.tool_output.enabled:
         return Cut(cap) if cap and size.bytes > cap else Pass()
     threshold, chars = settings.effective_token_threshold, settings.truncation.inline_limit
@@ -57,6 +57,6 @@ def surely_passes(text: str, settings: Settings) -> bool:
     """True when text cannot exceed any limit, so that nothing needs to be counted: no token is shorter than a byte."""
     length = len(text)
     most = length if text.isascii() else length * 4
-    cap, threshold = settings.tool_response_max_bytes, settings.effective_token_threshold
+    cap, threshold = settings.size_cap, settings.effective_token_threshold
     chars = settings.truncation.inline_limit
     return (not cap or most <= cap) and (threshold is None or most <= threshold) and (chars is None or length <= chars)

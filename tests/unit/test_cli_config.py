@@ -102,7 +102,7 @@ def test_config_shows_each_value_and_where_it_comes_from(place: Path, overspill:
     assert [cell.strip() for cell in rows[0]] == ["Key", "Value", "From"]
     shown = {key: (value, origin.strip()) for key, value, origin in rows[1:]}
     assert shown["preset"] == ('"slow"', "command line")
-    assert shown["toolResponseMaxBytes"] == ("0", "preset slow")
+    assert shown["toolResponseMaxBytes"] == ("null", "preset slow")
     assert shown["maxRunning"] == ("3", ".overspill.yaml")
     assert shown["storeDir"] == ('"/mine"', str(place / "config" / "overspill" / "config.yaml"))
     assert shown["toolOutput.maxChunks"] == ("2", "command line")

@@ -26,17 +26,22 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
         {"truncation": {"overrides": {"x": {"strateg": "tail"}}}},
         "Unknown key 'truncation.overrides.x.strateg' in frontmatter. Did you mean 'truncation.overrides.x.strategy'?",
     ),
-    ({"toolResponseMaxBytes": -1}, "toolResponseMaxBytes is -1 in frontmatter; allowed: a whole number from 0 to 1000000."),
+    (
+        {"toolResponseMaxBytes": -1},
+        "toolResponseMaxBytes is -1 in frontmatter; allowed: a whole number from 0 to 1000000, or null.",
+    ),
     (
         {"toolResponseMaxBytes": 1_000_001},
-        "toolResponseMaxBytes is 1000001 in frontmatter; allowed: a whole number from 0 to 1000000.",
+        "toolResponseMaxBytes is 1000001 in frontmatter; allowed: a whole number from 0 to 1000000, or null.",
     ),
-    ({"toolResponseMaxBytes": True}, "toolResponseMaxBytes is true in frontmatter; allowed: a whole number from 0 to 1000000."),
+    (
+        {"toolResponseMaxBytes": True},
+        "toolResponseMaxBytes is true in frontmatter; allowed: a whole number from 0 to 1000000, or null.",
+    ),
     (
         {"toolResponseMaxBytes": "12 KB"},
-        "toolResponseMaxBytes is '12 KB' in frontmatter; allowed: a whole number from 0 to 1000000.",
+        "toolResponseMaxBytes is '12 KB' in frontmatter; allowed: a whole number from 0 to 1000000, or null.",
     ),
-    ({"toolResponseMaxBytes": None}, "toolResponseMaxBytes is null in frontmatter; allowed: a whole number from 0 to 1000000."),
     ({"maxRunBytes": 1.0}, "maxRunBytes is 1.0 in frontmatter; allowed: a whole number of at least 1."),
     ({"asyncTokenThreshold": 0}, "asyncTokenThreshold is 0 in frontmatter; allowed: a whole number of at least 1, or null."),
     ({"asyncTimeoutSecs": 0}, "asyncTimeoutSecs is 0 in frontmatter; allowed: a number above 0."),

@@ -34,7 +34,7 @@ def test_each_layer_beats_the_ones_below_it(cwd: Path, home: Path) -> None:
     loaded = load(cli={"maxRunning": 4}, frontmatter={"max_running": 3, "previewChars": 3}, cwd=cwd, user_config_dir=home)
     s = loaded.settings
     assert (s.max_running, s.preview_chars, s.tool_timeout, s.wait_max_secs, s.keep_days) == (4, 3, 2.0, 1.0, 1)
-    assert s.tool_response_max_bytes == 0
+    assert s.tool_response_max_bytes is None
     assert {key: loaded.origins[key] for key in ("maxRunning", "previewChars", "toolTimeout", "waitMaxSecs")} == {
         "maxRunning": "command line",
         "previewChars": "frontmatter",

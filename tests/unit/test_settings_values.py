@@ -77,7 +77,7 @@ def test_artifacts_keeps_by_characters() -> None:
 
 def test_slow_keeps_by_tokens() -> None:
     s = Settings("slow")
-    assert (s.tool_response_max_bytes, s.effective_token_threshold, s.background, s.answer_form) == (0, 10_000, True, "ready")
+    assert (s.size_cap, s.effective_token_threshold, s.background, s.answer_form) == (0, 10_000, True, "ready")
     assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("get_tool_output", "wait_for_tool_output"), False)
     assert (s.extraction_fallback, s.store_dir, s.retention) == (("truncate",), None, "session")
     assert s.truncation.max_artifact_size == 10_485_760
@@ -124,6 +124,22 @@ def test_null_turns_a_limit_off_and_an_empty_section_sets_nothing() -> None:
 def test_async_false_turns_off_background_and_token_threshold() -> None:
     s = Settings(async_=False)
     assert (s.background, s.effective_token_threshold, s.async_token_threshold) == (False, None, 10_000)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cap"),
+    [
+        (Settings("slow"), 0),
+        (Settings("slow", async_=False), 12_288),
+        (Settings("slow", truncation={"overrides": {"x": {"async": False}}}).for_tool("x"), 12_288),
+        (Settings("slow", async_=False, toolResponseMaxBytes=0), 0),
+        (Settings("slow", async_=False, toolResponseMaxBytes=500), 500),
+        (Settings(async_=False, toolResponseMaxBytes=0), 0),
+        (Settings("artifacts"), 0),
+    ],
+)
+def test_where_no_token_threshold_bounds_what_passes_the_size_cap_does(settings: Settings, cap: int) -> None:
+    assert settings.size_cap == cap
 
 
 def test_references_are_allowed_by_pairs() -> None:

@@ -36,7 +36,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
         "truncation": {"inline_limit": 8_000, "max_artifact_size": _TEN_MEBIBYTES},
     },
     "slow": {
-        "tool_response_max_bytes": 0,
+        "tool_response_max_bytes": None,
         "answer_form": "ready",
         "preview_chars": 0,
         "surface": ["get_tool_output", "wait_for_tool_output"],

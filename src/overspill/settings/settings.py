@@ -36,13 +36,17 @@ from overspill.settings.layers import Layer, nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.settings.schema import Values, flatten, visible
 
+DEFAULT_SIZE_CAP = 12_288
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class Settings:
     """Keyword arguments are keys in either spelling, sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
 
     preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.")] = "overspill"
-    tool_response_max_bytes: Annotated[SizeCap, Key("Outputs of more bytes are kept; 0 turns this limit off.")] = 12_288
+    tool_response_max_bytes: Annotated[
+        SizeCap | None, Key("Outputs of more bytes are kept; 0 turns this limit off; null: 12288 where `async` is off, else 0.")
+    ] = DEFAULT_SIZE_CAP
     async_token_threshold: Annotated[Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.")] = 10_000
     async_: Annotated[bool, Key("Off: no tool goes to the background, and `asyncTokenThreshold` is off too.")] = True
     async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.")] = 5.0
@@ -126,6 +130,13 @@ class Settings:
     def background(self) -> bool:
         """Whether a slow tool may go on in the background."""
         return self.async_
+
+    @property
+    def size_cap(self) -> int:
+        """0: none. With `async` off there is no token threshold either, and something has to bound what passes."""
+        if self.tool_response_max_bytes is None:
+            return 0 if self.async_ else DEFAULT_SIZE_CAP
+        return self.tool_response_max_bytes
 
     @property
     def effective_token_threshold(self) -> int | None:
