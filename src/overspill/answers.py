@@ -12,10 +12,11 @@ from overspill.errors import StoreError
 from overspill.settings import Settings
 from overspill.spool import MEMORY, Spool
 from overspill.store.base import Reader
-from overspill.truncate import Cut, Shape, truncate, truncate_ends
+from overspill.truncate import ENDS_ARE_ENOUGH, Cut, Shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
 _OUTLINED = 8 << 20  # bytes of JSON that are worth parsing for a preview
+_PARSED = 16 << 20  # bytes that are loaded for a strategy that has to see the whole; of more, the ends are shown
 _LEAST_PREVIEW = 100  # bytes; less would show nothing but its marker
 _FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
 
@@ -44,7 +45,7 @@ class Source:
         strategy, shape = settings.truncation.default_strategy, shape_of(settings)
         if strategy == "none":  # here a limit has to hold
             strategy = "head_tail"
-        if (whole := self._whole(MEMORY)) is not None:
+        if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _PARSED)) is not None:
             return truncate(whole, limit, strategy, shape)
         if self._plain is not None:
             head, tail = self._plain[:limit], self._plain[-limit:]

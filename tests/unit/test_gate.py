@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -398,6 +399,23 @@ async def test_a_stream_over_the_maximum_shows_what_is_stored_of_it():
     assert reply.kept is not None
     assert reply.kept.size.bytes == 20_000
     assert "The output has 100,000 bytes. Only the first 20,000 are stored" in reply.text
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_json_of_some_megabytes_is_still_json_when_it_is_shortened(streamed: bool):
+    rows = [{"path": f"file{number:05}.txt", "text": "x" * 100} for number in range(20_000)]
+    data = json.dumps(rows)
+
+    def stream() -> Iterator[str]:
+        yield from (data[at : at + 65_536] for at in range(0, len(data), 65_536))
+
+    async with opened(Settings(toolOutput={"enabled": False})) as session:
+        reply = await session.call("search_files", {}, stream if streamed else lambda: data)
+    shown = json.loads(reply.text)
+    assert (shown[0], shown[5], shown[-1]) == (rows[0], "... 19,990 items omitted ...", rows[-1])
+    assert len(reply.text) <= 12_288
+    assert reply.truncation is not None
+    assert reply.truncation.strategy_used == "element"
 
 
 async def test_a_full_store_still_shows_the_beginning_of_a_stream():

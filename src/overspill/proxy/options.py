@@ -11,7 +11,7 @@ from msgspec import Struct
 from overspill.mcp_client import ServerConfig
 from overspill.settings import Layer
 
-USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 40}})
+USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
 """Clients resume conversations, so what was kept stays; and many give a call up after a minute."""
 
 

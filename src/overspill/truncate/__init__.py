@@ -17,9 +17,12 @@ from overspill.truncate.none import none
 from overspill.truncate.shape import Cut, Shape, Strategy
 from overspill.truncate.tail import tail
 
-__all__ = ["STRATEGIES", "Cut", "Shape", "Strategy", "truncate", "truncate_ends"]
+__all__ = ["ENDS_ARE_ENOUGH", "STRATEGIES", "Cut", "Shape", "Strategy", "truncate", "truncate_ends"]
 
 _BY_ENDS: dict[str, EndsStrategy] = {"head": head, "tail": tail, "head_tail": head_tail, "line": line}
+
+ENDS_ARE_ENOUGH = frozenset(_BY_ENDS)
+"""Strategies that do not look at the middle."""
 
 STRATEGIES: dict[str, Strategy] = {
     **{name: over_text(strategy) for name, strategy in _BY_ENDS.items()},

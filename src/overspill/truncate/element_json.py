@@ -35,6 +35,8 @@ class Members(Struct, frozen=True):
     pairs: list[tuple[str, Json]]
 
 
+_NESTED = frozenset((list, Members))
+
 Json: TypeAlias = bool | str | Verbatim | list["Json"] | Members | None
 
 
@@ -136,7 +138,7 @@ class _Outline(Struct, frozen=True):
 
     def closed(self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str) -> Iterable[str]:
         """Only the count of what is inside; the inside itself where that is no longer."""
-        nested = len(values) > len(omission) or any(isinstance(value, list | Members) for value in values)
+        nested = len(values) > len(omission) or not _NESTED.isdisjoint(map(type, values))
         inside = None if nested else join_within(everything, len(omission))
         return (left, omission if inside is None else inside, right)
 
@@ -161,7 +163,7 @@ class _Outline(Struct, frozen=True):
         yield from self.value(value, depth)
 
     def omitted_keys(self, pairs: list[tuple[str, Json]], count: int) -> str:
-        names = {name for name, _ in pairs}
+        names = dict(pairs)
         key = "..."
         while key in names:
             key += "."

@@ -44,11 +44,11 @@ def levels(shape: Shape) -> Iterator[Level]:
 def largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
     """The first level that fits, with the longest strings that fit there; None when nothing does."""
     for level in levels(shape):
-        if (text := join_within(outline(level, limit), limit)) is not None:
-            return text, level, limit
         short, long = min(level.shortest, max(_RECOGNISABLE, limit // 8)), limit
         if (text := join_within(outline(level, short), limit)) is None:
             continue
+        if (whole := join_within(outline(level, limit), limit)) is not None:
+            return whole, level, limit
         while long - short > 1 + short // 16:
             between = (short + long) // 2
             if (longer := join_within(outline(level, between), limit)) is None:
