@@ -44,6 +44,7 @@ CONFINED: dict[str, set[str]] = {
 LATE_IMPORTS = {
     "agent": "functions are named in the settings, and MCP is there only for agents that use it",
     "cli": "a command imports what it runs, so that the others start fast",
+    "mcp_client": "a schema is checked only where a stored output is given to a tool",
     "models": "client libraries take seconds to import, and most sessions ask no model",
     "overspill": "the door loads a name when it is first used, so that importing the package costs next to nothing",
     "owner": "trio is there only when the program runs on it",

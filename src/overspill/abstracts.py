@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 
 from overspill import text, wording
+from overspill.extraction import NOT_FOUND
 from overspill.extractor import BUILTIN
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
+
+_SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
 
 
 def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
@@ -20,7 +23,7 @@ def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
 
     How many checked citations gave way is said to the last.
     """
-    before = [wording.warnings(found.warnings)] if found.warnings else []
+    before = ["\n".join(f"WARNING: {line}" for line in found.warnings)] if found.warnings else []
     # What the built-in engine answers is nothing but passages: their words stand above already.
     quoted = found.model != BUILTIN
 
@@ -64,10 +67,10 @@ def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
         "confidence": round(found.confidence, 3),
     }
     if not found.found and found.chunks_searched == found.chunks_total:
-        result["no_match_reason"] = wording.NO_MATCH
+        result["no_match_reason"] = NOT_FOUND
     if omitted := len(found.excerpts) - len(excerpts):
         result["snippets_omitted"] = omitted
-        result["hint"] = wording.SNIPPETS_OMITTED
+        result["hint"] = _SNIPPETS_OMITTED
     if found.strategy == "truncate":
         result["truncated"] = text.clean(found.text)
     if found.warnings:

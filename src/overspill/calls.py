@@ -29,7 +29,7 @@ _WRITE_AFTER = 0.2  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
-Resolve: TypeAlias = Callable[[ToolCall, Settings], tuple[Mapping[str, Any], Sequence[refs.Use]]]
+Resolve: TypeAlias = Callable[[ToolCall, Settings, refs.Check | None], tuple[Mapping[str, Any], Sequence[refs.Use]]]
 
 
 class Calls:
@@ -47,13 +47,21 @@ class Calls:
         self._threads = Threads(gate.settings.max_running)
         ledger.waits = self._write_soon
 
-    async def call(self, call: ToolCall, tool: Tool, *, errors: Errors = "answer", background: Background | None = None) -> Reply:
+    async def call(
+        self,
+        call: ToolCall,
+        tool: Tool,
+        *,
+        errors: Errors = "answer",
+        background: Background | None = None,
+        check: refs.Check | None = None,
+    ) -> Reply:
         self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
         written = _written(call.args)
         try:
-            filled = await self._filled(call, settings) if _refers(call, written, settings) else call
+            filled = await self._filled(call, settings, check) if _refers(call, written, settings) else call
         except RefError as error:
             if errors == "raise":
                 raise
@@ -88,7 +96,7 @@ class Calls:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
         if _refers(call, _written(call.args), settings):
-            call = await self._filled(call, settings)
+            call = await self._filled(call, settings, None)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
         self.jobs.start(job, ToolRun(call, tool, settings, self._gate, self._threads))
         return job
@@ -116,8 +124,8 @@ class Calls:
         assert job is not None
         return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _filled(self, call: ToolCall, settings: Settings) -> ToolCall:
-        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings)
+    async def _filled(self, call: ToolCall, settings: Settings, check: refs.Check | None) -> ToolCall:
+        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
         for use in uses:
             self._ledger.record(RefUsed(now_ms(), call.name, ids.parse(use.handle)[1], use.bytes))
         return msgspec.structs.replace(call, args=args)

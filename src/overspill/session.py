@@ -29,6 +29,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.opened import Opened
 from overspill.optree import Op, op_tree
 from overspill.perform import Tool
+from overspill.refs import Check
 from overspill.settings import Settings
 from overspill.store.base import Shelf, Store
 from overspill.store.files import FileStore
@@ -146,16 +147,18 @@ class Session:
         kind: Kind = "function",
         errors: Errors = "answer",
         background: Background | None = None,
+        check: Check | None = None,
     ) -> Reply:
         """Run a tool as `tool(**args)` and answer as the model should see it. Without `tool`: the one registered by that name.
 
-        `background`: whether a slow call may go on there, or "now" for one that does so from the beginning.
+        `background`: whether a slow call may go on there, or "now" for one that does so from the beginning. `check` says what is
+        wrong with arguments into which stored outputs were filled, or None: then the tool is not called.
         """
         if tool is None and self.owns(name):
             return await self.invoke(name, args or {}, id=id)
         call = ToolCall(id, name, args or {}, server, kind)
         tool = self._tool(name) if tool is None else tool
-        return await self._opened.calls.call(call, tool, errors=errors, background=background)
+        return await self._opened.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
         self,

@@ -136,7 +136,9 @@ class Outputs:
         while self._relatives:
             self._relatives.popitem()[1].shelf.close()
 
-    def resolve(self, call: ToolCall, settings: Settings) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
+    def resolve(
+        self, call: ToolCall, settings: Settings, check: refs.Check | None
+    ) -> tuple[Mapping[str, Any], Sequence[refs.Use]]:
         """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""
         return refs.resolve(
             call.args,
@@ -145,6 +147,7 @@ class Outputs:
             server=call.server,
             allow=[(way.from_, way.to) for way in settings.refs.allow],
             max_ref_bytes=settings.refs.max_ref_bytes,
+            check=check,
         )
 
     def _source(self, spelling: str) -> refs.Source:

@@ -215,10 +215,6 @@ def nothing_under(handle: str, stored: int, error: HandleError) -> str:
     )
 
 
-def warnings(lines: Sequence[str]) -> str:
-    return "\n".join(f"WARNING: {line}" for line in lines)
-
-
 def citations(excerpts: Sequence[Excerpt], *, quoted: bool, omitted: int = 0) -> str:
     """Each was found in the stored bytes just as it is given here; so were those that are omitted."""
     if not excerpts:
@@ -234,10 +230,6 @@ def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:
         lines = f"lines {excerpt.start_line}-{excerpt.end_line}"
     place = f"[{number}] {lines}, bytes {excerpt.start_byte}-{excerpt.end_byte}"
     return f"{place}: {excerpt.text.strip()}" if quoted else place
-
-
-SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
-NO_MATCH = "No content matching query found in tool output."
 
 
 def partial(count: int, seconds: float) -> str:

@@ -311,6 +311,17 @@ def test_a_whole_output_is_handed_to_a_tool_of_the_same_server(wire: Wire) -> No
     assert result["content"][1]["size"] == len(json.dumps({"length": OUTPUT}, separators=(",", ":")))
 
 
+def test_what_is_filled_in_has_to_suit_the_tools_schema(wire: Wire) -> None:
+    wire.result("tools/list")
+    handle = kept_lines(wire)
+    refused = wire.call("lines", {"count": f"{{{{output:{handle}#L7-7}}}}"})
+    assert (refused["isError"], refused["content"][0]["text"]) == (
+        True,
+        "With the references filled in, the arguments do not suit the tool lines: "
+        '$.count breaks the rule {"type":"integer"}. It was not called.',
+    )
+
+
 @pytest.mark.parametrize(
     ("settings", "kept"),
     [

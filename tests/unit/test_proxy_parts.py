@@ -9,6 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from overspill.mcp_client import ServerConfig
+from overspill.mcp_client.arguments import suits
 from overspill.proxy import Options
 from overspill.proxy.eras import satisfied
 from overspill.proxy.schemas import widened
@@ -91,3 +92,8 @@ def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
         == 5
     )
     assert "secret" not in family(url=url)
+
+
+@pytest.mark.parametrize("schema", [True, {}, 3, None, {"$ref": "#/nowhere"}, {"properties": {"n": {"type": "number"}}}])
+def test_a_schema_that_fits_or_cannot_be_used_finds_nothing_wrong(schema: object) -> None:
+    assert suits(schema)({"n": 1}) is None

@@ -82,6 +82,10 @@ class Catalog:
         """The tool as its server lists it; nothing where that is not known in time."""
         return (await self._known_tools(server, _WAIT_FOR_SCHEMAS)).get(name, {})
 
+    def known(self, server: Server, name: str) -> Raw:
+        """The same, as far as it is known now."""
+        return self._known.get(server.name, {}).get(name, {})
+
     async def _known_tools(self, server: Server, within: float) -> Mapping[str, Raw]:
         """A server that is busy or down must not hold up what we can answer without it."""
         if server.name not in self._whole:

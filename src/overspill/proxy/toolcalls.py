@@ -16,6 +16,7 @@ from overspill.decide import Pass, decide
 from overspill.errors import OverspillError
 from overspill.job import current
 from overspill.mcp_client import Server
+from overspill.mcp_client.arguments import suits
 from overspill.mcp_client.link import Raw, mapping
 from overspill.measure import size_of
 from overspill.proxy import outputs
@@ -54,8 +55,9 @@ class ToolCalls:
                 await self._report(result, server, name)
             return result
         run = _Run(exchange, server, name, self._forward)
+        check = suits(self._catalog.known(server, name).get("inputSchema", True))
         try:
-            reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise")
+            reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise", check=check)
         except Exception as error:  # ours, or a time limit of ours: an answer the model can read
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failed(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
