@@ -109,11 +109,12 @@ class Gate:
     def _verdict(self, got: Collected, size: Size, settings: Settings) -> Verdict:
         if got.media == "binary":
             return Keep("binary")
-        in_hand = got.plain is not None or got.content is not None
-        if got.spool.failure and not (in_hand and _never_kept(settings)):
-            return Keep("size_cap")  # over the limit of one output, or a store that does not work: what is not whole cannot pass
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
+        in_hand = got.plain is not None or got.content is not None
+        if got.spool.failure and not (in_hand and _never_kept(settings)):
+            # Over the limit of one output, or a store that does not work: what is not whole cannot pass.
+            return verdict if isinstance(verdict, Keep) else Keep("size_cap")
         if isinstance(verdict, Pass) and self._budget is not None and not _never_kept(settings):
             return verdict if self._budget.reserve(self._tokens_shown(got, size)) else Keep("reserve_failed")
         return verdict

@@ -98,6 +98,9 @@ def _noted(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
 
 def _sliced(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
     reader, view = stored.reader, stored.view
+    ways = [name for name in ("lines", "anchor", "start") if getattr(asked, name) not in (None, 0)]
+    if len(ways) > 1:
+        raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
     if asked.lines is not None:
         first, last = parse_range("lines", asked.lines)
         return _paged(stored, bound, lambda bound: read.lines(reader, view, first, last, bound), _next_slice)

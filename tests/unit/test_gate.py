@@ -418,6 +418,12 @@ async def test_json_of_some_megabytes_is_still_json_when_it_is_shortened(streame
     assert reply.truncation.strategy_used == "element"
 
 
+async def test_an_artifact_over_its_maximum_is_kept_for_its_characters():
+    reply = await reply_to("x" * 20_000, Settings("artifacts", truncation={"max_artifact_size": 10_000}))
+    assert reply.kept is not None
+    assert (reply.kept.reason, reply.kept.size.bytes) == ("char_limit", 10_000)
+
+
 async def test_a_full_store_still_shows_the_beginning_of_a_stream():
     async with opened(run_bytes=1) as session:
         await session.keep("x", "filler")

@@ -107,6 +107,24 @@ def test_a_slice(slice: Slice, text: str):
     assert output(GetToolOutput(ID, "slice", slice=slice)).text == text
 
 
+@pytest.mark.parametrize(
+    ("slice", "ways"),
+    [
+        (Slice(start=5, anchor="line"), "anchor and start"),
+        (Slice(lines="1-2", anchor="line"), "lines and anchor"),
+        (Slice(lines="1-2", start=5), "lines and start"),
+    ],
+)
+def test_a_slice_that_asks_for_two_things_is_refused(slice: Slice, ways: str):
+    with pytest.raises(BadRequest) as refused:
+        output(GetToolOutput(ID, "slice", slice=slice))
+    assert str(refused.value) == f"slice has {ways}. Give one of them: lines, anchor or start."
+
+
+def test_a_start_at_the_beginning_says_nothing_beside_an_anchor():
+    assert "line 050" in output(GetToolOutput(ID, "slice", slice=Slice(start=0, anchor="line 050", window=26))).text
+
+
 def test_without_a_slice_the_output_is_read_from_its_beginning():
     assert output(GetToolOutput(ID, "slice")).text == LINES
 
