@@ -2,9 +2,9 @@
 
     python benchmarks/live_recall.py --evalset DIR --results FILE.jsonl [--model TARGET [--base-url URL]]
 
-Without --model the small model of the live tests is started. Asked are the questions whose documents are smallest, at most two
-of one document. Every way has the same bound on its answer, and an answer is scored as the asking model would read it, citations
-included, by the evaluation set's own rule: one of `answers` and all of `all_of` are in it.
+Without --model the small model of the live tests is started. Asked are the questions whose documents have the fewest tokens, at
+most two of one document. Every way has the same bound on its answer, and an answer is scored as the asking model would read it,
+citations included, by the evaluation set's own rule: one of `answers` and all of `all_of` are in it.
 
 Results are added to FILE one by one; run it again to go on. FILE holds ids and figures only, and belongs outside the project.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import statistics
 import sys
@@ -31,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "live"))
 
 from live_model import LiveModel, live_model
 
+from overspill import tokens
 from overspill.extractor import BUILTIN
 from overspill.session import Session
 from overspill.settings import Settings
@@ -85,9 +85,9 @@ class Conditions(Struct, frozen=True):
 
 
 def chosen(folder: Path, limit: int) -> list[Question]:
-    """The smallest documents first, then by id, at most two questions of each."""
-    sizes = {document["id"]: document["bytes"] for document in map(json.loads, (folder / "docs.jsonl").open())}
+    """The documents of the fewest tokens first, then by id, at most two questions of each."""
     every = [msgspec.json.decode(line, type=Question) for line in (folder / "questions.jsonl").open("rb")]
+    sizes = {id: tokens.count((folder / path).read_text("utf-8")).tokens for id, path in {(q.doc_id, q.doc) for q in every}}
     taken: list[Question] = []
     of: Counter[str] = Counter()
     for question in sorted(every, key=lambda each: (sizes[each.doc_id], each.doc_id, each.id)):
@@ -200,7 +200,8 @@ def main() -> None:
     with live_model(environ, print) as model:
         conditions = Conditions(model, given.evalset, given.budget, given.window, given.output, given.retries)
         anyio.run(ask_all, conditions, questions, ways, given.results, given.minutes * 60)
-    print(table(recorded(given.results), ways))
+    ids = {question.id for question in questions}
+    print(table((result for result in recorded(given.results) if result.id in ids), ways))
 
 
 if __name__ == "__main__":
