@@ -48,6 +48,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("overspill")
     if name not in _HOMES:
         raise AttributeError(f"module 'overspill' has no attribute {name!r}")
     return getattr(import_module(f"overspill.{_HOMES[name]}"), name)

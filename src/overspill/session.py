@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import cache, partial, wraps
-from pathlib import Path
+from functools import partial, wraps
 from types import TracebackType
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, get_args
 
 import anyio
 import anyio.to_thread
@@ -32,7 +31,7 @@ from overspill.perform import Tool
 from overspill.refs import Check
 from overspill.settings import Settings
 from overspill.store.base import Shelf, Store
-from overspill.store.files import FileStore
+from overspill.store.files import file_store
 from overspill.stored import StoredOutput
 from overspill.tools import TOOLS, Format, definition
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
@@ -63,6 +62,8 @@ class Session:
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
     ) -> None:
+        _is_a("settings", settings, Settings, "Settings(…)")
+        _is_a("budget", budget, ContextBudget, "ContextBudget(window=…)")
         self.settings = settings or Settings()
         self.name = f"{family}/{ids.new()}" if family and not name else name
         self.family = family
@@ -157,7 +158,9 @@ class Session:
         if tool is None and self.owns(name):
             return await self.invoke(name, args or {}, id=id)
         call = ToolCall(id, name, args or {}, server, kind)
-        tool = self._tool(name) if tool is None else tool
+        tool = self._callable(name, tool)
+        if errors not in ("answer", "raise"):
+            raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
         return await self._opened.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
@@ -175,6 +178,8 @@ class Session:
         """
         opened = self._opened
         opened.retrieval.turn_model = model
+        for call in calls:
+            _is_a("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
 
         async def reply(call: ToolCall) -> Reply:
             if answer is not None:
@@ -198,7 +203,7 @@ class Session:
     ) -> str:
         """Run in the background from the beginning. Returns the id to ask for the output with."""
         call = ToolCall("", name, args or {}, server, kind)
-        return (await self._opened.calls.start(call, self._tool(name) if tool is None else tool)).artifact_id
+        return (await self._opened.calls.start(call, self._callable(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
         """Answer a call of one of our own tools. Mistakes of the model are answers too."""
@@ -209,6 +214,8 @@ class Session:
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         """Definitions of the retrieval tools to offer now."""
+        if format not in get_args(Format):
+            raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}.")
         return [definition(name, format) for name in self._opened.retrieval.offered()]
 
     def notice(self) -> str:
@@ -261,6 +268,8 @@ class Session:
     ) -> Extraction:
         """What `tool_output` does, for a host. `models` are asked instead of the configured ones, in order."""
         opened = self._opened
+        if max_tokens < 1:
+            raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
         wish = Wish(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         with opened.outputs.open(handle) as stored:
             return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
@@ -286,6 +295,13 @@ class Session:
         self._opened.ledger.flush()
         return events.read(self._opened.shelf.journal())
 
+    def _callable(self, name: str, tool: Tool | None) -> Tool:
+        if tool is None:
+            return self._tool(name)
+        if not callable(tool):
+            raise BadRequest(f"The tool {name} is of type {type(tool).__name__}; it has to be something that can be called.")
+        return tool
+
     def _tool(self, name: str) -> Tool:
         if name in self._registered:
             return self._registered[name]
@@ -309,7 +325,6 @@ class Session:
         return store.open_shelf(ids.new(), name=self.name, retention=retention)
 
 
-@cache
-def file_store(directory: str | None, run_bytes: int) -> FileStore:
-    """One for each root in a process: its sessions share a run."""
-    return FileStore(None if directory is None else Path(directory).absolute(), run_bytes=run_bytes)
+def _is_a(what: str, given: object, kind: type, example: str) -> None:
+    if given is not None and not isinstance(given, kind):
+        raise BadRequest(f"{what} is of type {type(given).__name__}; it has to be {example}.")

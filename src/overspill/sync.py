@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import partial, wraps
 from types import TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from overspill.budget import ContextBudget
+from overspill.calls import Background, Errors
 from overspill.counters import Counters
 from overspill.errors import SessionClosed
+from overspill.extraction import Mode, Progress
+from overspill.models.base import Model
+from overspill.models.endpoints import Endpoint
 from overspill.optree import Op
 from overspill.perform import Tool
-from overspill.session import Session
+from overspill.refs import Check
+from overspill.session import Execute, Session
+from overspill.settings import Settings
+from overspill.store.base import Store
 from overspill.stored import StoredOutput
-from overspill.types import Extraction, JobInfo, Kept, Reply, ToolCall
+from overspill.tools import Format
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class SyncSession:
-    """`with SyncSession() as session`. Takes what `Session` takes; every method blocks. Safe to use from several threads."""
+    """`with SyncSession() as session`. Every method does what that of `Session` does, and blocks. Safe to use from several
+    threads."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._session = Session(*args, **options)
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str = "",
+        family: str = "",
+        budget: ContextBudget | None = None,
+        store: Store | None = None,
+        models: Mapping[str, Model] | None = None,
+        endpoints: Mapping[str, Endpoint] | None = None,
+        notice: bool = True,
+    ) -> None:
+        self._session = Session(
+            settings, name=name, family=family, budget=budget, store=store, models=models, endpoints=endpoints, notice=notice
+        )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
 
@@ -38,35 +64,91 @@ class SyncSession:
         self._portal = None
         self._stack.__exit__(kind, error, trace)
 
-    def call(self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, **options: Any) -> Reply:
-        return self._run(partial(self._session.call, name, args, tool, **options))
+    @property
+    def id(self) -> str:
+        return self._session.id
 
-    def turn(self, calls: Sequence[ToolCall], execute: Callable[[ToolCall], Any] | None = None, **options: Any) -> list[Reply]:
-        return self._run(partial(self._session.turn, calls, execute, **options))
+    @property
+    def settings(self) -> Settings:
+        return self._session.settings
 
-    def invoke(self, name: str, args: Mapping[str, Any]) -> Reply:
-        return self._run(partial(self._session.invoke, name, args))
+    @property
+    def counters(self) -> Counters:
+        return self._session.counters
 
-    def start(self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, **options: Any) -> str:
-        return self._run(partial(self._session.start, name, args, tool, **options))
+    def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        id: str = "",
+        server: str = "",
+        kind: Kind = "function",
+        errors: Errors = "answer",
+        background: Background | None = None,
+        check: Check | None = None,
+    ) -> Reply:
+        more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
+        return self._run(partial(self._session.call, name, args, tool, **more))
 
-    def keep(self, data: Any, name: str = "output") -> Kept:
-        return self._run(partial(self._session.keep, data, name))
+    def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
+        return self._run(partial(self._session.turn, calls, execute, model=model))
 
-    def open(self, handle: str) -> StoredOutput:
-        return self._session.open(handle)
+    def start(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        server: str = "",
+        kind: Kind = "function",
+    ) -> str:
+        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind))
+
+    def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
+        return self._run(partial(self._session.invoke, name, args, id=id))
 
     def owns(self, name: str) -> bool:
         return self._session.owns(name)
 
-    def tools(self, format: Any = "jsonschema") -> list[dict[str, Any]]:
+    def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         return self._session.tools(format)
 
     def notice(self) -> str:
         return self._session.notice()
 
-    def extract(self, handle: str, query: str, **options: Any) -> Extraction:
-        return self._run(partial(self._session.extract, handle, query, **options))
+    def keep(self, data: Any, name: str = "output") -> Kept:
+        return self._run(partial(self._session.keep, data, name))
+
+    def kept(self) -> list[Kept]:
+        return self._session.kept()
+
+    def open(self, handle: str) -> StoredOutput:
+        return self._session.open(handle)
+
+    def extract(
+        self,
+        handle: str,
+        query: str,
+        *,
+        mode: Mode = "auto",
+        max_tokens: int = 2000,
+        models: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Extraction:
+        return self._run(
+            partial(self._session.extract, handle, query, mode=mode, max_tokens=max_tokens, models=models, progress=progress)
+        )
+
+    def tool(self, function: Callable[P, Any]) -> Callable[P, str]:
+        gated = self._session.tool(function)
+
+        @wraps(function)
+        def blocking(*args: P.args, **kwargs: P.kwargs) -> str:
+            return self._run(partial(gated, *args, **kwargs))
+
+        return blocking
 
     def op_tree(self) -> Op:
         return self._session.op_tree()
@@ -74,21 +156,13 @@ class SyncSession:
     def accounting(self) -> list[dict[str, Any]]:
         return self._session.accounting()
 
-    @property
-    def id(self) -> str:
-        return self._session.id
-
     def stop(self) -> None:
         self._run(self._session.stop)
 
     def abort(self) -> list[JobInfo]:
         return self._run(self._session.abort)
 
-    @property
-    def counters(self) -> Counters:
-        return self._session.counters
-
-    def _run(self, work: Callable[[], Any]) -> Any:
+    def _run(self, work: Callable[[], Awaitable[R]]) -> R:
         if self._portal is None:
             raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
         return self._portal.call(work)

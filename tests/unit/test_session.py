@@ -5,16 +5,17 @@ from __future__ import annotations
 import stat
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+import overspill
 from overspill import ContextBudget, Session, Settings
 from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, SettingsError, StoreError, UnknownHandle
-from overspill.session import file_store
-from overspill.store.files import FileStore
+from overspill.store.files import FileStore, file_store
 from overspill.store.memory import MemoryStore
 from overspill.truncate import STRATEGIES, Cut, Shape
 from overspill.types import ToolCall
@@ -417,3 +418,40 @@ async def test_a_strategy_of_ones_own_can_be_named_in_the_settings():
         del STRATEGIES["shout"]
     with pytest.raises(SettingsError, match=r"truncation\.defaultStrategy is 'shout' .*; allowed: one of head, tail, "):
         Settings(truncation={"defaultStrategy": "shout"})
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda s: s.call("x", {}, "text"), "The tool x is of type str; it has to be something that can be called."),
+        (lambda s: s.start("x", {}, 3), "The tool x is of type int; it has to be something that can be called."),
+        (lambda s: s.call("x", {}, str, errors="foo"), "errors is 'foo'; allowed: 'answer', 'raise'."),
+        (lambda s: s.turn([{"name": "x"}]), "a call of the turn is of type dict; it has to be ToolCall(id, name, args)."),
+        (lambda s: s.extract("x", "y", max_tokens=0), "max_tokens is 0; it must be at least 1."),
+    ],
+)
+async def test_a_hosts_mistake_is_named(ask: Any, said: str):
+    async with Session(store=MemoryStore()) as session:
+        with pytest.raises(BadRequest) as refused:
+            await ask(session)
+        assert str(refused.value) == said
+        with pytest.raises(BadRequest) as refused:
+            session.tools("foo")  # pyright: ignore
+        assert str(refused.value) == "format is 'foo'; allowed: 'jsonschema', 'openai', 'anthropic', 'mcp'."
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"settings": {"preset": "slow"}}, "settings is of type dict; it has to be Settings(…)."),
+        ({"budget": 5}, "budget is of type int; it has to be ContextBudget(window=…)."),
+    ],
+)
+def test_a_session_takes_what_it_says_it_takes(options: dict[str, Any], said: str):
+    with pytest.raises(BadRequest) as refused:
+        Session(**options)
+    assert str(refused.value) == said
+
+
+def test_the_package_knows_its_version():
+    assert overspill.__version__ == version("overspill")

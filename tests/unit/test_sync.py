@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
 import pytest
 
-from overspill import Settings, SyncSession, ToolCall
+from overspill import Session, Settings, SyncSession, ToolCall
 from overspill.errors import SessionClosed, UnknownHandle
 from overspill.store.memory import MemoryStore
 
@@ -109,3 +110,32 @@ def test_a_failure_to_open_leaves_nothing_running():
         store = first._session._store
         with SyncSession(name="n", store=store), pytest.raises(Exception, match="n"), SyncSession(name="n", store=store):
             raise AssertionError("two live sessions of one name")
+
+
+def test_it_has_every_method_of_the_asynchronous_one_with_the_same_arguments():
+    """But those for hosts that live on an event loop anyway."""
+    asynchronous = {"begin", "close", "news", "options", "note"}
+    for name, method in vars(Session).items():
+        if name.startswith("_") or name in asynchronous or isinstance(method, property):
+            continue
+        theirs = dict(inspect.signature(method).parameters)
+        theirs.pop("answer", None)
+        ours = dict(inspect.signature(getattr(SyncSession, name)).parameters)
+        assert list(ours.items()) == list(theirs.items()), name
+    ours, theirs = (inspect.signature(kind.__init__).parameters for kind in (SyncSession, Session))
+    assert list(ours.items()) == list(theirs.items())
+
+
+def test_a_registered_function_goes_through_the_gate():
+    with opened() as session:
+
+        @session.tool
+        def dump(count: int) -> str:
+            """A text of so many lines."""
+            return "line\n" * count
+
+        assert dump(2) == "line\nline\n"
+        assert dump(5000).startswith("Tool output is too large (25000 bytes")
+        assert session.call("dump", {"count": 1}).text == "line\n"
+        assert [kept.tool for kept in session.kept()] == ["dump"]
+        assert (session.settings, dump.__doc__) == (Settings(), "A text of so many lines.")

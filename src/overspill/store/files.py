@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from threading import RLock
 
@@ -155,3 +156,9 @@ def _kept(root: Directory) -> list[KeptShelf]:
 def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
     with root.open_directory(place.run) as run, run.open_directory(layout.session_directory(place.session)) as directory:
         return KeptShelf(place.session, label.live, directory.stat(layout.JOURNAL).st_mtime, layout.size(directory))
+
+
+@cache
+def file_store(directory: str | None, run_bytes: int) -> FileStore:
+    """One for each root in a process: its sessions share a run."""
+    return FileStore(None if directory is None else Path(directory).absolute(), run_bytes=run_bytes)
