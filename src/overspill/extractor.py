@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from overspill import engine, ids, tokens
 from overspill.errors import SettingsError
-from overspill.events import Asked, Extracted, Quote, now_ms
+from overspill.events import Extracted, Quote, now_ms
 from overspill.extraction import Asks, Cache, Document, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
 from overspill.models.facts import ModelFacts
-from overspill.models.targets import Attempt, Targets
+from overspill.models.targets import Targets
 from overspill.settings import Settings
 from overspill.stored import StoredOutput
 from overspill.types import Extraction
@@ -86,7 +86,8 @@ class Extractor:
         if not names:
             return None
         models = [self._opened(name) for name in names]
-        return Targets(models, retries=self._settings.extraction_retries, observe=lambda attempt: self._note(op, attempt))
+        retries = self._settings.extraction_retries
+        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.asked(op)))
 
     def _opened(self, name: str) -> Model:
         if name not in self._models:
@@ -123,25 +124,6 @@ class Extractor:
             self._indexes.move_to_end(document.sha256)
         model = self._settings.model
         return engine.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
-
-    def _note(self, op: str, attempt: Attempt) -> None:
-        self._ledger.record(
-            Asked(
-                now_ms(),
-                op=op,
-                model=attempt.model,
-                status="ok" if attempt.ok else "failed",
-                latency=attempt.latency_ms,
-                messages=attempt.messages,
-                request_bytes=attempt.request_bytes,
-                estimated_tokens=attempt.estimated_tokens,
-                input_tokens=attempt.usage.input_tokens,
-                output_tokens=attempt.usage.output_tokens,
-                cost=attempt.usage.cost,
-                preview=attempt.preview,
-                error=attempt.error,
-            )
-        )
 
     def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction, started: float) -> None:
         spans = [(each.start_byte, each.end_byte) for each in found.excerpts]

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from agents import MODEL, Stage, call, report, says, scripted, seen
 
+from overspill import tokens
 from overspill.agent import Control
 from overspill.agent.progress import CallEnded, ModelAnswered, Said, TurnStarted
 from overspill.errors import SettingsError
@@ -39,6 +40,20 @@ async def test_an_agent_without_tools_just_answers(tmp_path: Path) -> None:
     (only,) = seen(model)
     assert only.tools == ["agent__final_report"]
     assert [message.text for message in only.request.messages[:-1]] == ["What is it?"]
+
+
+async def test_our_estimate_of_each_request_is_on_record(stage: Stage) -> None:
+    model = scripted(says("", call("count", upto=2)), Response("Two.", usage=Usage(700, 3)))
+    record = await stage.run(stage.write("a.ai", "maxTurns: 2"), model)
+    ops = [op for turn in record.tree.children for op in turn.children if op.kind == "model"]
+    asked = [
+        [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
+        for request in model.requests
+    ]
+    made = tokens.count('{"upto": 2}').tokens  # the call of the first turn is part of the second request
+    estimates = [sum(tokens.count(part).tokens for part in parts) for parts in asked]
+    assert [op.attributes["tokensInEstimated"] for op in ops] == [estimates[0], estimates[1] + made]
+    assert [op.attributes["tokensIn"] for op in ops] == [0, 700]
 
 
 async def test_notices_are_never_part_of_the_conversation(stage: Stage) -> None:

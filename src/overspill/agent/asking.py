@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from overspill.agent.final import Reports
 from overspill.agent.guard import Guard
 from overspill.errors import SettingsError
-from overspill.events import Asked, now_ms
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
-from overspill.models.targets import Attempt, Targets
+from overspill.models.targets import Targets
 from overspill.models.written import understand
 from overspill.settings import Settings
 
@@ -84,21 +83,3 @@ def open_models(
     for problem in failed:
         warn(problem)
     return [Timed(model, seconds) for model in opened] if seconds is not None else opened
-
-
-def asked(attempt: Attempt) -> Asked:
-    """An attempt as it goes on record."""
-    return Asked(
-        now_ms(),
-        op="",
-        model=attempt.model,
-        status="ok" if attempt.ok else "failed",
-        latency=attempt.latency_ms,
-        messages=attempt.messages,
-        request_bytes=attempt.request_bytes,
-        input_tokens=attempt.usage.input_tokens,
-        output_tokens=attempt.usage.output_tokens,
-        cost=attempt.usage.cost,
-        preview=attempt.preview,
-        error=attempt.error,
-    )

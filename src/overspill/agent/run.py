@@ -8,7 +8,6 @@ import anyio
 from msgspec import Struct
 
 from overspill.agent import wording
-from overspill.agent.asking import asked
 from overspill.agent.control import Control
 from overspill.agent.desk import Desk
 from overspill.agent.load import Agent
@@ -76,7 +75,7 @@ async def _run(
         around.observe(Said(agent.name, text, warning=True))
 
     def noted(attempt: Attempt) -> None:
-        session.note(asked(attempt))
+        session.note(attempt.asked())
         around.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
 
     for warning in agent.warnings:

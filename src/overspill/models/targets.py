@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from overspill import text, tokens
 from overspill.errors import OverspillError, SettingsError
+from overspill.events import Asked, now_ms
 from overspill.models.base import Model, ModelError, Request, Response, Unusable, Usage
 
 PREVIEW_BYTES = 4096
@@ -39,6 +40,24 @@ class Attempt(Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         return not self.error
+
+    def asked(self, op: str = "") -> Asked:
+        """As it goes on record, now."""
+        return Asked(
+            now_ms(),
+            op=op,
+            model=self.model,
+            status="ok" if self.ok else "failed",
+            latency=self.latency_ms,
+            messages=self.messages,
+            request_bytes=self.request_bytes,
+            estimated_tokens=self.estimated_tokens,
+            input_tokens=self.usage.input_tokens,
+            output_tokens=self.usage.output_tokens,
+            cost=self.usage.cost,
+            preview=self.preview,
+            error=self.error,
+        )
 
 
 Observer: TypeAlias = Callable[[Attempt], None]
