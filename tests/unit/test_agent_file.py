@@ -56,7 +56,33 @@ def test_all_but_the_prompt_may_be_left_out(tmp_path: Path, text: str) -> None:
 
 def test_one_name_may_stand_for_a_list(tmp_path: Path) -> None:
     file = read(tmp_path, "---\ntools: files\nagents: b.ai\nmodels: openai/x\n---\nx")
-    assert (file.keys.tools, file.keys.agents, file.settings["models"]) == (("files",), ("b.ai",), ["openai/x"])
+    assert (file.keys.tools, file.keys.agents, file.settings["models"]) == (("files",), ("b.ai",), "openai/x")
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "settings"),
+    [
+        ("models: scripted/x.yaml", {"models": "scripted/FOLDER/x.yaml"}),
+        ("models: [a/b, scripted/x.yaml, 1]", {"models": ["a/b", "scripted/FOLDER/x.yaml", 1]}),
+        ("extractionModel: scripted/x.yaml", {"extractionModel": "scripted/FOLDER/x.yaml"}),
+        ("extraction_model: scripted/x.yaml", {"extraction_model": "scripted/FOLDER/x.yaml"}),
+        ("extractionModel: null", {"extractionModel": None}),
+        (
+            "toolOutput: {models: scripted/x.yaml, maxChunks: 2}",
+            {"toolOutput": {"models": "scripted/FOLDER/x.yaml", "maxChunks": 2}},
+        ),
+        ("toolOutput: {models: [a/b, scripted/../x.yaml]}", {"toolOutput": {"models": ["a/b", "scripted/FOLDER/../x.yaml"]}}),
+        ("tool_output: {models: [scripted//x.yaml]}", {"tool_output": {"models": ["scripted//x.yaml"]}}),
+        ("toolOutput: {maxChunks: 2}", {"toolOutput": {"maxChunks": 2}}),
+        ("toolOutput: scripted/x.yaml", {"toolOutput": "scripted/x.yaml"}),
+        ("model: scripted/x.yaml", {"model": "scripted/x.yaml"}),
+    ],
+)
+def test_a_script_is_looked_for_beside_the_agent_file_whichever_key_names_it(
+    tmp_path: Path, frontmatter: str, settings: dict[str, object]
+) -> None:
+    found = read(tmp_path, f"---\n{frontmatter}\n---\nx").settings
+    assert str(found).replace(str(tmp_path), "FOLDER") == str(settings)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def read_agent_file(path: Path) -> AgentFile:
         elif key not in by_spelling(Settings) and (near := get_close_matches(key, own, n=1)):
             raise SettingsError(f"Unknown key {key!r} in {path.name}. Did you mean {near[0]!r}?")
         else:
-            settings[key] = _beside(value, path.parent) if key == "models" else value
+            settings[key] = _beside(key, value, path.parent)
     return AgentFile(path, FileKeys(**given), settings, prompt)
 
 
@@ -79,11 +79,22 @@ def _checked(key: str, value: object, name: str) -> object:
     return checked
 
 
-def _beside(models: object, folder: Path) -> object:
-    """A script lies beside the agent that uses it, wherever the command is called."""
+def _beside(key: str, value: object, folder: Path) -> object:
+    """A script lies beside the agent that uses it, wherever the command is called, and whichever key names it."""
+    match by_spelling(Settings)[key].name if key in by_spelling(Settings) else "":
+        case "models" if isinstance(value, list):
+            return [_script(model, folder) for model in cast("list[object]", value)]
+        case "models" | "extraction_model":
+            return _script(value, folder)
+        case "tool_output" if isinstance(value, dict):
+            section = cast("dict[str, object]", value)
+            return section | {"models": _beside("models", section["models"], folder)} if "models" in section else section
+        case _:
+            return value
+
+
+def _script(model: object, folder: Path) -> object:
     prefix = f"{SCRIPTED}/"
-    listed = cast("list[object]", models) if isinstance(models, list) else [models]
-    return [
-        f"{prefix}{folder / model.removeprefix(prefix)}" if isinstance(model, str) and model.startswith(prefix) else model
-        for model in listed
-    ]
+    if not isinstance(model, str) or not model.startswith(prefix):
+        return model
+    return f"{prefix}{folder / model.removeprefix(prefix)}"
