@@ -11,6 +11,7 @@ from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
 from overspill.events import Asked, Called, Entry, Retrieved, Settled, Stored, now_ms
+from overspill.names import own_name
 from overspill.types import Kind
 
 _MOST_WAITING = 256
@@ -75,7 +76,7 @@ class Ledger:
 
 
 def composed_name(tool: str, server: str, kind: Kind) -> str:
-    return f"{provider(server, kind)}/{tool}"
+    return f"{provider(server, kind)}/{own_name(tool, server)}"
 
 
 def provider(server: str, kind: Kind) -> str:
@@ -110,7 +111,7 @@ def accounting(event: Called | Asked, session: str) -> dict[str, Any]:
         "status": event.status,
         "latency": event.latency,
         "mcpServer": event.server,
-        "command": event.tool,
+        "command": own_name(event.tool, event.server),
         "charactersIn": event.chars_in,
         "charactersOut": event.chars_out,
     }

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 from msgspec import Struct
 
 from overspill.errors import BadRequest, HandleError, RefError
+from overspill.names import own_name
 from overspill.query import Number, lookup
 from overspill.query.document import Value, is_array, is_object, opened, written
 from overspill.query.pointer import below
@@ -73,7 +74,8 @@ def resolve(
     """The arguments with references filled in, and which they were; without any, the very same arguments.
 
     Content goes between tools of one server, or of the host program (no server). Each pair in `allow` permits more: from where,
-    to where, each a server's name or `server/tool`, * standing for anything. RefError: the tool must not be called.
+    to where, each a server's name or `server/tool` (the tool's own name, or the one a model calls it by), * standing for
+    anything. RefError: the tool must not be called.
     """
     filling = _Filling(fetch, tool, server, allow, max_ref_bytes)
     try:
@@ -200,9 +202,10 @@ def _plain(value: Value) -> Value:
 
 
 def _matches(pattern: str, server: str, tool: str) -> bool:
-    name = f"{server}/{tool}" if "/" in pattern else server
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+    names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
+    wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+    return any(wanted.fullmatch(name) for name in names)
 
 
 def _named(server: str, tool: str) -> str:
-    return f"{server}/{tool}" if server else tool
+    return f"{server}/{own_name(tool, server)}" if server else tool

@@ -128,6 +128,7 @@ def test_other_events_are_not_logged(caplog: pytest.LogCaptureFixture):
 
 def test_a_tools_full_name():
     assert composed_name("read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
+    assert composed_name("filesystem__read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
     assert composed_name("search", "", "function") == "function/search"
     assert provider("", "rest") == "rest"
 

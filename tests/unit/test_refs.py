@@ -175,6 +175,24 @@ def test_an_allowed_pair_permits_more(allow: tuple[str, str], permitted: bool) -
         assert "may not be given to" in refusal("{{output:remote}}", allow=[allow])
 
 
+@pytest.mark.parametrize(
+    ("allow", "permitted"),
+    [(("depot/log", "shop/sell"), True), (("depot/depot__log", "shop/shop__sell"), True), (("depot/lo", "*"), False)],
+)
+def test_a_servers_tools_are_allowed_by_either_of_their_names(allow: tuple[str, str], permitted: bool) -> None:
+    source = stored("secret", server="depot", tool="depot__log")
+    options: dict[str, Any] = {"tool": "shop__sell", "server": "shop", "max_ref_bytes": 100}
+    if permitted:
+        assert resolve({"text": "{{output:x}}"}, lambda _: source, allow=[allow], **options)[0] == {"text": "secret"}
+    else:
+        with pytest.raises(RefError) as refused:
+            resolve({"text": "{{output:x}}"}, lambda _: source, allow=[allow], **options)
+        assert str(refused.value) == (
+            "The argument /text cannot be filled in: outputs of depot/log may not be given to shop/sell; "
+            "the setting refs.allow can permit it. The tool shop__sell was not called."
+        )
+
+
 @pytest.mark.parametrize("reference", ["{{output:text}}", "{{output:json#/items}}", "{{output:json#/name}}"])
 def test_too_much_content_stops_the_call(reference: str) -> None:
     assert refusal(reference, max_ref_bytes=3) == (

@@ -198,6 +198,24 @@ def test_a_servers_rule_beats_the_built_in_strategy_and_a_tools_rule_beats_both(
     assert s.for_tool("execute_command", "SHELL").truncation.default_strategy == "tail"
 
 
+def test_a_servers_tool_has_the_rules_of_its_own_name_and_of_the_one_a_model_calls_it_by() -> None:
+    rules = {"Log": {"headLines": 3, "tailLines": 4}, "depot__LOG": {"tailLines": 5}, "git__log": {"headLines": 6}}
+    rules |= {"git__git_log": {"headLines": 7}}
+    s = Settings(servers={"depot": {"headLines": 1, "maxKeys": 2}}, truncation={"overrides": rules})
+
+    def held(name: str, server: str) -> tuple[int, int, int]:
+        found = s.for_tool(name, server).truncation
+        return found.head_lines, found.tail_lines, found.max_keys
+
+    assert held("depot__log", "depot") == (3, 5, 2)
+    assert held("log", "depot") == (3, 4, 2)
+    assert held("shop__Log", "shop") == (3, 4, 50)
+    assert held("depot__log", "") == (300, 5, 50)
+    assert held("git__log", "git")[0] == held("git__log", "other")[0] == 6
+    well_known = s.for_tool("git__git_log", "git").truncation
+    assert (well_known.head_lines, well_known.default_strategy) == (7, "tail")
+
+
 def test_a_rule_reaches_every_setting_it_names() -> None:
     rule = Override(
         off=True,
@@ -234,6 +252,7 @@ def test_the_settings_of_a_tool_are_made_once_and_unknown_names_take_no_room() -
     assert s.for_tool("read_file", "a") is s.for_tool("READ_FILE", "a")
     assert s.for_tool("tool-1", "a") is s.for_tool("tool-2", "a")
     assert {id(s.for_tool(f"tool-{n}", f"server-{n}")) for n in range(1_000)} == {id(s)}
+    assert {id(s.for_tool(f"server-{n}__tool-{n}", f"server-{n}")) for n in range(1_000)} == {id(s)}
 
 
 def test_no_spelling_of_a_section_means_two_keys() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,10 +11,8 @@ from typing import Any
 from overspill.agent.offers import Offer
 from overspill.agent.progress import Observe, Said
 from overspill.errors import ServerError, SettingsError
+from overspill.names import offered_name
 from overspill.types import Output
-
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 64  # characters that every provider takes in a tool's name
 
 
 @asynccontextmanager
@@ -52,8 +49,7 @@ async def _offers(name: str, server: Any) -> dict[str, Offer]:
 def _offer(name: str, server: Any, tool: Any) -> Offer:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    shown = _NOT_IN_NAMES.sub("_", f"{name}__{tool.name}")[:_LONGEST]
-    return Offer(shown, tool.description or tool.name, parameters, run, server=name, kind="mcp")
+    return Offer(offered_name(tool.name, name), tool.description or tool.name, parameters, run, server=name, kind="mcp")
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 
 from msgspec import structs
 
+from overspill.names import own_name
 from overspill.settings.keys import (
     AnswerForm,
     Count,
@@ -143,10 +144,14 @@ class Settings:
         return self.async_token_threshold if self.async_ else None
 
     def for_tool(self, name: str, server: str = "") -> Settings:
-        """What holds for one tool: the built-in strategy, then its server's override, then its own."""
-        tool = name.lower()
+        """What holds for one tool: the built-in strategy, then its server's override, then its own.
+
+        `name` may have the server's in front, as models call it; an override by that name is the strongest.
+        """
+        known = self._tools_with_rules
         # Names without a rule share one entry, so that names nobody knows cannot make the cache grow.
-        rule = (tool if tool in self._tools_with_rules else "", server if server in self.servers else "")
+        own, full = own_name(name, server).lower(), name.lower()
+        rule = (own if own in known else "", full if full in known else "", server if server in self.servers else "")
         found = self._by_rule.get(rule)
         if found is None:
             found = self._by_rule[rule] = self._under(*rule)
@@ -157,12 +162,12 @@ class Settings:
         return frozenset(TOOL_STRATEGIES) | frozenset(self.truncation.overrides)
 
     @cached_property
-    def _by_rule(self) -> dict[tuple[str, str], Settings]:
+    def _by_rule(self) -> dict[tuple[str, str, str], Settings]:
         return {}
 
-    def _under(self, tool: str, server: str) -> Settings:
-        built_in = {"strategy": TOOL_STRATEGIES[tool]} if tool in TOOL_STRATEGIES else {}
-        overrides = (self.servers.get(server), self.truncation.overrides.get(tool))
+    def _under(self, own: str, full: str, server: str) -> Settings:
+        built_in = {"strategy": TOOL_STRATEGIES[own]} if own in TOOL_STRATEGIES else {}
+        overrides = (self.servers.get(server), *map(self.truncation.overrides.get, (own, full)))
         rule = built_in | {
             name: value for each in overrides if each for name, value in structs.asdict(each).items() if value is not None
         }
