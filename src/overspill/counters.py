@@ -11,6 +11,7 @@ from overspill.events import (
     Entry,
     Extracted,
     JobChanged,
+    Looked,
     Opened,
     RefUsed,
     Retrieved,
@@ -84,10 +85,10 @@ class Counters(Struct):
             case RefUsed():
                 self.refs += 1
             case Extracted():
-                self.extractions += 1
+                self.extractions += event.status == "ok"
             case Asked():
                 self._add_model_call(event)
-            case Opened() | JobChanged() | TurnBegan() | Spawned():
+            case Opened() | JobChanged() | Looked() | TurnBegan() | Spawned():
                 pass
 
     def _add_model_call(self, event: Asked) -> None:

@@ -109,6 +109,16 @@ class Asked(Event, frozen=True, tag="model"):
     error: str = ""
 
 
+class Looked(Event, frozen=True, tag="look"):
+    """A call of the sub-agent that reads and greps for the operation `op`."""
+
+    op: str
+    tool: str
+    status: Status = "ok"
+    latency: int = 0
+    chars_out: int = 0
+
+
 class TurnBegan(Event, frozen=True, tag="turn"):
     """What follows belongs to this turn of an agent."""
 
@@ -134,13 +144,16 @@ class Quote(Struct, frozen=True, array_like=True):
 
 
 class Extracted(Event, frozen=True, tag="extraction"):
-    """An operation of its own: what was asked of a stored output is not recorded, what was found only by its place."""
+    """An operation of its own, also one that failed: what was asked of a stored output is not recorded, what was found only by
+    its place."""
 
     op: str
     id: str
     tool: str
     mode: str
-    strategy: str
+    strategy: str = ""
+    """The one that answered; none where it failed."""
+    status: Status = "ok"
     model: str = ""
     found: bool = True
     confidence: float = 0.0
@@ -151,7 +164,9 @@ class Extracted(Event, frozen=True, tag="extraction"):
     warnings: int = 0
 
 
-Entry: TypeAlias = Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | TurnBegan | Spawned | Extracted
+Entry: TypeAlias = (
+    Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | Looked | TurnBegan | Spawned | Extracted
+)
 
 _encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder(Entry).decode

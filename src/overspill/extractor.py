@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill import engine, ids, tokens
-from overspill.errors import SettingsError
-from overspill.events import Extracted, Quote, now_ms
-from overspill.extraction import Asks, Cache, Document, Mode, Policy, Progress, extract
+from overspill.errors import BadRequest, SettingsError
+from overspill.events import Extracted, Looked, Quote, now_ms
+from overspill.extraction import Asks, Cache, Document, Look, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
@@ -60,16 +61,23 @@ class Extractor:
         op, started = ids.new(), time.perf_counter()
         kept = stored.kept
         document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
-        found = await extract(
-            document,
-            wish.query,
-            mode=wish.mode,
-            model=self._model(wish, op),
-            policy=self._policy(wish.max_tokens),
-            cache=self._cache,
-            engine=self._select,
-            progress=progress,
-        )
+        try:
+            found = await extract(
+                document,
+                wish.query,
+                mode=wish.mode,
+                model=self._model(wish, op),
+                policy=self._policy(wish.max_tokens),
+                cache=self._cache,
+                engine=self._select,
+                progress=progress,
+                looked=lambda look: self._note(op, look),
+            )
+        except BadRequest:  # nothing was begun
+            raise
+        except BaseException:
+            self._record(op, stored, wish, None, started)
+            raise
         self._record(op, stored, wish, found, started)
         return found
 
@@ -125,27 +133,27 @@ class Extractor:
         model = self._settings.model
         return engine.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
 
-    def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction, started: float) -> None:
-        spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
-        quotes = tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans)
-        self._ledger.record(
-            Extracted(
-                now_ms(),
-                op=op,
-                id=stored.kept.id,
-                tool=wish.tool,
-                mode=wish.mode,
+    def _note(self, op: str, look: Look) -> None:
+        self._ledger.record(Looked(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
+
+    def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction | None, started: float) -> None:
+        latency = round((time.perf_counter() - started) * 1000)
+        event = Extracted(now_ms(), op, stored.kept.id, wish.tool, wish.mode, status="failed", found=False, latency=latency)
+        if found is not None:
+            spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
+            event = replace(
+                event,
+                status="ok",
                 strategy=found.strategy,
                 model=found.model,
                 found=found.found,
                 confidence=round(found.confidence, 3),
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
-                latency=round((time.perf_counter() - started) * 1000),
-                quotes=quotes,
+                quotes=tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans),
                 warnings=len(found.warnings),
             )
-        )
+        self._ledger.record(event)
 
 
 def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:

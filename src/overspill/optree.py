@@ -1,4 +1,4 @@
-"""A session as a tree of operations: calls, retrievals and extractions, and below an extraction each request to a model."""
+"""A session as a tree of operations: calls, retrievals, extractions, and below an extraction each step it took."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill import ids
-from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Opened, Retrieved, Spawned, Status, TurnBegan
+from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Looked, Opened, Retrieved, Spawned, Status, TurnBegan
 
 OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
@@ -32,6 +32,7 @@ def op_tree(events: Iterable[Entry]) -> Op:
     """A view of a journal. Requests are figures only, answers the recorded beginning."""
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
+    homes: dict[str, list[Op]] = {}
     turns: list[tuple[TurnBegan, list[Op]]] = []
     first: list[Op] = []
     ops = first
@@ -52,14 +53,15 @@ def op_tree(events: Iterable[Entry]) -> Op:
                 ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
             case Asked(op=""):
                 ops.append(_asked(event))
-            case Asked():
-                steps.setdefault(event.op, []).append(_asked(event))
+            case Asked() | Looked():
+                homes.setdefault(event.op, ops)
+                steps.setdefault(event.op, []).append(_asked(event) if isinstance(event, Asked) else _looked(event))
             case Extracted():
                 ops.append(_extracted(event, steps.pop(event.op, [])))
             case _:
                 pass
-    # An extraction that did not come to its end has no event of its own.
-    ops += [Op("session", "extraction", asked[-1].t, status="failed", children=tuple(asked)) for asked in steps.values()]
+    for op, taken in steps.items():  # of one that still runs, or whose process died
+        homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
     return msgspec.structs.replace(root, children=(*first, *(_turn(event, below) for event, below in turns)))
 
 
@@ -92,9 +94,10 @@ def _called(event: Called, session: str) -> Op:
 
 
 def _extracted(event: Extracted, steps: list[Op]) -> Op:
-    attributes = {
-        "id": ids.artifact_id(event.id),
-        "mode": event.mode,
+    attributes: dict[str, Any] = {"id": ids.artifact_id(event.id), "mode": event.mode}
+    if event.status == "failed":
+        return Op("session", event.tool, event.t, event.latency, event.status, attributes, tuple(steps))
+    attributes |= {
         "strategy": event.strategy,
         "model": event.model,
         "found": event.found,
@@ -102,6 +105,10 @@ def _extracted(event: Extracted, steps: list[Op]) -> Op:
         "excerpts": len(event.quotes),
     }
     return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
+
+
+def _looked(event: Looked) -> Op:
+    return Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
 
 
 def _asked(event: Asked) -> Op:

@@ -97,8 +97,10 @@ def check_honesty(model: LiveModel, session: Session, body: str) -> None:
 
 def check_accounts(model: LiveModel, session: Session) -> list[Op]:
     """One step for each request to the model, with what the provider counted beside what was sent; the sums are their sums."""
-    steps = list(operation(session).children)
+    looks = [step.name for step in operation(session).children if step.kind == "tool"]
+    steps = [step for step in operation(session).children if step.kind != "tool"]
     assert steps
+    assert set(looks) <= {"Read", "Grep"}
     for step in steps:
         facts = step.attributes
         assert (step.kind, step.name) == ("model", model.target)

@@ -1,7 +1,7 @@
 """Counters: figures kept current event by event."""
 
 from overspill.counters import Counters
-from overspill.events import Asked, Called, Extracted, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.events import Asked, Called, Extracted, JobChanged, Looked, Opened, RefUsed, Retrieved, Settled, Stored
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -76,6 +76,7 @@ def test_references_extractions_and_model_calls_are_counted():
     counters = counted(
         RefUsed(1, "t", FILE, 10),
         Extracted(1, "op", FILE, "tool_output", "auto", "truncate"),
+        Extracted(1, "op", FILE, "tool_output", "auto", status="failed"),
         Asked(1, "op", "p/m", input_tokens=10, output_tokens=2, cost=0.5),
         Asked(1, "op", "p/m", status="failed"),
     )
@@ -83,5 +84,5 @@ def test_references_extractions_and_model_calls_are_counted():
     assert (counters.input_tokens, counters.output_tokens, counters.cost) == (10, 2, 0.5)
 
 
-def test_opening_and_jobs_change_no_figure():
-    assert counted(Opened(1, "s"), JobChanged(1, FILE, "t", "ready")) == Counters()
+def test_opening_jobs_and_the_steps_of_a_sub_agent_change_no_figure():
+    assert counted(Opened(1, "s"), JobChanged(1, FILE, "t", "ready"), Looked(1, "op", "Grep")) == Counters()

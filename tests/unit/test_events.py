@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from overspill import events
-from overspill.events import Called, JobChanged, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.events import Called, Extracted, JobChanged, Looked, Opened, RefUsed, Retrieved, Settled, Stored
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -42,6 +42,17 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
         (
             JobChanged(7, FILE, "crawl", "failed", 1.5, "x"),
             {"event": "job", "t": 7, "id": FILE, "tool": "crawl", "state": "failed", "seconds": 1.5, "error": "x"},
+        ),
+        (
+            Looked(8, "op", "Grep", "failed", 3, 40),
+            {"event": "look", "t": 8, "op": "op", "tool": "Grep", "status": "failed", "latency": 3, "chars_out": 40},
+        ),
+        (
+            Extracted(9, "op", FILE, "tool_output", "auto", status="failed", found=False),
+            {
+                "event": "extraction", "t": 9, "op": "op", "id": FILE, "tool": "tool_output", "mode": "auto",
+                "status": "failed", "found": False,
+            },
         ),
     ],
 )  # fmt: skip

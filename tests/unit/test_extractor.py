@@ -5,10 +5,13 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from overspill import Session, Settings, tokens
+from overspill.errors import BadRequest
 from overspill.events import Asked, Extracted, read
+from overspill.ids import artifact_id
 from overspill.ledger import accounting
 from overspill.models.base import ModelError, Request, Response, Usage
 from overspill.testing import ScriptedModel
@@ -211,6 +214,44 @@ async def test_a_try_that_gave_no_report_is_accounted_for_with_what_it_cost(tmp_
     assert (counters.model_calls, counters.failed_model_calls) == (3, 2)
     assert (counters.input_tokens, counters.output_tokens, round(counters.cost, 6)) == (3400, 52, 0.004)
     assert [step.status for step in extraction.children] == ["failed", "failed", "ok"]
+
+
+async def test_a_failed_extraction_is_on_record_with_its_tool_output_and_mode(tmp_path: Path):
+    broken = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/broken")
+    async with Session(Settings(storeDir=str(tmp_path), extractionFallback=[]), models={"test/broken": broken}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
+        assert reply.is_error
+        call, extraction, retrieval = session.op_tree().children
+        assert (extraction.kind, extraction.name, extraction.status) == ("session", "tool_output", "failed")
+        assert extraction.attributes == {"id": artifact_id(handle[-36:]), "mode": "full-chunked"}
+        assert [step.status for step in extraction.children] == ["failed"]
+        assert (call.name, retrieval.name, session.counters.extractions) == ("get_log", "tool_output", 0)
+
+
+async def test_a_cancelled_extraction_is_on_record_as_failed(tmp_path: Path):
+    class Hanging(ScriptedModel):
+        async def ask(self, request: Request) -> Response:
+            asked.set()
+            return await anyio.sleep_forever()
+
+    asked = anyio.Event()
+    async with Session(Settings(storeDir=str(tmp_path)), models={"test/hanging": Hanging(name="test/hanging")}) as session:
+        handle = await handle_of(session)
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.extract, handle, "which")
+                await asked.wait()
+                group.cancel_scope.cancel()
+        _, extraction = session.op_tree().children
+    assert (extraction.name, extraction.status, extraction.attributes["mode"]) == ("extract", "failed", "auto")
+
+
+async def test_a_question_that_cannot_be_asked_is_no_extraction(session: Session):
+    handle = await handle_of(session)
+    with pytest.raises(BadRequest):
+        await session.extract(handle, " ")
+    assert [op.name for op in session.op_tree().children] == ["get_log"]
 
 
 async def test_our_estimate_of_a_request_stands_beside_what_the_provider_counted(session: Session):

@@ -1,8 +1,9 @@
-"""The op tree as a view of a journal: turns, agents, background jobs, extractions that never ended."""
+"""The op tree as a view of a journal: turns, agents, background jobs, extractions that failed or never ended."""
 
 from __future__ import annotations
 
-from overspill.events import Asked, Called, Extracted, JobChanged, Opened, Retrieved, Spawned, TurnBegan
+from overspill.events import Asked, Called, Extracted, JobChanged, Looked, Opened, Retrieved, Spawned, TurnBegan
+from overspill.ids import artifact_id
 from overspill.optree import Op, op_tree
 
 SESSION = "01a1de41-6edd-721a-a918-7e77a9c1fc94"
@@ -39,10 +40,38 @@ def test_what_follows_a_turn_belongs_to_it() -> None:
     assert failed == Op("tool", "slow", 26, 2000, "failed", {"background": True, "error": "no disk"})
 
 
-def test_an_extraction_that_never_ended_is_not_lost() -> None:
+def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> None:
     asked = Asked(5, op="one", model="x/y")
     ended = Extracted(6, op="two", id=FILE, tool="tool_output", mode="auto", strategy="full-chunked")
-    tree = op_tree([Opened(1, SESSION), asked, Asked(5, op="two", model="x/y"), ended])
-    done, lost = tree.children
+    events = [Opened(1, SESSION), TurnBegan(2, 1, 2), asked, Asked(5, op="two", model="x/y"), ended, TurnBegan(7, 2, 2)]
+    first, second = op_tree(events).children
+    done, lost = first.children
     assert (done.name, done.status, len(done.children)) == ("tool_output", "ok", 1)
     assert (lost.name, lost.status, len(lost.children)) == ("extraction", "failed", 1)
+    assert second.children == ()
+
+
+def test_a_failed_extraction_stands_where_it_happened_with_the_steps_it_took() -> None:
+    tree = op_tree(
+        [
+            Opened(1, SESSION),
+            TurnBegan(2, 1, 3),
+            Asked(5, op="one", model="x/y"),
+            Looked(6, "one", "Grep", "ok", 3, 120),
+            Looked(6, "one", "Read", "failed", 1, 40),
+            Extracted(7, "one", FILE, "tool_output", "read-grep", status="failed", found=False, latency=5),
+            Retrieved(8, "tool_output", "read-grep", "failed", call="c1"),
+            TurnBegan(9, 2, 3),
+        ]
+    )
+    (extraction, retrieved), after = tree.children[0].children, tree.children[1].children
+    assert (extraction.kind, extraction.name, extraction.t, extraction.latency) == ("session", "tool_output", 7, 5)
+    assert (extraction.status, extraction.attributes) == (
+        "failed",
+        {"id": artifact_id(FILE), "mode": "read-grep"},
+    )
+    assert extraction.children[1:] == (
+        Op("tool", "Grep", 6, 3, attributes={"charactersOut": 120}),
+        Op("tool", "Read", 6, 1, "failed", {"charactersOut": 40}),
+    )
+    assert (retrieved.name, retrieved.status, after) == ("tool_output", "failed", ())

@@ -1,7 +1,7 @@
 """What a model needs from a stored output, said in words: found by whichever strategy fits, every quote checked."""
 
 from overspill.extraction.cache import Cache
-from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Selection
+from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Look, Mode, Policy, Progress, Selection
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.run import extract
 
@@ -12,6 +12,7 @@ __all__ = [
     "Document",
     "Engine",
     "ExtractionFailed",
+    "Look",
     "Mode",
     "Policy",
     "Progress",

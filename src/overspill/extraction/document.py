@@ -23,6 +23,19 @@ Progress: TypeAlias = Callable[[int, int], None]
 """(chunks done, chunks to do), each time a chunk is done."""
 
 
+class Look(Struct, frozen=True):
+    """One call of the sub-agent that reads and greps, for the record: neither what it asked nor what it was shown."""
+
+    tool: str
+    ok: bool
+    latency_ms: int
+    chars: int
+    """Of the answer."""
+
+
+Looked: TypeAlias = Callable[[Look], None]
+
+
 class ExtractionFailed(OverspillError):
     """The strategy could not be carried out. That nothing was found is no failure."""
 

@@ -16,7 +16,7 @@ from overspill import tokens
 from overspill.errors import OverspillError
 from overspill.extraction import prompting, report, wrapper
 from overspill.extraction.cache import Cache, Key
-from overspill.extraction.document import Asks, Document, ExtractionFailed, Mode, Policy, Progress, output_tokens
+from overspill.extraction.document import Asks, Document, ExtractionFailed, Looked, Mode, Policy, Progress, output_tokens
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
 from overspill.models.base import Request, Response
@@ -51,6 +51,7 @@ class Inquiry(Struct, frozen=True):
     prompts: Prompts
     deadline: float = math.inf
     progress: Progress | None = None
+    looked: Looked | None = None
 
     @property
     def key(self) -> Key:

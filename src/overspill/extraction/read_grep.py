@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -12,7 +13,7 @@ from msgspec import Meta, Struct
 from overspill import read
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
-from overspill.extraction.document import ExtractionFailed, output_tokens
+from overspill.extraction.document import ExtractionFailed, Look, output_tokens
 from overspill.extraction.inquiry import EMPTY, Inquiry, in_thread, no_report
 from overspill.extraction.prompting import data_block
 from overspill.extraction.provenance import Quote, locate
@@ -170,16 +171,24 @@ class _Desk:
 
     async def answer(self, call: ToolCall) -> Message:
         async with self._turn:  # a view is used by one at a time
-            bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
-            if bound.bytes < _LEAST_ANSWER:
-                return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
-            try:
-                text = await in_thread(lambda: self._perform(call.name, call.args, bound))
-            except BadRequest as error:
-                return Message("tool", str(error), call_id=call.id, is_error=True)
-            self._looked = True
-            self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
-            return Message("tool", text, call_id=call.id)
+            begun = perf_counter()
+            said = await self._answered(call)
+            if self._inquiry.looked:
+                latency = round((perf_counter() - begun) * 1000)
+                self._inquiry.looked(Look(call.name, not said.is_error, latency, len(said.text)))
+            return said
+
+    async def _answered(self, call: ToolCall) -> Message:
+        bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
+        if bound.bytes < _LEAST_ANSWER:
+            return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
+        try:
+            text = await in_thread(lambda: self._perform(call.name, call.args, bound))
+        except BadRequest as error:
+            return Message("tool", str(error), call_id=call.id, is_error=True)
+        self._looked = True
+        self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
+        return Message("tool", text, call_id=call.id)
 
     def _perform(self, tool: str, args: Mapping[str, Any], bound: Bound) -> str:
         if tool == "Read":

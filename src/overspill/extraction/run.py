@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.extraction.cache import Cache
-from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Mode, Policy, Progress, Strategy
+from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Looked, Mode, Policy, Progress, Strategy
 from overspill.extraction.fallback import builtin, truncated
 from overspill.extraction.findings import NOT_FOUND
 from overspill.extraction.full_chunked import chunk_tokens, full_chunked
@@ -46,6 +46,7 @@ async def extract(
     cache: Cache | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    looked: Looked | None = None,
 ) -> Extraction:
     """BadRequest for what cannot be asked; ExtractionFailed when neither the strategy nor any fallback could be carried out.
 
@@ -59,7 +60,8 @@ async def extract(
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
     read = await in_thread(lambda: as_read_by(model, document))
-    inquiry = Inquiry(read, query, mode, model, policy, cache or Cache(), Prompts(read, query, mode, policy), progress=progress)
+    prompts = Prompts(read, query, mode, policy)
+    inquiry = Inquiry(read, query, mode, model, policy, cache or Cache(), prompts, progress=progress, looked=looked)
     if policy.within_secs is not None:
         inquiry = replace(inquiry, deadline=anyio.current_time() + policy.within_secs)
     try:

@@ -28,7 +28,15 @@ async def test_a_text_of_many_lines_is_read_and_grepped(stage: Stage) -> None:
         context_window=16_000,
         max_output_tokens=1_000,
     )
-    await stage.run(agent, model)
+    record = await stage.run(agent, model)
     answer = seen(model)[-1].answers[-1]
     assert ", STRATEGY:read-grep:\n\nThe disk is full." in answer
     assert "[1] line 500, bytes " in answer
+    extraction, retrieval = record.tree.children[1].children[1:]
+    assert (extraction.kind, extraction.name, retrieval.kind, retrieval.name) == ("session", "tool_output", "tool", "tool_output")
+    asked, grepped, reported = extraction.children
+    assert [(op.kind, op.name, op.status) for op in (asked, grepped, reported)] == [
+        ("model", "test/m", "ok"), ("tool", "Grep", "ok"), ("model", "test/m", "ok"),
+    ]  # fmt: skip
+    (said,) = [message.text for message in model.requests[3].messages if message.role == "tool"]
+    assert grepped.attributes == {"charactersOut": len(said)}

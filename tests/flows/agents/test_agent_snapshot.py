@@ -9,7 +9,8 @@ import stat
 import pytest
 from agents import Stage, call, report, scripted
 
-from overspill.agent.snapshot import append_accounting, write_snapshot
+from overspill.agent.snapshot import append_accounting, snapshot, write_snapshot
+from overspill.ids import artifact_id
 
 pytestmark = pytest.mark.anyio
 
@@ -57,3 +58,22 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
     (kept,) = [entry for entry in entries if "details" in entry]
     assert kept["mcpServer"] == "depot"
     assert kept["details"]["tool_output_reason"] == "size_cap"
+
+
+async def test_a_failed_extraction_stands_in_the_turn_that_asked_for_it(stage: Stage) -> None:
+    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: nowhere/reader\nextractionFallback: []")
+    model = scripted(
+        call("depot__log", lines=2000),
+        lambda s: call("tool_output", handle=s.handles[-1], extract="ERROR lines", mode="full-chunked"),
+        call("depot__words", count=1),
+        report(),
+    )
+    first, second, *later = snapshot(await stage.run(agent, model))["opTree"]["turns"]
+    extraction, retrieval = second["ops"][1:]
+    kept = first["ops"][1]["attributes"]["tool_output_handle"]
+    assert (extraction["kind"], extraction["status"], extraction["attributes"]) == (
+        "session", "failed", {"name": "tool_output", "id": artifact_id(kept[-36:]), "mode": "full-chunked"},
+    )  # fmt: skip
+    assert [(op["kind"], op["status"]) for op in extraction["ops"]] == [("model", "failed")]
+    assert (retrieval["kind"], retrieval["status"]) == ("tool", "failed")
+    assert [op["kind"] for turn in later for op in turn["ops"]] == ["model", "tool", "model", "tool"]
