@@ -19,7 +19,7 @@ from overspill.events import Called, JobChanged, RefUsed, now_ms
 from overspill.gate import Gate
 from overspill.job import Job, current
 from overspill.jobs import Jobs
-from overspill.ledger import Ledger
+from overspill.ledger import Ledger, log_cut
 from overspill.perform import Threads, Tool, perform
 from overspill.settings import Settings
 from overspill.toolrun import ToolRun
@@ -133,7 +133,9 @@ class Calls:
     def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
         if self._budget is not None:
             self._ledger.note_settlements(self._budget)
-        kept = reply.kept
+        kept, cut = reply.kept, reply.truncation
+        if kept is None and cut is not None and cut.was_truncated:
+            log_cut(call, cut)
         self._ledger.record(
             Called(
                 now_ms(),
@@ -146,7 +148,7 @@ class Calls:
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
-                truncated=kept is not None or reply.truncation is not None,
+                truncated=kept is not None or cut is not None,
                 call=call.id,
             )
         )

@@ -17,6 +17,7 @@ from overspill.store.base import Retention
 from overspill.types import JobState, Kept, Kind, Reason
 
 Status: TypeAlias = Literal["ok", "failed"]
+Fallback: TypeAlias = Literal["", "builtin", "truncate"]
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
@@ -159,6 +160,8 @@ class Extracted(Event, frozen=True, tag="extraction"):
     confidence: float = 0.0
     chunks_searched: int = 0
     chunks_total: int = 0
+    fallback: Fallback = ""
+    """Who answered in the place of a strategy that could not be carried out."""
     latency: int = 0
     quotes: tuple[Quote, ...] = ()
     warnings: int = 0

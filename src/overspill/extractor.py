@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from overspill import engine, ids, tokens
 from overspill.errors import BadRequest, SettingsError
-from overspill.events import Extracted, Looked, Quote, now_ms
+from overspill.events import Extracted, Fallback, Looked, Quote, now_ms
 from overspill.extraction import Asks, Cache, Document, Look, Mode, Policy, Progress, extract
-from overspill.ledger import Ledger
+from overspill.ledger import Ledger, log_extraction
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
 from overspill.models.facts import ModelFacts
@@ -90,12 +90,19 @@ class Extractor:
         return (first,) if first else ()
 
     def _model(self, wish: Wish, op: str) -> Asks | None:
-        names = [name for name in self.targets(wish) if name != BUILTIN]
-        if not names:
+        models = [self._opened(name) for name in self._asked(wish)]
+        if not models:
             return None
-        models = [self._opened(name) for name in names]
         retries = self._settings.extraction_retries
         return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.asked(op)))
+
+    def _asked(self, wish: Wish) -> list[str]:
+        return [name for name in self.targets(wish) if name != BUILTIN]
+
+    def _fallback(self, wish: Wish, found: Extraction) -> Fallback:
+        if found.strategy == "truncate":
+            return "" if wish.mode == "truncate" else "truncate"
+        return "builtin" if found.model == BUILTIN and self._asked(wish) else ""
 
     def _opened(self, name: str) -> Model:
         if name not in self._models:
@@ -150,10 +157,12 @@ class Extractor:
                 confidence=round(found.confidence, 3),
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
+                fallback=self._fallback(wish, found),
                 quotes=tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans),
                 warnings=len(found.warnings),
             )
         self._ledger.record(event)
+        log_extraction(event, stored.kept.handle)
 
 
 def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:

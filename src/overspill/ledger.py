@@ -10,9 +10,9 @@ from overspill import events, ids
 from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
-from overspill.events import Asked, Called, Entry, Retrieved, Settled, Stored, now_ms
+from overspill.events import Asked, Called, Entry, Extracted, Retrieved, Settled, Stored, now_ms
 from overspill.names import own_name
-from overspill.types import Kind
+from overspill.types import Kind, ToolCall, Truncation
 
 _MOST_WAITING = 256
 _MAY_WAIT = frozenset({Called, Retrieved})
@@ -85,11 +85,7 @@ def provider(server: str, kind: Kind) -> str:
 
 def log_stored(event: Stored) -> None:
     kept = event.kept
-    details: dict[str, Any] = {
-        "tool": composed_name(kept.tool, kept.server, event.kind),
-        "tool_namespace": kept.server,
-        "provider": provider(kept.server, event.kind),
-        "tool_kind": event.kind,
+    details = _labels(kept.tool, kept.server, event.kind) | {
         "handle": kept.handle,
         "reason": kept.reason,
         "bytes": kept.size.bytes,
@@ -99,6 +95,58 @@ def log_stored(event: Stored) -> None:
     }
     level = logging.INFO if kept.reason == "requested" else logging.WARNING
     logger.log(level, "Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
+
+
+def log_cut(call: ToolCall, cut: Truncation) -> None:
+    """Of an output that was shortened and not stored."""
+    details = _labels(call.name, call.server, call.kind) | {
+        "strategy": cut.strategy_used,
+        "original_size": cut.original_size,
+        "truncated_size": cut.truncated_size,
+        "original_tokens": cut.original_tokens,
+        "truncated_tokens": cut.truncated_tokens,
+        "omitted_lines": cut.omitted_lines,
+        "omitted_chars": cut.omitted_chars,
+    }
+    shown = (call.name, cut.truncated_size, cut.original_size, cut.strategy_used)
+    logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
+
+
+_FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
+
+
+def log_extraction(event: Extracted, handle: str) -> None:
+    details: dict[str, Any] = {
+        "tool": event.tool,
+        "handle": handle,
+        "mode": event.mode,
+        "strategy": event.strategy,
+        "fallback": event.fallback,
+        "status": event.status,
+        "model": event.model,
+        "chunks_searched": event.chunks_searched,
+        "chunks_total": event.chunks_total,
+        "latency": event.latency,
+    }
+    if event.status == "failed":
+        logger.warning("Tool '%s' could not extract from %s (mode %s).", event.tool, handle, event.mode, extra=details)
+        return
+    facts = (event.mode, event.strategy, event.chunks_searched, event.chunks_total)
+    how = "(mode %s, strategy %s, %d of %d chunks)."
+    if event.fallback:
+        by = _FALLBACKS[event.fallback]
+        logger.warning(f"Tool '%s' fell back to %s for %s {how}", event.tool, by, handle, *facts, extra=details)
+    else:
+        logger.info(f"Tool '%s' extracted from %s {how}", event.tool, handle, *facts, extra=details)
+
+
+def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
+    return {
+        "tool": composed_name(tool, server, kind),
+        "tool_namespace": server,
+        "provider": provider(server, kind),
+        "tool_kind": kind,
+    }
 
 
 def accounting(event: Called | Asked, session: str) -> dict[str, Any]:

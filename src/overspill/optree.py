@@ -104,6 +104,8 @@ def _extracted(event: Extracted, steps: list[Op]) -> Op:
         "chunks": f"{event.chunks_searched}/{event.chunks_total}",
         "excerpts": len(event.quotes),
     }
+    if event.fallback:
+        attributes["fallback"] = event.fallback
     return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -227,6 +228,51 @@ async def test_a_failed_extraction_is_on_record_with_its_tool_output_and_mode(tm
         assert extraction.attributes == {"id": artifact_id(handle[-36:]), "mode": "full-chunked"}
         assert [step.status for step in extraction.children] == ["failed"]
         assert (call.name, retrieval.name, session.counters.extractions) == ("get_log", "tool_output", 0)
+
+
+NO_KEY = ModelError("no key", passing=False)
+
+
+@pytest.mark.parametrize(
+    ("reply", "settings", "mode", "level", "words"),
+    [
+        (
+            reporting("Yes.", CAUSE), {}, "full-chunked", "INFO",
+            "extracted from HANDLE (mode MODE, strategy full-chunked, 1 of 1 chunks).",
+        ),
+        (
+            NO_KEY, {}, "full-chunked", "WARNING",
+            "fell back to the built-in engine for HANDLE (mode MODE, strategy full-chunked, 1 of 1 chunks).",
+        ),
+        (
+            NO_KEY, {"extractionFallback": ["truncate"]}, "read-grep", "WARNING",
+            "fell back to truncation for HANDLE (mode MODE, strategy truncate, 0 of 1 chunks).",
+        ),
+        (NO_KEY, {"extractionFallback": []}, "full-chunked", "WARNING", "could not extract from HANDLE (mode MODE)."),
+        (NO_KEY, {}, "truncate", "INFO", "extracted from HANDLE (mode MODE, strategy truncate, 0 of 1 chunks)."),
+        (
+            NO_KEY, {"extractionModel": "builtin/lexical"}, "full-chunked", "INFO",
+            "extracted from HANDLE (mode MODE, strategy full-chunked, 1 of 1 chunks).",
+        ),
+    ],
+)  # fmt: skip
+async def test_each_extraction_is_logged_and_one_that_fell_back_or_failed_as_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, reply: Any, settings: dict[str, Any], mode: str, level: str, words: str
+):
+    caplog.set_level("INFO", "overspill")
+    model = ScriptedModel(reply if callable(reply) else lambda request: reply, name="test/reader")
+    async with Session(Settings(storeDir=str(tmp_path), **settings), models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        await session.invoke("tool_output", {"handle": handle, "extract": "a private question", "mode": mode})
+        extraction = next(op for op in session.op_tree().children if op.kind == "session")
+    _, logged = [line for line in caplog.records if line.name == "overspill"]
+    said = words.replace("HANDLE", handle).replace("MODE", mode)
+    assert (logged.levelname, logged.getMessage()) == (level, f"Tool 'tool_output' {said}")
+    fallback = "builtin" if "engine" in words else "truncate" if "truncation" in words else ""
+    assert vars(logged).items() >= {"tool": "tool_output", "handle": handle, "mode": mode, "fallback": fallback}.items()
+    assert extraction.attributes.get("fallback", "") == fallback
+    assert "private" not in str(vars(logged))
+    assert CAUSE not in str(vars(logged))
 
 
 async def test_a_cancelled_extraction_is_on_record_as_failed(tmp_path: Path):

@@ -217,6 +217,37 @@ async def test_with_keeping_disabled_a_large_output_is_cut_with_a_marker(result:
     assert f"[{reply.truncation.omitted_lines:,} lines / {reply.truncation.omitted_chars:,} chars omitted]" in reply.text
 
 
+async def test_with_keeping_disabled_each_cut_is_logged_with_its_sizes_and_strategy(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("INFO", "overspill")
+    async with opened(DISABLED) as session:
+        await session.call("depot__git_log", {}, lambda: "short", server="depot", kind="mcp")
+        reply = await session.call("depot__git_log", {}, lambda: "line\n" * 5000, server="depot", kind="mcp")
+    (logged,) = [line for line in caplog.records if line.name == "overspill"]
+    cut = reply.truncation
+    assert cut is not None
+    assert (logged.levelname, logged.getMessage()) == (
+        "WARNING",
+        f"Tool 'depot__git_log' output cut to {len(reply.text)} of 25000 characters (tail).",
+    )
+    assert (
+        vars(logged).items()
+        >= {
+            "tool": "mcp:depot/git_log",
+            "tool_namespace": "depot",
+            "provider": "mcp:depot",
+            "tool_kind": "mcp",
+            "strategy": "tail",
+            "original_size": 25_000,
+            "truncated_size": len(reply.text),
+            "original_tokens": cut.original_tokens,
+            "truncated_tokens": cut.truncated_tokens,
+            "omitted_lines": cut.omitted_lines,
+            "omitted_chars": cut.omitted_chars,
+        }.items()
+    )
+    assert "line\n" not in str(vars(logged))
+
+
 async def test_with_keeping_disabled_a_stream_that_broke_off_says_so():
     async def stream() -> AsyncIterator[str]:
         yield "line\n" * 300_000
