@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from overspill import ids, refs, wording
+from overspill import ids, measure, refs, text, wording
 from overspill.answers import Answer
 from overspill.budget import ContextBudget
 from overspill.errors import BadRequest, RefError, SessionClosed
@@ -59,7 +59,7 @@ class Calls:
         self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        written = _written(call.args)
+        written = measure.written(call.args)
         try:
             filled = await self._filled(call, settings, check) if _refers(call, written, settings) else call
         except RefError as error:
@@ -67,7 +67,7 @@ class Calls:
                 raise
             return self.refuse(call, str(error))
         run = ToolRun(filled, tool, settings, self._gate, self._threads)
-        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
         try:
             if background == "now":
                 self.jobs.start(job, run)
@@ -95,9 +95,9 @@ class Calls:
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        if _refers(call, _written(call.args), settings):
+        if _refers(call, measure.written(call.args), settings):
             call = await self._filled(call, settings, None)
-        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
         self.jobs.start(job, ToolRun(call, tool, settings, self._gate, self._threads))
         return job
 
@@ -144,7 +144,7 @@ class Calls:
                 kind=call.kind,
                 status="failed" if reply.is_error else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=len(written if written.isascii() else written.decode()) if written else 0,
+                chars_in=text.characters(written or b""),
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,
@@ -161,11 +161,11 @@ class Calls:
         else:
             self._ledger.flush()
 
-    def refuse(self, call: ToolCall, text: str) -> Reply:
+    def refuse(self, call: ToolCall, why: str) -> Reply:
         """Answer a call that was not made, or whose failure the host gets as an exception."""
-        content = [{"type": "text", "text": text}]
-        reply = Reply(text=text, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, _written(call.args), reply, time.perf_counter())
+        content = [{"type": "text", "text": why}]
+        reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
+        return self._record(call, measure.written(call.args), reply, time.perf_counter())
 
     def _running(self, job: Job) -> Reply:
         answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])
@@ -173,15 +173,18 @@ class Calls:
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
 
     def _changed(self, job: Job) -> None:
-        self._ledger.record(JobChanged(now_ms(), job.id, job.tool, job.state, round(job.seconds, 3), job.error or job.missing))
-
-
-def _written(args: Mapping[str, Any]) -> bytes | None:
-    """As JSON, empty where there are none; None where they have no such form."""
-    try:
-        return msgspec.json.encode(args) if args else b""
-    except (TypeError, ValueError, RecursionError):
-        return None
+        self._ledger.record(
+            JobChanged(
+                now_ms(),
+                job.id,
+                job.tool,
+                job.state,
+                round(job.seconds, 3),
+                job.error or job.missing,
+                server=job.server,
+                kept=job.id in self._gate.kept,
+            )
+        )
 
 
 def _refers(call: ToolCall, written: bytes | None, settings: Settings) -> bool:

@@ -65,6 +65,7 @@ class Retrieved(Event, frozen=True, tag="retrieval"):
     chars_out: int = 0
     latency: int = 0
     call: str = ""
+    chars_in: int = 0
 
 
 class RefUsed(Event, frozen=True, tag="ref"):
@@ -88,6 +89,9 @@ class JobChanged(Event, frozen=True, tag="job"):
     state: JobState
     seconds: float = 0.0
     error: str = ""
+    server: str = ""
+    kept: bool = False
+    """Whether its output, or what there is of it, can be retrieved."""
 
 
 class Asked(Event, frozen=True, tag="model"):

@@ -50,8 +50,9 @@ class Job:
     _asking_since = 0.0
     _asked = 0.0
 
-    def __init__(self, tool: str, may_take: float, new_scope: NewScope = anyio.CancelScope) -> None:
+    def __init__(self, tool: str, may_take: float, new_scope: NewScope = anyio.CancelScope, *, server: str = "") -> None:
         self.tool = tool
+        self.server = server
         self.may_take = may_take
         self.caller = current.get()
         self.scope = new_scope()

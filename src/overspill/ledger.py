@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+
+from msgspec.structs import replace
 
 from overspill import events, ids
 from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
-from overspill.events import Asked, Called, Entry, Extracted, Retrieved, Settled, Stored, now_ms
+from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Retrieved, Settled, Status, Stored, now_ms
 from overspill.names import own_name
 from overspill.types import Kind, ToolCall, Truncation
 
@@ -149,10 +151,23 @@ def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
     }
 
 
-def accounting(event: Called | Asked, session: str) -> dict[str, Any]:
-    """One entry of the accounting file."""
-    if isinstance(event, Asked):
-        return _model_entry(event)
+def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:
+    """The entries of an accounting file. A call that goes to the background has two: when it was answered, and when it ended."""
+    for event in happened:
+        match event:
+            case Called():
+                yield _call_entry(event, session)
+            case Retrieved():
+                yield _retrieval_entry(event, session)
+            case JobChanged(state="ready" | "failed"):
+                yield _call_entry(_ending(event), session) | {"background": True}
+            case Asked():
+                yield _model_entry(event)
+            case _:
+                pass
+
+
+def _call_entry(event: Called, session: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "type": "tool",
         "timestamp": event.t,
@@ -172,9 +187,23 @@ def accounting(event: Called | Asked, session: str) -> dict[str, Any]:
     return entry
 
 
+def _retrieval_entry(event: Retrieved, session: str) -> dict[str, Any]:
+    called = Called(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
+    # By its id alone: the output may be another session's, of the same family.
+    details = {"artifact_id": ids.artifact_id(event.id)} if event.id else {}
+    details |= {"mode": event.mode} if event.mode else {}
+    return _call_entry(called, session) | ({"details": details} if details else {})
+
+
+def _ending(event: JobChanged) -> Called:
+    status: Status = "failed" if event.state == "failed" else "ok"
+    call = Called(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
+    return replace(call, id=event.id, reason="background", truncated=True) if event.kept else call
+
+
 def _model_entry(event: Asked) -> dict[str, Any]:
     provider, _, model = event.model.partition("/")
-    return {
+    entry = {
         "type": "llm",
         "timestamp": event.t,
         "status": event.status,
@@ -184,3 +213,4 @@ def _model_entry(event: Asked) -> dict[str, Any]:
         "tokens": {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens},
         "costUsd": event.cost,
     }
+    return entry | ({"extraction": event.op} if event.op else {})

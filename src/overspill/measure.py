@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
 from overspill import text, tokens
 from overspill.types import Size
 
@@ -88,3 +93,16 @@ def size_of(content: str, model: str | None = None) -> Size:
     for start in range(0, len(content), 1 << 20):
         meter.add(text.encode(content[start : start + (1 << 20)]))
     return meter.size()
+
+
+def written(args: Mapping[str, Any]) -> bytes | None:
+    """Arguments of a call as JSON, empty where there are none; None where they have no such form."""
+    try:
+        return msgspec.json.encode(args) if args else b""
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def chars_in(args: Mapping[str, Any]) -> int:
+    """Characters of a call's arguments as JSON."""
+    return text.characters(written(args) or b"")

@@ -75,7 +75,7 @@ def _finished(event: JobChanged, session: str) -> Op:
     attributes: dict[str, Any] = {"background": True}
     if event.error:
         attributes["error"] = event.error
-    if event.state == "ready":
+    if event.kept:
         attributes["tool_output_handle"] = ids.handle(session, event.id)
     status: Status = "failed" if event.state == "failed" else "ok"
     return Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes)

@@ -21,6 +21,7 @@ from overspill.gate import Gate
 from overspill.job import Job
 from overspill.jobs import Jobs
 from overspill.ledger import Ledger
+from overspill.measure import chars_in
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.settings import Settings
@@ -42,6 +43,7 @@ class Asked(Struct, frozen=True):
     tool: str
     mode: str
     call: str = ""
+    chars_in: int = 0
 
 
 class Retrieval:
@@ -69,7 +71,7 @@ class Retrieval:
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
         mode = args.get("mode")
-        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "", call)
+        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(args))
         try:
             page = await self._page(name, args)
         except OverspillError as error:
@@ -219,7 +221,17 @@ class Retrieval:
         status = "failed" if page.is_error else "ok"
         self._ledger.record(
             Retrieved(
-                now_ms(), asked.tool, asked.mode, status, page.id, page.start, page.end, len(page.text), latency, asked.call
+                now_ms(),
+                asked.tool,
+                asked.mode,
+                status,
+                page.id,
+                page.start,
+                page.end,
+                len(page.text),
+                latency,
+                asked.call,
+                asked.chars_in,
             )
         )
         content = [{"type": "text", "text": answer.text}, *page.blocks]

@@ -17,7 +17,7 @@ from overspill.calls import Background, Errors
 from overspill.collect import block_text, is_blocks, to_json
 from overspill.counters import Counters
 from overspill.errors import BadRequest, SessionClosed
-from overspill.events import Asked, Called, Entry
+from overspill.events import Entry
 from overspill.extraction import Mode, Progress
 from overspill.extractor import Extractor, Wish, endpoints_of
 from overspill.family import Family
@@ -134,8 +134,8 @@ class Session:
         return op_tree(self._events())
 
     def accounting(self) -> list[dict[str, Any]]:
-        """One entry for each tool call and each request to a model so far."""
-        return [accounting(event, self.id) for event in self._events() if isinstance(event, Called | Asked)]
+        """One entry for each call, of our own tools too, and each request to a model so far, and one for each job that ended."""
+        return list(accounting(self._events(), self.id))
 
     async def call(
         self,

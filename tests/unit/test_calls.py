@@ -447,7 +447,8 @@ async def test_each_call_is_on_record_with_figures_only():
         assert (first.chars_in, first.chars_out, first.id, first.reason, first.truncated) == (19, 6, "", None, False)
         assert (second.chars_in, second.chars_out, second.id) == (0, len(reply.text), reply.kept.id)
         assert (second.reason, second.truncated) == ("size_cap", True)
-        assert accounting(second, session.id)["details"] == {
+        (entry,) = accounting([second], session.id)
+        assert entry["details"] == {
             "tool_output_handle": reply.kept.handle,
             "tool_output_reason": "size_cap",
             "truncated": True,

@@ -34,14 +34,17 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
             },
         ),
         (
-            Retrieved(4, "get_artifact", "", id=FILE, end=3),
-            {"event": "retrieval", "t": 4, "tool": "get_artifact", "mode": "", "id": FILE, "end": 3},
+            Retrieved(4, "get_artifact", "", id=FILE, end=3, chars_in=7),
+            {"event": "retrieval", "t": 4, "tool": "get_artifact", "mode": "", "id": FILE, "end": 3, "chars_in": 7},
         ),
         (RefUsed(5, "send", FILE, 10), {"event": "ref", "t": 5, "tool": "send", "id": FILE, "bytes": 10}),
         (Settled(6, 10, 12), {"event": "tokens", "t": 6, "estimated": 10, "reported": 12}),
         (
-            JobChanged(7, FILE, "crawl", "failed", 1.5, "x"),
-            {"event": "job", "t": 7, "id": FILE, "tool": "crawl", "state": "failed", "seconds": 1.5, "error": "x"},
+            JobChanged(7, FILE, "crawl", "failed", 1.5, "x", "web", True),
+            {
+                "event": "job", "t": 7, "id": FILE, "tool": "crawl", "state": "failed", "seconds": 1.5, "error": "x",
+                "server": "web", "kept": True,
+            },
         ),
         (
             Looked(8, "op", "Grep", "failed", 3, 40),

@@ -319,7 +319,8 @@ async def test_the_record_of_an_extraction_holds_places_not_words(session: Sessi
     start = LOG.index(CAUSE)
     assert [(quote.start, quote.end) for quote in event.quotes] == [(start, start + len(CAUSE))]
     (asked,) = [event for event in read(lines) if isinstance(event, Asked)]
-    assert accounting(asked, session.id) == {
+    (entry,) = accounting([asked], session.id)
+    assert entry == {
         "type": "llm",
         "timestamp": asked.t,
         "status": "ok",
@@ -328,6 +329,7 @@ async def test_the_record_of_an_extraction_holds_places_not_words(session: Sessi
         "model": "reader",
         "tokens": {"inputTokens": 1200, "outputTokens": 34},
         "costUsd": 0.002,
+        "extraction": event.op,
     }
 
 

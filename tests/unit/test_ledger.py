@@ -8,6 +8,7 @@ from overspill import events
 from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.events import Asked, Called, JobChanged, Retrieved, Settled, Stored
+from overspill.ids import artifact_id
 from overspill.ledger import Ledger, accounting, composed_name, provider
 from overspill.types import Kept, Reason, Size
 
@@ -134,21 +135,23 @@ def test_a_tools_full_name():
 
 
 def test_the_accounting_entry_of_a_call():
-    assert accounting(Called(1737012800000, "read_file", "filesystem", "mcp", "ok", 150, 256, 345), SESSION) == {
-        "type": "tool",
-        "timestamp": 1737012800000,
-        "status": "ok",
-        "latency": 150,
-        "mcpServer": "filesystem",
-        "command": "read_file",
-        "charactersIn": 256,
-        "charactersOut": 345,
-    }
+    for tool in ("read_file", "filesystem__read_file"):
+        (entry,) = accounting([Called(1737012800000, tool, "filesystem", "mcp", "ok", 150, 256, 345)], SESSION)
+        assert entry == {
+            "type": "tool",
+            "timestamp": 1737012800000,
+            "status": "ok",
+            "latency": 150,
+            "mcpServer": "filesystem",
+            "command": "read_file",
+            "charactersIn": 256,
+            "charactersOut": 345,
+        }
 
 
 def test_the_accounting_entry_of_a_call_whose_output_was_stored():
-    event = Called(1, "read_file", "", "mcp", "failed", 2, 3, 4, FILE, "token_budget", True)
-    assert accounting(event, SESSION) == {
+    (entry,) = accounting([Called(1, "read_file", "", "mcp", "failed", 2, 3, 4, FILE, "token_budget", True)], SESSION)
+    assert entry == {
         "type": "tool",
         "timestamp": 1,
         "status": "failed",
@@ -161,8 +164,48 @@ def test_the_accounting_entry_of_a_call_whose_output_was_stored():
     }
 
 
-def test_the_accounting_entry_of_a_model_call():
-    assert accounting(Asked(1, "op", "openai/gpt", "ok", 5, input_tokens=7, output_tokens=8, cost=0.25), SESSION) == {
+def test_the_accounting_entries_of_retrievals():
+    shown = Retrieved(1, "get_tool_output", "raw", "ok", FILE, 0, 9, chars_out=9, latency=2, call="c1", chars_in=60)
+    first, second = accounting([shown, Retrieved(3, "wait_for_tool_output", "", "failed")], SESSION)
+    assert first == {
+        "type": "tool",
+        "timestamp": 1,
+        "status": "ok",
+        "latency": 2,
+        "mcpServer": "",
+        "command": "get_tool_output",
+        "charactersIn": 60,
+        "charactersOut": 9,
+        "details": {"artifact_id": artifact_id(FILE), "mode": "raw"},
+    }
+    assert (second["command"], second["status"], "details" in second) == ("wait_for_tool_output", "failed", False)
+
+
+def test_the_accounting_entries_of_a_job_that_ended():
+    ready = JobChanged(2, FILE, "depot__slow", "ready", 1.5, server="depot", kept=True)
+    failed = JobChanged(3, FILE, "crawl", "failed", 2.0, "no disk")
+    begun = [JobChanged(1, FILE, "crawl", state) for state in ("queued", "running")]
+    first, second = accounting([*begun, ready, failed], SESSION)
+    assert first == {
+        "type": "tool",
+        "timestamp": 2,
+        "status": "ok",
+        "latency": 1500,
+        "mcpServer": "depot",
+        "command": "slow",
+        "charactersIn": 0,
+        "charactersOut": 0,
+        "details": {"tool_output_handle": HANDLE, "tool_output_reason": "background", "truncated": True},
+        "background": True,
+    }
+    assert (second["status"], second["latency"], second["background"]) == ("failed", 2000, True)
+    assert "details" not in second
+
+
+def test_the_accounting_entries_of_model_calls_tell_an_extraction_from_a_turn():
+    facts = {"input_tokens": 7, "output_tokens": 8, "cost": 0.25}
+    in_turn, in_extraction = accounting([Asked(1, op, "openai/gpt", "ok", 5, **facts) for op in ("", "op")], SESSION)
+    assert in_turn == {
         "type": "llm",
         "timestamp": 1,
         "status": "ok",
@@ -172,6 +215,11 @@ def test_the_accounting_entry_of_a_model_call():
         "tokens": {"inputTokens": 7, "outputTokens": 8},
         "costUsd": 0.25,
     }
+    assert in_extraction == in_turn | {"extraction": "op"}
+
+
+def test_other_events_have_no_accounting_entry():
+    assert list(accounting([stored(), Settled(1, 2, 3)], SESSION)) == []
 
 
 def test_what_the_host_settled_goes_on_record_once():

@@ -22,7 +22,7 @@ def test_what_follows_a_turn_belongs_to_it() -> None:
             Retrieved(22, "get_tool_output", "raw", call="c2"),
             Spawned(23, "agent__b", "01b"),
             JobChanged(24, FILE, "slow", "running"),
-            JobChanged(25, FILE, "slow", "ready", 1.5),
+            JobChanged(25, FILE, "slow", "ready", 1.5, kept=True),
             JobChanged(26, FILE, "slow", "failed", 2.0, "no disk"),
         ]
     )

@@ -196,6 +196,40 @@ async def test_two_who_wait_at_once_are_told_of_a_job_once():
     assert sorted(answers) == [f"Completed tools:\n- slow (id: {id}, size: 1B)", "No async tools running."]
 
 
+async def test_a_call_in_the_background_is_accounted_for_when_it_is_answered_and_when_it_ends():
+    ready, failed = SlowTool("the whole answer"), SlowTool(ValueError("no disk"))
+
+    async def breaks_off() -> AsyncIterator[str]:
+        yield "what came"
+        await anyio.sleep_forever()
+
+    async with session() as s:
+        replies = [await s.call(f"depot__{name}", {}, tool, server="depot", kind="mcp", background="now")
+                   for name, tool in (("ready", ready), ("failed", failed), ("cancelled", breaks_off))]  # fmt: skip
+        for tool in (ready, failed):
+            await tool.begun()
+            tool.release()
+        told: set[str] = set()
+        while len(told) < 2:
+            told |= set((await wait(s)).splitlines()[1:])
+        while "what came" not in await get(s, replies[2].job.id, "slice", slice={"start": 0}):
+            await anyio.wait_all_tasks_blocked()
+        await s.abort()
+        entries = s.accounting()
+        handles = {kept.tool: kept.handle for kept in s.kept()}
+    calls = [entry for entry in entries if entry["mcpServer"]]
+    assert [(entry["command"], entry["status"]) for entry in calls if "background" not in entry] == [
+        ("ready", "ok"), ("failed", "ok"), ("cancelled", "ok"),
+    ]  # fmt: skip
+    ended = {entry["command"]: entry for entry in calls if "background" in entry}
+    assert {name: entry["status"] for name, entry in ended.items()} == {"ready": "ok", "failed": "failed", "cancelled": "failed"}
+    assert {name: entry["details"] for name, entry in ended.items() if "details" in entry} == {
+        name: {"tool_output_handle": handles[f"depot__{name}"], "tool_output_reason": "background", "truncated": True}
+        for name in ("ready", "cancelled")
+    }
+    assert "the whole answer" not in str(entries)
+
+
 async def test_a_retrieved_output_is_not_told_of_again():
     async with session() as s:
         ready, failed = await s.start("a", {}, lambda: "x"), await s.start("b", {}, SlowTool(ValueError("no")).__call__)

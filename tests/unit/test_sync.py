@@ -34,7 +34,7 @@ def test_every_method_blocks_and_answers():
         assert session.notice() == ""
         assert session.extract(kept.handle, "a").source_size_bytes == 7
         assert [op.name for op in session.op_tree().children if op.kind == "session"] == ["extract"]
-        assert [entry["command"] for entry in session.accounting()] == ["dump", "a"]
+        assert {entry["command"] for entry in session.accounting()} == {"dump", "get_artifact", "a", "wait_for_tool_output"}
         assert session.id == kept.session
         assert session.counters.kept == 2
         id = session.start("slow", {}, lambda: "done")

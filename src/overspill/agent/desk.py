@@ -21,6 +21,7 @@ from overspill.errors import BadRequest, OverspillError
 from overspill.events import Called, now_ms
 from overspill.figures import shorten
 from overspill.loop import complaint
+from overspill.measure import chars_in
 from overspill.models.base import Message
 from overspill.session import Session
 from overspill.types import Reply, ToolCall
@@ -157,6 +158,7 @@ class Desk:
                 kind=offer.kind if offer else "function",
                 status="failed" if failed else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
+                chars_in=chars_in(call.args),
                 chars_out=len(text),
                 call=call.id,
             )

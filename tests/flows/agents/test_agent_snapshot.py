@@ -55,9 +55,15 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
     entries = [json.loads(line) for line in accounts.read_text().splitlines()]
     assert entries == found["accounting"]
     assert {entry["type"] for entry in entries} == {"tool", "llm"}
-    (kept,) = [entry for entry in entries if "details" in entry]
-    assert kept["mcpServer"] == "depot"
-    assert kept["details"]["tool_output_reason"] == "size_cap"
+    kept, asked, *_ = [entry for entry in entries if entry["type"] == "tool"]
+    assert (kept["mcpServer"], kept["command"], kept["details"]["tool_output_reason"]) == ("depot", "log", "size_cap")
+    assert (asked["command"], asked["details"]) == (
+        "tool_output", {"artifact_id": artifact_id(kept["details"]["tool_output_handle"][-36:])},
+    )  # fmt: skip
+    assert asked["charactersOut"] == len(tools[1]["response"])
+    in_extraction = [entry for entry in entries if "extraction" in entry]
+    assert [(entry["type"], entry["model"]) for entry in in_extraction] == [("llm", "m")]
+    assert sum(entry["type"] == "llm" for entry in entries) == found["totals"]["requests"]
 
 
 async def test_a_failed_extraction_stands_in_the_turn_that_asked_for_it(stage: Stage) -> None:

@@ -31,6 +31,7 @@ async def test_rules_and_records_have_a_tools_own_name(keeping: Stage, caplog: p
     assert noted == "noted 00001 parcel scanned\n"
     tools = [(entry["mcpServer"], entry["command"]) for entry in record.accounting if entry["type"] == "tool"]
     assert tools == [("depot", "log"), ("", "note"), ("agent", "final_report")]
+    assert record.accounting[-1]["charactersIn"] == len('{"content":"done"}')
     (logged,) = [line for line in caplog.records if line.name == "overspill"]
     assert vars(logged).items() >= {"tool": "mcp:depot/log", "tool_namespace": "depot", "provider": "mcp:depot"}.items()
 
