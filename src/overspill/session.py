@@ -102,7 +102,10 @@ class Session:
         if left:
             names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
             logger.warning(
-                "Session %s is closed; these tools could not be interrupted and go on: %s", opened.shelf.session, names
+                "Session %s is closed; these tools could not be interrupted and go on: %s",
+                opened.shelf.session,
+                names,
+                extra={"go_on": [job.artifact_id for job in left]},
             )
         return [job.info for job in left]
 

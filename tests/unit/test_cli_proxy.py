@@ -120,6 +120,16 @@ def test_a_proxy_ends_with_its_client_and_leaves_no_process(tmp_path: Path) -> N
     assert wire.errors == b""
 
 
+def test_what_was_kept_is_reported_on_standard_error(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    with Process(proxied(every(), "--name", "time", "--set", f"storeDir={tmp_path / 's'}"), env=environ) as wire:
+        wire.hello()
+        wire.call("lines", {"count": 10})
+        wire.call("lines", {"count": 1000})
+        assert wire.end() == 0
+    assert wire.errors == b"[WRN] Tool 'lines' output stored for tool_output (size_cap).\n"
+
+
 def test_what_happens_to_a_server_is_reported_without_its_secrets(tmp_path: Path) -> None:
     environ = {
         "HOME": str(tmp_path),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import pty
 import signal
@@ -73,6 +74,19 @@ def test_each_step_is_told_on_request(place: Place) -> None:
         "overspill: a: scripted/a.ai.json",
         "overspill: a: agent__final_report",
     ]
+
+
+def test_what_was_kept_or_cut_is_told_without_a_terminal(place: Place) -> None:
+    write("b.ai", "", [calls(("count", {"upto": 5000})), {"text": "one"}, {"text": "two"}])
+    printed, ended = "printed by the function\n", "overspill: The model answered in plain words; that is taken for its report.\n"
+    result = place.overspill("run", "b.ai", "x", *COUNT)
+    assert result.err == f"{printed}[WRN] Tool 'count' output stored for tool_output (size_cap).\n{ended}"
+    result = place.overspill("run", "b.ai", "x", *COUNT, "--set", "toolOutput.enabled=false")
+    assert result.err == f"{printed}[WRN] Tool 'count' output cut to 12288 of 23889 characters (head_tail).\n{ended}"
+    result = place.overspill("run", "b.ai", "x", *COUNT, "-v")
+    assert "; kept 24 KB as session-" in result.err
+    assert "[WRN]" not in result.err
+    assert logging.getLogger("overspill").handlers[1:] == []
 
 
 def test_json_says_how_the_run_went(place: Place) -> None:
@@ -289,6 +303,8 @@ def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
     assert out.startswith(b"Completed tools:")
     for part in (b"b: turn 2 of 10, context ", b"wait_for_tool_output 0s", b"kept 24 KB as", b"Counting"):
         assert part in shown
+    assert b"[WRN] Tool 'slow' output stored for tool_output (background)." in shown
+    assert b"[WRN] Tool 'count'" not in shown
 
 
 @pytest.mark.usefixtures("place")
@@ -306,7 +322,7 @@ def test_an_agent_without_servers_loads_no_framework() -> None:
 def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES.parent)
     result = place.overspill("run", "examples/scripted.ai", "Why?", "--config", "examples/config.yaml")
-    assert (result.code, result.err) == (0, "")
+    assert (result.code, result.err) == (0, "[WRN] Tool 'deployment_log' output stored for tool_output (size_cap).\n")
     assert result.out.startswith("The database had no space left: the migration could not write")
     assert "ERROR migration 0042 failed: could not extend file: No space left on device" in result.out
 

@@ -1,7 +1,11 @@
-"""What is shown of a run while it goes on: a live display on a terminal, lines with --verbose, else only warnings."""
+"""What is shown of a run while it goes on: a live display on a terminal, lines with --verbose, else only warnings.
+
+Warnings of the log are shown too, but for what a step's own line says already.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,6 +18,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
+from overspill.cli.logged import logged, to_standard_error
 from overspill.cli.look import visible
 from overspill.figures import people_size
 
@@ -27,10 +32,14 @@ class Shown(Protocol):
 def progress(*, verbose: bool) -> Generator[Shown]:
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(verbose=verbose)
+        with logged(to_standard_error, _untold if verbose else _lasting):
+            yield _Lines(verbose=verbose)
         return
     display = _Display(console, verbose=verbose)
-    with Live(console=console, get_renderable=display.picture, refresh_per_second=8, transient=True):
+    with (
+        Live(console=console, get_renderable=display.picture, refresh_per_second=8, transient=True),
+        logged(display.say, _untold),
+    ):
         yield display
 
 
@@ -111,6 +120,17 @@ def _outcome(event: CallEnded) -> str:
             f"took {event.seconds:.1f}s; kept {people_size(event.kept.size.bytes)} as {event.kept.handle} ({event.kept.reason})"
         )
     return f"took {event.seconds:.1f}s"
+
+
+def _untold(record: logging.LogRecord) -> bool:
+    """What was kept is said of the call, but for one in the background: that has ended by then."""
+    said = getattr(record, "tool_output", False) and getattr(record, "reason", "") != "background"
+    return not said and _lasting(record)
+
+
+def _lasting(record: logging.LogRecord) -> bool:
+    """Threads that go on after their session end with the process."""
+    return not hasattr(record, "go_on")
 
 
 def _warns(event: Progress) -> bool:

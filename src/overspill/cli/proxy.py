@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import anyio
 import click
 
 from overspill.cli.config import lasting_store, load_settings
+from overspill.cli.logged import logged
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, read_servers
@@ -96,7 +98,8 @@ def proxy(
         else:
             await serve_http(scopes, listening, listener, told)
 
-    anyio.run(run)
+    with nullcontext() if quiet else logged():
+        anyio.run(run)
 
 
 async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
