@@ -115,7 +115,14 @@ class Desk:
         offer, args = self._offers[call.name], dict(call.args)
         now = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
         return await self._session.call(
-            call.name, args, offer.run, id=call.id, server=offer.server, kind=offer.kind, background="now" if now else None
+            call.name,
+            args,
+            offer.run,
+            id=call.id,
+            server=offer.server,
+            kind=offer.kind,
+            background="now" if now else None,
+            check=offer.check,
         )
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:

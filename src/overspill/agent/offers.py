@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from overspill.refs import Check
 from overspill.types import Kind, Output
 
 
@@ -18,6 +19,8 @@ class Offer(Struct, frozen=True):
     """Called with the arguments by name. What it returns passes the gate."""
     server: str = ""
     kind: Kind = "function"
+    check: Check | None = None
+    """What is wrong with arguments into which a stored output was filled."""
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from overspill.agent.offers import Offer
 from overspill.agent.progress import Observe, Said
 from overspill.errors import ServerError, SettingsError
 from overspill.names import offered_name
+from overspill.refs import Check
 from overspill.types import Output
+
+Suits: TypeAlias = Callable[[object], Check]
 
 
 @asynccontextmanager
@@ -36,20 +39,21 @@ async def open_servers(
         observe(Said("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
-        yield {name: await _offers(name, server) for name, server in servers.items()}
+        yield {name: await _offers(name, server, client.suits) for name, server in servers.items()}
 
 
-async def _offers(name: str, server: Any) -> dict[str, Offer]:
+async def _offers(name: str, server: Any, suits: Suits) -> dict[str, Offer]:
     try:
-        return {tool.name: _offer(name, server, tool) for tool in await server.list_tools()}
+        return {tool.name: _offer(name, server, tool, suits) for tool in await server.list_tools()}
     except ServerError as error:
         raise ServerError(server.problem or str(error)) from None
 
 
-def _offer(name: str, server: Any, tool: Any) -> Offer:
+def _offer(name: str, server: Any, tool: Any, suits: Suits) -> Offer:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    return Offer(offered_name(tool.name, name), tool.description or tool.name, parameters, run, server=name, kind="mcp")
+    shown, described = offered_name(tool.name, name), tool.description or tool.name
+    return Offer(shown, described, parameters, run, server=name, kind="mcp", check=suits(parameters))
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:

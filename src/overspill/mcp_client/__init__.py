@@ -1,5 +1,6 @@
 """MCP servers, started and kept running: their configuration, one connection to each, restarts."""
 
+from overspill.mcp_client.arguments import suits
 from overspill.mcp_client.config import ServerConfig, read_servers, server_configs
 from overspill.mcp_client.link import Client, Link, Peer
 from overspill.mcp_client.server import Server, ToolDefinition, ToolResult, open_servers
@@ -15,4 +16,5 @@ __all__ = [
     "open_servers",
     "read_servers",
     "server_configs",
+    "suits",
 ]
