@@ -50,6 +50,14 @@ class Place:
         env = {**os.environ, "PYTHONPATH": str(SOURCE)}
         return subprocess.run([sys.executable, "-c", RUN, *args], env=env, timeout=60, check=False, **options)
 
+    def without(self, module: str, *args: str) -> Result:
+        """Where a package that has this module is not installed."""
+        code = f"import sys; sys.modules[{module!r}] = None; {RUN}"
+        env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        command = [sys.executable, "-c", code, *args]
+        ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return Result(ended.returncode, ended.stdout, ended.stderr)
+
     def keep(self, **outputs: Any) -> list[Kept]:
         """In a session of its own that is closed and kept."""
 

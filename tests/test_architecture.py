@@ -142,11 +142,12 @@ def test_importing_overspill_loads_no_framework():
     assert loaded & {"mcp", "pydantic", "pydantic_ai", "rich", "yaml", "click"} == set()
 
 
-def test_asking_for_help_loads_nothing_heavy():
+@pytest.mark.parametrize(("command", "needed"), [([], set[str]()), (["proxy"], {"yaml"})])
+def test_asking_for_help_loads_nothing_heavy(command: list[str], needed: set[str]):
     loaded = modules_loaded_by(
         "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
-        "sys.argv = ['overspill', '--help']\n"
+        f"sys.argv = {['overspill', *command, '--help']}\n"
         "from overspill.cli import main; main()"
     )
     assert "overspill.cli" in loaded
-    assert loaded & {"rich", "yaml", "mcp", "pydantic", "splintr", "re2"} == set()
+    assert loaded & {"rich", "yaml", "mcp", "pydantic", "splintr", "re2"} == needed

@@ -2,6 +2,7 @@
 
 OverspillError
 ├── SettingsError          a key, a value or a file of the settings is not usable
+│   └── MissingPackage     what is asked for needs a package that is not installed
 ├── HandleError            what was asked for is not there to be had
 │   ├── MalformedHandle    (400) not a handle and not an artifact id
 │   ├── UnknownHandle      (404) nothing stored under it that this session may read
@@ -19,6 +20,10 @@ OverspillError
 
 from __future__ import annotations
 
+from typing import Literal
+
+_PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim"}
+
 
 class OverspillError(Exception):
     """The root. Its text says what happened and what can be done."""
@@ -28,6 +33,16 @@ class OverspillError(Exception):
 
 class SettingsError(OverspillError):
     code = 400
+
+
+class MissingPackage(SettingsError):
+    """`extra` is the one of Overspill's own that brings it."""
+
+    def __init__(self, what: str, extra: Literal["agent", "mcp", "models"]) -> None:
+        super().__init__(
+            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
+            f"In a clone of Overspill: pip install '.[{extra}]'"
+        )
 
 
 class HandleError(OverspillError):

@@ -14,7 +14,7 @@ from local_model import Unavailable
 
 @pytest.fixture(scope="session")
 def model(pytestconfig: pytest.Config) -> Iterator[LiveModel]:
-    pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install 'overspill[models]'")
+    pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
     capture: Any = pytestconfig.pluginmanager.getplugin("capturemanager")
 
     def say(line: str) -> None:

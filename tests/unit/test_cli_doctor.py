@@ -191,6 +191,16 @@ def test_without_a_file_the_clients_of_this_machine_are_named(place: Place):
     assert f"Cursor has servers in {place.root}/.cursor/mcp.json. Look at them: overspill doctor cursor\n" in result.out
 
 
+def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {"small": entry("works")}}))
+    result = place.without("mcp_types", "doctor", "mcp.json")
+    assert (result.code, result.err) == (1, "")
+    assert result.out.endswith(
+        "wrong  servers: Looking at servers needs the package mcp, which is not installed or too old. "
+        "In a clone of Overspill: pip install '.[mcp]'\n1 thing is wrong.\n"
+    )
+
+
 def test_settings_that_do_not_load_are_wrong(place: Place):
     Path(".overspill.yaml").write_text("storeDir: /tmp\n")
     result = place.overspill("doctor")

@@ -158,8 +158,12 @@ def test_our_own_variables_do_not_reach_the_server(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "s") == []
 
 
-def test_a_missing_package_is_named(place: Place):
-    code = "import sys; sys.modules['mcp'] = None; from overspill.cli import main; main(['proxy', '--', 'x'])"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    words = "Error: `overspill proxy` needs the package mcp. Install it with the rest: pip install 'overspill[all]'\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", words)
+@pytest.mark.parametrize("module", ["mcp", "mcp_types"])
+def test_a_missing_package_is_named_with_the_extra_that_brings_it(place: Place, module: str):
+    code, out, err = place.without(module, "proxy", "--", "cat")
+    assert (code, out) == (2, "")
+    assert err == (
+        "overspill: `overspill proxy` needs the package mcp, which is not installed or too old. "
+        "In a clone of Overspill: pip install '.[mcp]'\n"
+    )
+    assert place.without(module, "proxy", "--help").code == 0

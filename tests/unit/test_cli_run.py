@@ -319,6 +319,21 @@ def test_an_agent_without_servers_loads_no_framework() -> None:
     assert set(done.stderr.split()) & {"mcp", "mcp_types", "pydantic", "pydantic_ai", "jsonschema", "httpx2"} == set()
 
 
+@pytest.mark.parametrize(
+    ("module", "frontmatter", "words"),
+    [
+        ("mcp", "tools: [files]", "An agent with MCP servers needs the package mcp"),
+        ("jsonschema", "output: {format: json, schema: {type: object}}", "output.schema needs the package jsonschema"),
+    ],
+)
+def test_an_agent_says_which_package_it_lacks(place: Place, module: str, frontmatter: str, words: str) -> None:
+    write("b.ai", frontmatter, SCRIPT)
+    Path("c.yaml").write_text("mcpServers: {files: {command: cat}}\n")
+    extra = "mcp" if module == "mcp" else "agent"
+    end = f"which is not installed or too old. In a clone of Overspill: pip install '.[{extra}]'"
+    assert place.without(module, "run", "b.ai", "x", "--config", "c.yaml") == (2, "", f"overspill: {words}, {end}\n")
+
+
 def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES.parent)
     result = place.overspill("run", "examples/scripted.ai", "Why?", "--config", "examples/config.yaml")

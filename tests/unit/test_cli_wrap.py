@@ -228,6 +228,20 @@ def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
     assert done.stderr == "overspill: It is not clear how a client could start Overspill. Say it with --command.\n"
 
 
+@pytest.mark.parametrize("module", ["mcp", "mcp_types"])
+def test_servers_are_not_sent_through_a_proxy_that_cannot_run(place: Place, cursor: Path, module: str):
+    assert place.without(module, "wrap", "cursor") == (
+        2,
+        "",
+        "overspill: The proxy, through which the servers are to run, needs the package mcp, which is not installed or too old. "
+        "In a clone of Overspill: pip install '.[mcp]'\n",
+    )
+    assert (cursor.read_text(), copies(cursor)) == (CURSOR, [])
+    assert place.without(module, "wrap", "cursor", "--command", "overspill").code == 0  # another one, which may have it
+    assert place.without(module, "unwrap", "cursor").code == 0
+    assert cursor.read_text() == CURSOR
+
+
 def test_without_a_file_print_tells_what_to_write_for_any_other_client(place: Place):
     shown = place.overspill("wrap", "--print", "--command", "overspill")
     assert shown.code == 0

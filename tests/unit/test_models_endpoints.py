@@ -107,7 +107,8 @@ def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytes
     with pytest.raises(SettingsError) as refused:
         open_model("ollama/qwen3", {}, {})
     assert str(refused.value) == (
-        "ollama/qwen3 needs the client libraries for model providers. Install them: pip install 'overspill[models]'"
+        "ollama/qwen3 needs the package pydantic-ai-slim, which is not installed or too old. "
+        "In a clone of Overspill: pip install '.[models]'"
     )
 
 
@@ -122,7 +123,7 @@ def test_importing_the_protocol_loop_and_endpoints_loads_no_client_library() -> 
 
 
 def test_a_well_known_provider_needs_nothing_but_its_key() -> None:
-    pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install 'overspill[models]'")
+    pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
     endpoints = from_environment({"OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"})
     model = open_model("openai/gpt-4.1-mini", endpoints, {})
     assert (model.name, model.context_window, model.max_output_tokens) == ("openai/gpt-4.1-mini", 1_047_576, 32_768)

@@ -19,7 +19,7 @@ from overspill.models.targets import Targets
 from overspill.models.written import UNREADABLE
 from overspill.types import ToolCall
 
-pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install 'overspill[models]'")
+pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
 
 KEY = "sk-very-secret-0123456789"
 GREP = {

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from overspill.agent import internal, wording
 from overspill.agent.keys import OutputKeys, ReportFormat
-from overspill.errors import BadRequest, SettingsError
+from overspill.errors import BadRequest, MissingPackage, SettingsError
 from overspill.extraction import wrapper
 from overspill.models.base import Response
 from overspill.types import ToolCall
@@ -87,7 +87,7 @@ def _validator(schema: Mapping[str, Any] | None) -> Any:
     try:
         jsonschema = import_module("jsonschema")
     except ImportError:
-        raise SettingsError("output.schema needs the package jsonschema: pip install 'overspill[agent]'") from None
+        raise MissingPackage("output.schema", "agent") from None
     kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from overspill.agent.offers import Offer
 from overspill.agent.progress import Observe, Said
-from overspill.errors import ServerError, SettingsError
+from overspill.errors import MissingPackage, ServerError, SettingsError
 from overspill.names import offered_name
 from overspill.refs import Check
 from overspill.types import Output
@@ -29,7 +29,7 @@ async def open_servers(
     try:
         client = import_module("overspill.mcp_client")
     except ImportError as missing:
-        raise SettingsError("MCP servers need the MCP package. Install it: pip install 'overspill[mcp]'") from missing
+        raise MissingPackage("An agent with MCP servers", "mcp") from missing
     configs = client.server_configs(configured, "in your settings", environ)
     for name in configured:
         if name not in configs:

@@ -46,13 +46,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
-        try:
-            return getattr(import_module(module), attribute)
-        except ModuleNotFoundError as missing:
-            package = (missing.name or "").partition(".")[0]
-            raise click.ClickException(
-                f"`overspill {cmd_name}` needs the package {package}. Install it with the rest: pip install 'overspill[all]'"
-            ) from None
+        return getattr(import_module(module), attribute)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):

@@ -20,7 +20,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.target import clients, target_of
 from overspill.clients import rewriting
 from overspill.doctor import Finding, config, store
-from overspill.errors import SettingsError
+from overspill.errors import MissingPackage, SettingsError
 from overspill.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     findings += [*_models(settings), *_stores(settings)]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE: whose servers?")
-    looks = _servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
+    looks: list[Look] = []
+    try:
+        looks = _servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
+    except MissingPackage as problem:
+        findings.append(Finding("servers", "wrong", str(problem)))
     found = [*findings, *(each.finding for each in looks)]
     if as_json:
         look.print_json({"findings": found, "servers": [each.probe for each in looks if each.probe]})
@@ -74,8 +78,10 @@ def _models(settings: Settings) -> list[Finding]:
 
 def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Look]:
     # Takes a second to import, which nobody needs who only asks about settings and store.
-    from overspill.doctor.servers import looked_at
-
+    try:
+        from overspill.doctor.servers import looked_at
+    except ImportError as missing:
+        raise MissingPackage("Looking at servers", "mcp") from missing
     if file is None:
         name, text, expands = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True
     else:

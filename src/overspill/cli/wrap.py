@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from overspill.cli import look
 from overspill.cli.target import Target, clients, target_of
 from overspill.clients import rewriting, showing
 from overspill.clients.rewriting import Outcome, Rewriting
-from overspill.errors import BadRequest
+from overspill.errors import BadRequest, MissingPackage
+
+_NEEDED = ("mcp", "mcp_types")  # looked for and not imported, which would take a second
 
 
 @click.command()
@@ -78,6 +81,8 @@ def _whose() -> str:
 
 def _launch(command: str | None) -> list[str]:
     if command is None:
+        if not all(map(find_spec, _NEEDED)):
+            raise MissingPackage("The proxy, through which the servers are to run,", "mcp")
         return [str(_program())]
     try:
         words = shlex.split(command)

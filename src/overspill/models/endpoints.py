@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from overspill.errors import SettingsError
+from overspill.errors import MissingPackage, SettingsError
 from overspill.models import scripted
 from overspill.models.base import Model
 from overspill.models.facts import ModelFacts, facts_of
@@ -103,9 +103,7 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
         providers = import_module("overspill.models.providers")
         return providers.ProviderModel(target, endpoint, facts_of(target, facts))
     except ImportError as missing:
-        raise SettingsError(
-            f"{target} needs the client libraries for model providers. Install them: pip install 'overspill[models]'"
-        ) from missing
+        raise MissingPackage(target, "models") from missing
 
 
 def _complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:

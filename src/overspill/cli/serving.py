@@ -1,0 +1,133 @@
+"""What `overspill proxy` does: stands between an MCP client and its servers until either is told to end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from overspill.cli.config import lasting_store, load_settings
+from overspill.cli.logged import logged
+from overspill.cli.models import endpoints
+from overspill.cli.proxy import TOKEN
+from overspill.errors import SettingsError
+from overspill.mcp_client import ServerConfig, read_servers
+from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
+from overspill.settings import Layer
+
+_OURS = "OVERSPILL_"
+
+
+def serve(given: Mapping[str, Any]) -> None:
+    """`given` are the options of `overspill proxy`, by name."""
+    store = Layer("proxy", {"storeDir": lasting_store()})
+    settings = load_settings(given["preset"], given["settings"], given["assignments"], usual=[USUAL, store]).settings
+    options = Options(
+        servers=_servers(given, os.environ),
+        environ={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
+        tools_always=given["tools"] == "always",
+        dry_run=given["dry_run"],
+        list_outputs=given["list_outputs"],
+    )
+    listening = _listening(given, os.environ) if given["address"] else None
+    listener = listening.open() if listening is not None else None
+    if listening is not None and listener is not None:
+        _announce(given, listening, listening.address(listener))
+
+    async def run() -> None:
+        async with open_scopes(settings, options, endpoints(settings, os.environ), _log(given["quiet"])) as scopes:
+            await _until_told(partial(speak, scopes))
+
+    async def speak(scopes: Scopes, told: anyio.Event) -> None:
+        if listening is None or listener is None:
+            await serve_stdio(scopes, told)
+        else:
+            await serve_http(scopes, listening, listener, told)
+
+    with nullcontext() if given["quiet"] else logged():
+        anyio.run(run)
+
+
+async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    """A signal ends our servers too, and what is kept is closed in order. A second one waits for nobody."""
+    told = anyio.Event()
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                async for _ in signals:
+                    if told.is_set():
+                        group.cancel_scope.cancel()
+                    told.set()
+
+            group.start_soon(listen)
+            await serve(told)
+            group.cancel_scope.cancel()
+
+
+def _servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, ServerConfig]:
+    command: tuple[str, ...] = given["command"]
+    ways = [bool(command), bool(given["url"] or given["url_env"]), bool(given["file"])]
+    if sum(ways) != 1:
+        raise SettingsError("Name the server in one way: `-- COMMAND ARGS…`, --url URL, or --config FILE.")
+    if given["file"]:
+        return _chosen(read_servers(given["file"], environ), given["chosen"])
+    if command:
+        name = given["name"] or Path(command[0]).stem
+        return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
+    url = given["url"] or _variable(given["url_env"], environ)
+    name = given["name"] or "server"
+    headers = dict(_header(each, environ) for each in given["headers"])
+    return {name: ServerConfig(name, url=url, headers=headers)}
+
+
+def _chosen(servers: dict[str, ServerConfig], names: Sequence[str]) -> dict[str, ServerConfig]:
+    for name in names:
+        if name not in servers:
+            raise SettingsError(f"There is no server {name!r} in that file. It has {', '.join(servers) or 'none'}.")
+    found = {name: server for name, server in servers.items() if not names or name in names}
+    if not found:
+        raise SettingsError("That file lists no server to stand for.")
+    return found
+
+
+def _header(assignment: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, variable = assignment.partition("=")
+    if not equals:
+        raise SettingsError(f"--header-env {assignment} names no variable. Write --header-env {assignment}=VARIABLE.")
+    return name, _variable(variable, environ)
+
+
+def _variable(name: str, environ: Mapping[str, str]) -> str:
+    if not environ.get(name):
+        raise SettingsError(f"The environment variable {name} is not set.")
+    return environ[name]
+
+
+def _listening(given: Mapping[str, Any], environ: Mapping[str, str]) -> Listening:
+    address: str = given["address"]
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise SettingsError(f"--http {address} is not HOST:PORT, for example 127.0.0.1:8850.")
+    tokens = tuple(_variable(name, environ) for name in given["tokens"]) or (environ.get(TOKEN) or secrets.token_urlsafe(32),)
+    return Listening(
+        host.strip("[]"), int(port), tokens, given["hosts"], given["tls_cert"], given["tls_key"], plain=given["insecure"]
+    )
+
+
+def _announce(given: Mapping[str, Any], listening: Listening, address: str) -> None:
+    click.echo(f"overspill: serving at {address}", err=True)
+    if not given["tokens"] and not os.environ.get(TOKEN):
+        click.echo(f"overspill: the token, shown this once: {listening.tokens[0]}", err=True)
+
+
+def _log(quiet: bool) -> Callable[[str], None]:
+    return (lambda _: None) if quiet else (lambda text: click.echo(f"overspill: {text}", err=True))
