@@ -23,7 +23,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Place(tmp_path, monkeypatch, capsys)
 
 
-ONE_WAY = "overspill: Name the server in one way: `-- COMMAND ARGS…`, --url URL, or --config FILE.\n"
+ONE_WAY = (
+    "overspill: Name the server in one way: `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, or --config FILE. "
+    "For settings use --settings.\n"
+)
+ADDRESS = "is no address of a server. It looks like https://example.com/mcp.\n"
+GONE = "cannot be started: no such command {!r}. Check how it is spelled, or give its full path.\n"
 OPEN = (
     "overspill: 0.0.0.0 can be reached from other machines, and without TLS everyone on the way reads along. "
     "Give --tls-cert and --tls-key, or --insecure where something else encrypts.\n"
@@ -36,6 +41,32 @@ OPEN = (
         ((), ONE_WAY),
         (("--url", "http://127.0.0.1:1/mcp", "--", "cat"), ONE_WAY),
         (("--config", "mcp.json", "--", "cat"), ONE_WAY),
+        (("--url", "http://127.0.0.1:1/mcp", "--url-env", "NOWHERE"), ONE_WAY),
+        (("--", "no-such-command", "-y"), f"overspill: The server no-such-command {GONE.format('no-such-command')}"),
+        (("--name", "mine", "--", "./mcp.json"), f"overspill: The server mine {GONE.format('./mcp.json')}"),
+        (("--config", "gone.json"), f"overspill: The server one {GONE.format('/no/such')}"),
+        (("--url", "foo"), f"overspill: --url {ADDRESS}"),
+        (("--url", "ftp://x"), f"overspill: --url {ADDRESS}"),
+        (("--url", "http:///mcp"), f"overspill: --url {ADDRESS}"),
+        (("--url", "http://[::1/mcp"), f"overspill: --url {ADDRESS}"),
+        (("--url-env", "ADDRESS"), f"overspill: The address in ADDRESS {ADDRESS}"),
+        (
+            ("--server", "x", "--", "cat"),
+            "overspill: --server chooses among the servers of --config FILE. What the one server is called: --name.\n",
+        ),
+        (
+            ("--header-env", "X=Y", "--", "cat"),
+            "overspill: --header-env is for a server with a URL. A command has its own environment.\n",
+        ),
+        (
+            ("--config", "mcp.json", "--name", "x"),
+            "overspill: --name is for one server. Those of --config FILE have their names there.\n",
+        ),
+        (
+            ("--url", "http://a", "--header-env", "X=ADDRESS"),
+            "overspill: Server 'a' on the command line has a header 'X' that cannot be sent: "
+            "it has characters that no header has.\n",
+        ),
         (("--config", "mcp.json", "--server", "none"), "overspill: There is no server 'none' in that file. It has time, web.\n"),
         (("--config", "nothing.json"), "overspill: nothing.json cannot be read: No such file or directory.\n"),
         (("--config", "empty.json"), "overspill: That file lists no server to stand for.\n"),
@@ -59,7 +90,9 @@ OPEN = (
         ),
     ],
 )
-def test_a_mistake_is_said_in_one_line(place: Place, args: tuple[str, ...], words: str) -> None:
+def test_a_mistake_is_said_in_one_line(place: Place, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], words: str) -> None:
+    monkeypatch.setenv("ADDRESS", "a\nb")
+    Path("gone.json").write_text('{"mcpServers": {"one": {"command": "/no/such"}}}')
     Path("mcp.json").write_text('{"mcpServers": {"time": {"command": "cat"}, "web": {"url": "http://a"}}}')
     Path("empty.json").write_text('{"mcpServers": {}}')
     assert place.overspill("proxy", *args) == (2, "", words)
@@ -130,6 +163,15 @@ def test_what_was_kept_is_reported_on_standard_error(tmp_path: Path) -> None:
     assert wire.errors == b"[WRN] Tool 'lines' output stored for tool_output (size_cap).\n"
 
 
+def test_of_several_servers_those_that_cannot_be_started_are_named(place: Place) -> None:
+    Path("mcp.json").write_text('{"mcpServers": {"good": {"command": "cat"}, "bad": {"command": "/no/such"}}}')
+    ended = place.process("proxy", "--config", "mcp.json", input=b"", capture_output=True)
+    words = f"overspill: The server bad {GONE.format('/no/such')}".encode()
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", words)
+    ended = place.process("proxy", "--config", "mcp.json", "--quiet", input=b"", capture_output=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
 def test_what_happens_to_a_server_is_reported_without_its_secrets(tmp_path: Path) -> None:
     environ = {
         "HOME": str(tmp_path),
@@ -140,7 +182,7 @@ def test_what_happens_to_a_server_is_reported_without_its_secrets(tmp_path: Path
     with Process(proxied((), "--url-env", "ADDRESS", "--header-env", "X-Key=OVERSPILL_PROXY_TOKEN"), env=environ) as wire:
         assert wire.hello()["serverInfo"]["name"] == "overspill"
         assert wire.end() == 0
-    assert b"cannot be reached" in wire.errors
+    assert b"The server 127.0.0.1 cannot be reached" in wire.errors
     assert SECRET.encode() not in wire.errors
     assert b"Traceback" not in wire.errors
 

@@ -93,11 +93,15 @@ def test_without_an_environment_variables_stay_as_they_are():
         ({"url": "http://x", "type": "sse"}, "has the type 'sse'. Only stdio and streamable HTTP servers can be used."),
         (
             {"url": "ftp://user:s3cret@x"},
-            "has a url that does not begin with http:// or https://, or has characters that no url has.",
+            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
+        ),
+        (
+            {"url": "https:///s3cret"},
+            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
         ),
         (
             {"url": "http://x/\ns3cret"},
-            "has a url that does not begin with http:// or https://, or has characters that no url has.",
+            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
         ),
         (
             {"url": "http://x", "headers": {"Key": "s3cret\nEvil: 1"}},
@@ -120,6 +124,23 @@ def test_without_an_environment_variables_stay_as_they_are():
 )
 def test_a_mistake_is_named_with_its_place_and_without_any_value(entry: Any, words: str):
     assert mistake(entry, {}) == f"Server 'files' in mcp.json {words}"
+
+
+def test_a_command_is_looked_for_where_the_server_would_be_started(tmp_path: Path):
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "mine"
+    program.write_text("#!/bin/sh\n")
+    environ = {"PATH": "/usr/bin:/bin"}
+    gone = "The server files cannot be started: no such command {}. Check how it is spelled, or give its full path."
+    assert one({"command": str(program)}).problem(environ) == gone.format(repr(str(program)))  # not yet to be run
+    program.chmod(0o755)
+    assert one({"command": str(program)}).problem(environ) == ""
+    assert one({"command": "cat"}).problem(environ) == ""
+    assert one({"command": "mine"}).problem(environ) == gone.format("'mine'")
+    assert one({"command": "mine", "env": {"PATH": str(program.parent)}}).problem(environ) == ""
+    assert one({"command": "bin/mine"}).problem(environ) == gone.format("'bin/mine'")
+    assert one({"command": "bin/mine", "cwd": str(tmp_path)}).problem(environ) == ""
+    assert one({"url": "http://x"}).problem(environ) == ""
 
 
 def test_secrets_are_in_no_representation():

@@ -20,7 +20,7 @@ TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 @click.option("--header-env", "headers", multiple=True, metavar="NAME=VARIABLE", help="A header for it, from a variable.")
 @click.option("--config", "file", type=click.Path(path_type=Path), metavar="FILE", help="The servers of an mcpServers file.")
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this one of them; may be repeated.")
-@click.option("--name", help="What the one server is called in settings and messages.")
+@click.option("--name", help="What the one server is called in settings and messages; else by its command or host.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve streamable HTTP instead of standard input and output.")
 @click.option("--token-env", "tokens", multiple=True, metavar="VARIABLE", help=f"A token to let in; else {TOKEN}, or a new one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name by which clients may call the address.")

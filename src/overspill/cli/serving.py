@@ -19,20 +19,28 @@ from overspill.cli.logged import logged
 from overspill.cli.models import endpoints
 from overspill.cli.proxy import TOKEN
 from overspill.errors import SettingsError
-from overspill.mcp_client import ServerConfig, read_servers
+from overspill.mcp_client import ServerConfig, host_of, read_servers, server_configs
 from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
 from overspill.settings import Layer
 
 _OURS = "OVERSPILL_"
+_USES = {
+    "chosen": (("file",), "--server chooses among the servers of --config FILE. What the one server is called: --name."),
+    "headers": (("url", "url_env"), "--header-env is for a server with a URL. A command has its own environment."),
+    "name": (("command", "url", "url_env"), "--name is for one server. Those of --config FILE have their names there."),
+}
+"""With which ways to name a server an option goes, and what to say elsewhere."""
 
 
 def serve(given: Mapping[str, Any]) -> None:
     """`given` are the options of `overspill proxy`, by name."""
     store = Layer("proxy", {"storeDir": lasting_store()})
     settings = load_settings(given["preset"], given["settings"], given["assignments"], usual=[USUAL, store]).settings
+    log = _log(given["quiet"])
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
     options = Options(
-        servers=_servers(given, os.environ),
-        environ={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
+        servers=_startable(_servers(given, os.environ), environ, log),
+        environ=environ,
         tools_always=given["tools"] == "always",
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
@@ -43,7 +51,7 @@ def serve(given: Mapping[str, Any]) -> None:
         _announce(given, listening, listening.address(listener))
 
     async def run() -> None:
-        async with open_scopes(settings, options, endpoints(settings, os.environ), _log(given["quiet"])) as scopes:
+        async with open_scopes(settings, options, endpoints(settings, os.environ), log) as scopes:
             await _until_told(partial(speak, scopes))
 
     async def speak(scopes: Scopes, told: anyio.Event) -> None:
@@ -74,19 +82,38 @@ async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
 
 
 def _servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, ServerConfig]:
-    command: tuple[str, ...] = given["command"]
-    ways = [bool(command), bool(given["url"] or given["url_env"]), bool(given["file"])]
-    if sum(ways) != 1:
-        raise SettingsError("Name the server in one way: `-- COMMAND ARGS…`, --url URL, or --config FILE.")
+    ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
+    if len(ways) != 1:
+        raise SettingsError(
+            "Name the server in one way: `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, or --config FILE. "
+            "For settings use --settings."
+        )
+    for option, (fitting, use) in _USES.items():
+        if given[option] and ways[0] not in fitting:
+            raise SettingsError(use)
     if given["file"]:
         return _chosen(read_servers(given["file"], environ), given["chosen"])
-    if command:
+    if command := given["command"]:
         name = given["name"] or Path(command[0]).stem
         return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
     url = given["url"] or _variable(given["url_env"], environ)
-    name = given["name"] or "server"
+    if not (host := host_of(url)):
+        where = "--url" if given["url"] else f"The address in {given['url_env']}"
+        raise SettingsError(f"{where} is no address of a server. It looks like https://example.com/mcp.")
     headers = dict(_header(each, environ) for each in given["headers"])
-    return {name: ServerConfig(name, url=url, headers=headers)}
+    return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")
+
+
+def _startable(
+    servers: dict[str, ServerConfig], environ: Mapping[str, str], log: Callable[[str], None]
+) -> dict[str, ServerConfig]:
+    """All of them, for a command may be there later; only where none is there yet nobody would learn why."""
+    problems = [problem for server in servers.values() if (problem := server.problem(environ))]
+    if len(problems) == len(servers):
+        raise SettingsError(" ".join(problems))
+    for problem in problems:
+        log(problem)
+    return servers
 
 
 def _chosen(servers: dict[str, ServerConfig], names: Sequence[str]) -> dict[str, ServerConfig]:

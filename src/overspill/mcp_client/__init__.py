@@ -1,7 +1,7 @@
 """MCP servers, started and kept running: their configuration, one connection to each, restarts."""
 
 from overspill.mcp_client.arguments import suits
-from overspill.mcp_client.config import ServerConfig, read_servers, server_configs
+from overspill.mcp_client.config import ServerConfig, host_of, read_servers, server_configs
 from overspill.mcp_client.link import Client, Link, Peer
 from overspill.mcp_client.server import Server, ToolDefinition, ToolResult, open_servers
 
@@ -13,6 +13,7 @@ __all__ = [
     "ServerConfig",
     "ToolDefinition",
     "ToolResult",
+    "host_of",
     "open_servers",
     "read_servers",
     "server_configs",

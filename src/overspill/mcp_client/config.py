@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -42,6 +45,25 @@ class ServerConfig(Struct, frozen=True, repr_omit_defaults=True):
 
     def allows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools
+
+    def problem(self, environ: Mapping[str, str]) -> str:
+        """Why it cannot be started with this environment, as far as that shows without trying; else empty."""
+        named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
+        if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
+            return ""
+        return (
+            f"The server {self.name} cannot be started: no such command {self.command!r}. "
+            "Check how it is spelled, or give its full path."
+        )
+
+
+def host_of(url: str) -> str:
+    """Empty where it is no address that a server can have."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.hostname or "" if url.isprintable() and parts.scheme in ("http", "https") else ""
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
@@ -124,8 +146,8 @@ class _Entry:
         return self._expanded(value or "")
 
     def _checked_url(self, url: str) -> str:
-        if url and (not url.isprintable() or not url.startswith(("http://", "https://"))):
-            raise self._wrong("has a url that does not begin with http:// or https://, or has characters that no url has")
+        if url and not host_of(url):
+            raise self._wrong("has a url that is not http:// or https:// with a host, or has characters that no url has")
         return url
 
     def _checked_headers(self) -> dict[str, str]:
