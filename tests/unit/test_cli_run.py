@@ -334,9 +334,11 @@ def test_an_agent_says_which_package_it_lacks(place: Place, module: str, frontma
     assert place.without(module, "run", "b.ai", "x", "--config", "c.yaml") == (2, "", f"overspill: {words}, {end}\n")
 
 
-def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(EXAMPLES.parent)
-    result = place.overspill("run", "examples/scripted.ai", "Why?", "--config", "examples/config.yaml")
+@pytest.mark.parametrize("folder", [EXAMPLES.parent, EXAMPLES, Path("/")])
+def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.chdir(folder)
+    agent, config = (os.path.relpath(EXAMPLES / name) for name in ("scripted.ai", "config.yaml"))
+    result = place.overspill("run", agent, "Why?", "--config", config)
     assert (result.code, result.err) == (0, "[WRN] Tool 'deployment_log' output stored for tool_output (size_cap).\n")
     assert result.out.startswith("The database had no space left: the migration could not write")
     assert "ERROR migration 0042 failed: could not extend file: No space left on device" in result.out

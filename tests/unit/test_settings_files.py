@@ -50,6 +50,25 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, content: str) -> None:
     assert load(cwd=tmp_path).settings == Settings()
 
 
+def test_the_files_of_functions_are_beside_the_config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    (tmp_path / "config.yaml").write_text(
+        "functions: {a: tools.py:f, b: ../x/tools.py:F.g, c: /srv/tools.py:f, d: ~/tools.py:f, e: package.tools:f, f: tools.py}"
+    )
+    expected = {
+        "a": f"{tmp_path}/tools.py:f",
+        "b": f"{tmp_path}/../x/tools.py:F.g",
+        "c": "/srv/tools.py:f",
+        "d": "/home/ada/tools.py:f",
+        "e": "package.tools:f",
+        "f": "tools.py",
+    }
+    assert load(user_config_dir=tmp_path).settings.functions == expected
+    (tmp_path / "config.yaml").write_text("functions: {a: 3}")
+    with pytest.raises(SettingsError, match=r"^functions is \{'a': 3\} in .*; allowed: a mapping from names, or null\.$"):
+        load(user_config_dir=tmp_path)
+
+
 def test_the_section_of_the_truncation_manual_is_understood(tmp_path: Path) -> None:
     (tmp_path / ".overspill.yaml").write_text(
         "tools:\n"

@@ -53,8 +53,8 @@ def run(
     """Run the agent in FILE on QUESTION, or on what standard input says, and print its final report.
 
     \b
-    overspill run examples/scripted.ai "Why did the deployment fail?"
-    echo "Why did the deployment fail?" | overspill run --agent examples/files.ai --model ollama/qwen3:8b
+    overspill run examples/scripted.ai "Why did the deployment fail?" --config examples/config.yaml
+    echo "What is a preset?" | overspill run --agent examples/files.ai --config examples/config.yaml --model ollama/qwen3:8b
 
     Only the report goes to standard output. Ctrl-C lets what runs come to its end and asks for the report; a second one aborts.
     Exit codes: 0 reported, 1 no report, 2 a mistake in the input, 3 the run failed (no model answered), 130 aborted.

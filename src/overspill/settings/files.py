@@ -66,7 +66,8 @@ def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
         return Layer(name, {}, trusted)
     if not isinstance(parsed, dict):
         raise SettingsError(f"{name} has no keys. A config file is a mapping from keys to values.")
-    return Layer(name, _with_truncation_on_top(cast("dict[str, Any]", parsed), name), trusted)
+    values = _with_truncation_on_top(cast("dict[str, Any]", parsed), name)
+    return Layer(name, _with_functions_from(path.parent, values), trusted)
 
 
 def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
@@ -99,6 +100,19 @@ def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str
     if "truncation" in rest:
         raise SettingsError(f"truncation and tools.truncation are the same key, both in {name}. Keep one.")
     return {**rest, "truncation": tools["truncation"]}
+
+
+def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`file.py:function` is meant from where the config file is, whoever reads it from where."""
+    if not isinstance(values.get("functions"), dict):
+        return values
+    functions = cast("dict[str, object]", values["functions"])
+    return {**values, "functions": {name: _placed(folder, reference) for name, reference in functions.items()}}
+
+
+def _placed(folder: Path, reference: object) -> object:
+    file, colon, function = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")
+    return f"{folder / Path(file).expanduser()}:{function}" if colon and file.endswith(".py") else reference
 
 
 def _parse_json(text: str, name: str) -> Any:

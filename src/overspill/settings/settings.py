@@ -97,7 +97,12 @@ class Settings:
     ] = None
     functions: Annotated[
         Mapping[str, Name] | None,
-        Key("Python functions by name: `module:function`.", owner_only=True, not_in_agents=True, for_agents=True),
+        Key(
+            "Python functions by name: `module:function`, or `file.py:function` beside the config file.",
+            owner_only=True,
+            not_in_agents=True,
+            for_agents=True,
+        ),
     ] = None
     tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.")]
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.")]
