@@ -233,7 +233,7 @@ async def test_a_model_that_cannot_be_opened_is_passed_over_with_a_warning(stage
     agent = stage.write("a.ai", "models: [openai/gpt-4.1, test/m]")
     record = await stage.run(agent, scripted(report()))
     assert record.outcome.status == "reported"
-    assert record.warnings == ["There is no API key for 'openai'. Set OPENAI_API_KEY, or give the endpoint 'openai' a key."]
+    assert record.warnings == ["No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key."]
     assert [event.warning for event in stage.events if isinstance(event, Said)] == [True]
 
 

@@ -29,7 +29,8 @@ def place(tmp_path: Path) -> Path:
 
 def command(place: Path, *args: str) -> tuple[list[str], dict[str, str]]:
     home = {"HOME": str(place / "home"), "XDG_CONFIG_HOME": str(place / "home"), "TMPDIR": str(place / "temp")}
-    return [sys.executable, "-c", RUN, "extract", *args], {**os.environ, **home}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    return [sys.executable, "-c", RUN, "extract", *args], {**environ, **home}
 
 
 def run(place: Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -90,11 +91,44 @@ def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
     assert "Traceback" not in done.stderr
 
 
-def test_a_model_that_cannot_be_asked_is_replaced_with_a_warning(place: Path):
-    done = run(place, "why did step 3000 fail", "build.log", "--model", "nowhere/model")
-    assert done.returncode == 0
-    assert "No model provider is called 'nowhere'." in done.stderr
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("gpt4", "'gpt4' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5."),
+        (
+            "opnai/gpt-4o",
+            "No model provider is called 'opnai'. Did you mean 'openai'? "
+            "Known: anthropic, deepseek, google, groq, mistral, ollama, openai, openrouter, xai. "
+            "For any other server, configure an endpoint called 'opnai' of the kind openai-compatible with its base URL.",
+        ),
+    ],
+)
+def test_a_mistyped_model_is_a_mistake(place: Path, model: str, words: str):
+    done = run(place, "why did step 3000 fail", "build.log", "--model", "builtin/lexical", "--model", model)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"overspill: {words}\n")
+
+
+NO_KEY = "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key. The built-in engine answered instead."
+
+
+@pytest.mark.parametrize(
+    "option", ["--model=openai/gpt-4o", "--set=toolOutput.models=openai/gpt-4o", "--set=extractionModel=openai/gpt-4o"]
+)
+def test_a_model_without_its_key_is_replaced_and_the_cause_comes_first(place: Path, option: str):
+    done = run(place, "why did step 3000 fail", "build.log", option)
+    assert (done.returncode, done.stderr) == (0, f"overspill: {NO_KEY}\n")
     assert "no space left on device" in done.stdout
+    found = json.loads(run(place, "why did step 3000 fail", "build.log", option, "--json").stdout)
+    assert (found["model"], found["warnings"]) == ("builtin/lexical", [NO_KEY])
+
+
+def test_nobody_is_said_to_have_answered_who_did_not(place: Path):
+    done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--mode", "truncate", "--max-tokens", "100")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--set", "extractionFallback=truncate")
+    assert done.stderr.startswith(
+        "overspill: full-chunked extraction failed: None of 1 chunks could be read. No API key for 'openai'"
+    )
 
 
 def test_ctrl_c_leaves_nothing_behind(place: Path):

@@ -97,6 +97,12 @@ def test_json_says_how_the_run_went(place: Place) -> None:
     )  # fmt: skip
 
 
+def test_a_mistyped_model_of_the_command_line_is_not_passed_over(place: Place) -> None:
+    result = place.overspill("run", "a.ai", "Count.", *COUNT, "--model", "opnai/x", "--model", "scripted/a.ai.json")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("overspill: No model provider is called 'opnai'. Did you mean 'openai'?")
+
+
 def test_the_question_may_come_from_standard_input(place: Place) -> None:
     done = place.process("run", "--agent", "a.ai", *COUNT, "--snapshot", "s.gz", input=b"Count to 3.\n", capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"0 1 2\n")
@@ -354,4 +360,4 @@ def test_every_example_is_an_agent_that_lacks_nothing_but_a_key(
     result = place.overspill("run", str(example), "x", "--config", "examples/config.yaml")
     if example.name != "scripted.ai":
         assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("overspill: There is no API key for 'anthropic'. Set ANTHROPIC_API_KEY")
+        assert result.err.startswith("overspill: No API key for 'anthropic': set ANTHROPIC_API_KEY")

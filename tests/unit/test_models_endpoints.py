@@ -76,12 +76,12 @@ def test_an_unknown_provider_is_answered_with_the_nearest_and_the_way_to_add_one
 @pytest.mark.parametrize(
     ("target", "endpoints", "text"),
     [
-        ("openai/gpt-4o", {}, "There is no API key for 'openai'. Set OPENAI_API_KEY, or give the endpoint 'openai' a key."),
-        ("groq/llama", {}, "There is no API key for 'groq'. Set GROQ_API_KEY, or give the endpoint 'groq' a key."),
+        ("openai/gpt-4o", {}, "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key."),
+        ("groq/llama", {}, "No API key for 'groq': set GROQ_API_KEY, or give the endpoint 'groq' a key."),
         (
             "lab/claude",
             {"lab": Endpoint(kind="anthropic", base_url="https://lab.example")},
-            "There is no API key for 'lab'. Set ANTHROPIC_API_KEY, or give the endpoint 'lab' a key.",
+            "No API key for 'lab': name its variable in providers.lab.apiKeyEnv, or give the endpoint 'lab' a key.",
         ),
         (
             "lab/m",

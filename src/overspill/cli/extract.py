@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import anyio
 import click
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -16,8 +18,11 @@ from overspill import wording
 from overspill.cli import look
 from overspill.cli.config import load_settings, settings_options
 from overspill.cli.models import endpoints
+from overspill.errors import SettingsError
 from overspill.extractor import BUILTIN
+from overspill.models.endpoints import Endpoint, open_model
 from overspill.oneshot import extract as extract_from
+from overspill.settings import Settings
 from overspill.tools import ExtractMode
 from overspill.types import Extraction
 
@@ -52,6 +57,9 @@ def extract(
     if source is sys.stdin.buffer and sys.stdin.isatty():
         click.echo("Reading from the terminal; end with Ctrl-D.", err=True)
 
+    served = endpoints(settings, os.environ, models)
+    asked, problem = _askable(models, settings, served)
+
     async def run() -> Extraction:
         with _Bar() as shown:
             return await extract_from(
@@ -59,13 +67,15 @@ def extract(
                 what,
                 max_tokens=max_tokens,
                 mode=mode,
-                models=models,
+                models=asked,
                 settings=settings,
-                endpoints=endpoints(settings, os.environ),
+                endpoints=served,
                 progress=shown,
             )
 
     found = anyio.run(run)
+    if problem and found.model == BUILTIN:
+        found = replace(found, warnings=(problem, *found.warnings))
     if as_json:
         look.print_json(found)
     else:
@@ -75,6 +85,20 @@ def extract(
         if found.excerpts and found.model != BUILTIN:
             click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
     sys.exit(0 if found.found else 1)
+
+
+def _askable(models: Sequence[str], settings: Settings, served: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
+    """Where none of the models can be asked, the engine that answers in their place, and why, as somebody at a shell needs it."""
+    named = models or settings.tool_output.models or tuple(filter(None, [settings.extraction_model]))
+    problems: list[str] = []
+    for target in named:
+        try:
+            open_model(target, served, {})
+        except SettingsError as problem:
+            problems.append(str(problem))
+    if BUILTIN in named or not problems or len(problems) < len(named) or "builtin" not in settings.extraction_fallback:
+        return models, ""
+    return [BUILTIN], f"{' '.join(problems)} The built-in engine answered instead."
 
 
 class _Bar:

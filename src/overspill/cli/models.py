@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from overspill.errors import SettingsError
 from overspill.extractor import endpoints_of
-from overspill.models.endpoints import Endpoint
+from overspill.models.endpoints import Endpoint, checked
 from overspill.settings import Settings
 
 
-def endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
+def endpoints(settings: Settings, environ: Mapping[str, str], typed: Iterable[str] = ()) -> dict[str, Endpoint]:
+    """`typed` are models of the command line: one that there cannot be is a mistake there, and not passed over."""
     for name, provider in settings.providers.items():
         if provider.api_key_env and not environ.get(provider.api_key_env):
             raise SettingsError(f"providers.{name}.apiKeyEnv is {provider.api_key_env}, and that variable is not set.")
-    return endpoints_of(settings, environ)
+    found = endpoints_of(settings, environ)
+    for target in typed:
+        checked(target, found)
+    return found

@@ -21,6 +21,7 @@ from overspill.cli.config import assigned, config_files, settings_options
 from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
 from overspill.errors import OverspillError, SettingsError
+from overspill.models.endpoints import Endpoint
 
 EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
 
@@ -66,7 +67,7 @@ def run(
     named = _functions(functions)
     agent = load_agent(file, _sources(models, overrides, options))
     with progress(verbose=verbose) as shown:
-        record, code = anyio.run(_run, agent, question, named, shown)
+        record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), shown)
     _conclude(record, snapshot, accounting, as_json=as_json)
     _leave(record, code)
 
@@ -117,7 +118,9 @@ def _functions(references: Sequence[str]) -> dict[str, str]:
     return named
 
 
-async def _run(agent: Agent, question: str, functions: Mapping[str, str], shown: Shown) -> tuple[Record, int]:
+async def _run(
+    agent: Agent, question: str, functions: Mapping[str, str], served: Mapping[str, Endpoint], shown: Shown
+) -> tuple[Record, int]:
     """What the functions print must not stand in the report's way."""
     control = Control()
     ended_by: list[int] = []
@@ -131,7 +134,7 @@ async def _run(agent: Agent, question: str, functions: Mapping[str, str], shown:
                     agent,
                     question,
                     functions=functions,
-                    endpoints=endpoints(agent.settings, os.environ),
+                    endpoints=served,
                     control=control,
                     observe=shown.observe,
                     environ=os.environ,

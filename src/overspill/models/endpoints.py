@@ -91,9 +91,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
 
 def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
     """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
-    provider, _, name = target.partition("/")
-    if not provider or not name:
-        raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
+    provider, name = checked(target, endpoints)
     if provider == scripted.PROVIDER and provider not in endpoints:
         return scripted.ScriptFile(Path(name), facts_of(target, facts))
     if provider == "builtin":
@@ -106,13 +104,19 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
         raise MissingPackage(target, "models") from missing
 
 
+def checked(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:
+    """Provider and name; SettingsError where there can be no such model, whatever keys are set."""
+    provider, _, name = target.partition("/")
+    if not provider or not name:
+        raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
+    if provider not in {scripted.PROVIDER, "builtin", *_KNOWN, *endpoints}:
+        raise SettingsError(_unknown(provider, {*_KNOWN, *endpoints}))
+    return provider, name
+
+
 def _complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
     known = _KNOWN.get(provider)
-    endpoint = endpoints.get(provider)
-    if endpoint is None:
-        if known is None:
-            raise SettingsError(_unknown(provider, {*_KNOWN, *endpoints}))
-        endpoint = Endpoint(kind=known.kind)
+    endpoint = endpoints.get(provider) or Endpoint(kind=_KNOWN[provider].kind)
     url = endpoint.base_url or _default_url(endpoint.kind, known)
     if not url:
         raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
@@ -120,8 +124,8 @@ def _complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
         raise SettingsError(f"The base URL of the model endpoint {provider!r} has to begin with http:// or https://.")
     needs_key = endpoint.kind in _NEEDS_KEY or (known is not None and known.keys and not endpoint.base_url)
     if needs_key and not endpoint.api_key:
-        variable = known.keys[0] if known and known.keys else f"{endpoint.kind.upper()}_API_KEY"
-        raise SettingsError(f"There is no API key for {provider!r}. Set {variable}, or give the endpoint {provider!r} a key.")
+        wanted = f"set {known.keys[0]}" if known and known.keys else f"name its variable in providers.{provider}.apiKeyEnv"
+        raise SettingsError(f"No API key for {provider!r}: {wanted}, or give the endpoint {provider!r} a key.")
     return Endpoint(
         kind=endpoint.kind, base_url=url, api_key=endpoint.api_key, headers=endpoint.headers, timeout=endpoint.timeout
     )
