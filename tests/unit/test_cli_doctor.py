@@ -227,6 +227,49 @@ def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place
     assert result.out.endswith("2 things are wrong.\n")
 
 
+def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GROQ_API_KEY", "s3cret")
+    monkeypatch.setenv("LAB_KEY", "s3cret")
+    Path("c.yaml").write_text(
+        f"storeDir: {place.store}\n"
+        "models: [gpt4, foo/bar, builtin/lexical, groq/llama]\n"
+        "extractionModel: openai/gpt-4.1\n"
+        "toolOutput: {models: [lab/m, builtin/lexical, near/m]}\n"
+        "providers: {lab: {apiKeyEnv: LAB_KEY}, near: {baseUrl: http://127.0.0.1:1/v1}}\n"
+    )
+    result = place.overspill("doctor", "--config", "c.yaml", "--set", "maxRunning=3")
+    lines = [line for line in result.out.splitlines() if " store: " not in line]
+    known = "anthropic, deepseek, google, groq, lab, mistral, near, ollama, openai, openrouter, xai"
+    assert lines == [
+        "ok     settings: c.yaml is used.",
+        "wrong  providers: The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
+        "ok     providers: near has all it needs to be asked. Nothing was sent to it.",
+        "wrong  models: 'gpt4' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.",
+        f"wrong  models: No model provider is called 'foo'. Known: {known}. "
+        "For any other server, configure an endpoint called 'foo' of the kind openai-compatible with its base URL.",
+        "wrong  models: builtin/lexical only extracts from stored outputs and cannot be asked. Name a model, as provider/model.",
+        "ok     models: groq/llama has all it needs to be asked. Nothing was sent to it.",
+        "ok     toolOutput.models: near/m has all it needs to be asked. Nothing was sent to it.",
+        "wrong  extractionModel: No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key.",
+        "5 things are wrong.",
+    ]
+    assert (result.code, result.err, "s3cret" in result.out) == (1, "", False)
+
+
+def test_the_settings_of_the_command_line_are_examined(place: Place):
+    result = place.overspill("doctor", "--set", "toolOutput.models=gpt4")
+    assert result.code == 1
+    assert "wrong  toolOutput.models: 'gpt4' is not a model. " in result.out
+    result = place.overspill("doctor", "--set", "maxRunning=many")
+    assert (result.code, result.out.splitlines()[0]) == (
+        1,
+        "wrong  settings: maxRunning is 'many' on the command line; allowed: a whole number of at least 1.",
+    )
+    assert place.overspill("doctor", "--preset", "artifacts").code == 0
+
+
 def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypatch: pytest.MonkeyPatch):
     (place.root / "config" / "overspill" / "config.yaml").unlink()
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)

@@ -47,7 +47,7 @@ def load_settings(
     usual: Sequence[Layer] = (),
 ) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
-    cli = assigned(assignments, "--set") | ({"preset": preset} if preset else {})
+    cli = command_line(preset, assignments)
     files = {"config": config, "cwd": Path(), "user_config_dir": user_config_dir()}
     loaded = load(cli=cli, frontmatter=frontmatter, usual=usual, **files)
     for warning in loaded.warnings:
@@ -79,6 +79,11 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
 def config_files(config: Path | None) -> list[Layer]:
     """The files `load_settings` reads."""
     return file_layers(config, Path(), user_config_dir())
+
+
+def command_line(preset: str | None, assignments: Sequence[str]) -> dict[str, Any]:
+    """The layer above all files."""
+    return assigned(assignments, "--set") | ({"preset": preset} if preset else {})
 
 
 def assigned(assignments: Sequence[str], option: str) -> dict[str, Any]:

@@ -9,17 +9,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
 
 from overspill.cli import look
-from overspill.cli.config import lasting_store, user_config_dir
+from overspill.cli.config import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.models import endpoints
 from overspill.cli.target import clients, target_of
 from overspill.clients import rewriting
-from overspill.doctor import Finding, config, store
+from overspill.doctor import Finding, config, models, store
 from overspill.errors import MissingPackage, SettingsError
 from overspill.settings import Settings
 
@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this server; repeat for more.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=30, show_default=True, help="Seconds a server may take.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool) -> None:
-    """Check settings, store and servers, and say what is wrong.
+@settings_options
+def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool, **options: Any) -> None:
+    """Check settings, models, store and servers, and say what is wrong.
 
     Without FILE these are the servers in your own settings. FILE is claude-code, claude-desktop, cursor, vscode or the path of a
     file with mcpServers, as for overspill wrap. Servers are started, pinged and asked for their tools; none of these is called.
+    To models nothing is sent.
 
     \b
     overspill doctor
@@ -45,7 +47,8 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 
     Exit code 1 if anything is wrong.
     """
-    findings, settings = config.examined(Path.cwd(), user_config_dir())
+    cli = command_line(options["preset"], options["assignments"])
+    findings, settings = config.examined(cli, options["config"], Path.cwd(), user_config_dir())
     findings += [*_models(settings), *_stores(settings)]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE: whose servers?")
@@ -70,10 +73,10 @@ def _stores(settings: Settings) -> list[Finding]:
 
 def _models(settings: Settings) -> list[Finding]:
     try:
-        endpoints(settings, os.environ)
+        served = endpoints(settings, os.environ)
     except SettingsError as problem:
         return [Finding("settings", "wrong", str(problem), "Set it where you start Overspill from, your client included.")]
-    return []
+    return models.examined(settings, served)
 
 
 def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Look]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from overspill.doctor.findings import Finding
 from overspill.errors import SettingsError
@@ -12,11 +14,11 @@ from overspill.settings.files import file_layers
 from overspill.settings.load import load
 
 
-def examined(cwd: Path, user_config_dir: Path) -> tuple[list[Finding], Settings]:
+def examined(cli: Mapping[str, Any], config: Path | None, cwd: Path, user_config_dir: Path) -> tuple[list[Finding], Settings]:
     """And the settings that hold, or the defaults where none can be had."""
     try:
-        loaded = load(cwd=cwd, user_config_dir=user_config_dir)
-        layers = file_layers(None, cwd, user_config_dir)
+        loaded = load(cli=cli, config=config, cwd=cwd, user_config_dir=user_config_dir)
+        layers = file_layers(config, cwd, user_config_dir)
     except SettingsError as problem:
         return [Finding("settings", "wrong", str(problem))], Settings()
     found = [Finding("settings", "note", warning) for warning in loaded.warnings]

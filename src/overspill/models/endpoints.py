@@ -96,7 +96,7 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
         return scripted.ScriptFile(Path(name), facts_of(target, facts))
     if provider == "builtin":
         raise SettingsError(f"{target} only extracts from stored outputs and cannot be asked. Name a model, as provider/model.")
-    endpoint = _complete(provider, endpoints)
+    endpoint = complete(provider, endpoints)
     try:
         providers = import_module("overspill.models.providers")
         return providers.ProviderModel(target, endpoint, facts_of(target, facts))
@@ -114,7 +114,8 @@ def checked(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:
     return provider, name
 
 
-def _complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
+def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    """One of a known provider or of `endpoints`, with its address; SettingsError for what it lacks."""
     known = _KNOWN.get(provider)
     endpoint = endpoints.get(provider) or Endpoint(kind=_KNOWN[provider].kind)
     url = endpoint.base_url or _default_url(endpoint.kind, known)
