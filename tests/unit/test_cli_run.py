@@ -243,12 +243,26 @@ def test_mistakes_are_told_in_one_line(place: Place, args: list[str], message: s
 
 def test_files_that_cannot_be_written_are_told_after_the_report(place: Place) -> None:
     Path("folder").mkdir()
-    result = place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", "folder")
+    long = "s" * 250  # as it is it may be, but not with what a file beside it has in its name
+    result = place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", long)
     assert (result.code, result.out) == (2, "0 1 2\n")
-    assert "The snapshot folder cannot be written: Is a directory." in result.err
-    assert list(Path().glob(".folder*")) == []
+    assert f"The snapshot {long} cannot be written: File name too long." in result.err
     result = place.overspill("run", "a.ai", "x", *COUNT, "--accounting", "folder")
     assert (result.code, "The accounting file folder cannot be written: Is a directory." in result.err) == (2, True)
+
+
+def test_a_snapshot_takes_the_place_of_a_snapshot_only(place: Place) -> None:
+    Path("notes.gz").write_bytes(gzip.compress(b"mine"))
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    for name in ("f.py", "notes.gz", "pipe", "folder"):
+        words = f"overspill: {name} is there already and is no snapshot, so it stays as it is. Choose another name.\n"
+        assert place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", name) == (2, "", words)
+    assert (Path("f.py").read_text(), gzip.decompress(Path("notes.gz").read_bytes())) == (FUNCTIONS, b"mine")
+    Path("s.gz").touch()
+    for question in ("first", "second"):
+        assert place.overspill("run", "a.ai", question, *COUNT, "--snapshot", "s.gz").code == 0
+        assert json.loads(gzip.decompress(Path("s.gz").read_bytes()))["question"] == question
 
 
 HANGING = [calls(("hang", {"file": "begun"})), {"text": "never"}]

@@ -18,6 +18,7 @@ from overspill.optree import Op
 
 VERSION = 1
 _MOST_BYTES = 1 << 30
+_BEGINNING = b'{"version":'
 
 
 def snapshot(record: Record) -> dict[str, Any]:
@@ -42,6 +43,19 @@ def write_snapshot(path: Path, record: Record) -> None:
             raise
     except OSError as error:
         raise StoreError(f"The snapshot {path} cannot be written: {error.strerror}.") from None
+
+
+def may_replace(path: Path) -> bool:
+    """Whether nothing of anybody's would be lost: there is no file, an empty one, or an older snapshot."""
+    if not path.exists():
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with gzip.open(path) as file:
+            return path.stat().st_size == 0 or file.read(len(_BEGINNING)) == _BEGINNING
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def append_accounting(path: Path, record: Record) -> None:

@@ -15,7 +15,7 @@ import anyio
 import click
 
 from overspill.agent import Agent, Control, Record, Sources, load_agent, run_agent
-from overspill.agent.snapshot import append_accounting, write_snapshot
+from overspill.agent.snapshot import append_accounting, may_replace, write_snapshot
 from overspill.cli import look
 from overspill.cli.config import assigned, config_files, settings_options
 from overspill.cli.models import endpoints
@@ -34,7 +34,12 @@ EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
 @click.option("--async/--no-async", "async_", default=None, help="Whether slow tools go on in the background.")
 @click.option("--function", "functions", multiple=True, metavar="[NAME=]MODULE:FUNCTION", help="A Python function as a tool.")
 @click.option("--override", "overrides", multiple=True, metavar="KEY=VALUE", help="As --set, for the agents it calls too.")
-@click.option("--snapshot", type=click.Path(path_type=Path), metavar="FILE", help="Write the whole run there, however it ends.")
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the whole run there, however it ends; an older snapshot is replaced.",
+)
 @click.option("--accounting", type=click.Path(path_type=Path), metavar="FILE", help="Append one JSON line for each call to it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report and how the run went as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Report each step on standard error.")
@@ -63,6 +68,8 @@ def run(
     for place in filter(None, (snapshot, accounting)):
         if not place.absolute().parent.is_dir():
             raise SettingsError(f"The folder of {place} does not exist. Make it first.")
+    if snapshot is not None and not may_replace(snapshot):
+        raise SettingsError(f"{snapshot} is there already and is no snapshot, so it stays as it is. Choose another name.")
     file, question = _asked(file, words)
     named = _functions(functions)
     agent = load_agent(file, _sources(models, overrides, options))
