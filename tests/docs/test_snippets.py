@@ -1,7 +1,8 @@
 """What the documentation shows works.
 
 The ```python blocks of a page run in order, in one namespace, with `await` at the top level; ```py blocks are fragments and do
-not. A block marked ```text output is what the ```python block before it prints, but for ids, which are never the same.
+not. A block marked ```text output is what the ```python block before it prints, or the one command in the ```sh block before it,
+called in the repository; but for ids, which are never the same.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ from __future__ import annotations
 import ast
 import io
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from inspect import CO_COROUTINE
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -58,12 +63,22 @@ def without_ids(printed: str) -> str:
     return printed
 
 
+def called(line: str, home: Path) -> str:
+    program, *args = shlex.split(line)
+    assert program == "scripts/overspill"
+    command = [sys.executable, "-c", "from overspill.cli import main; main()", *args]
+    environ = {"HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 def run(page: Path, portal: BlockingPortal) -> None:
     """Blocks with an `await` run on the portal's one loop, others in this thread, where a program may start a loop of its own."""
     namespace: dict[str, Any] = {"__name__": "page"}
     printed = io.StringIO()
-    for block in blocks(page):
-        if block.language == "python":
+    for block, following in pairwise([*blocks(page), Block("", "", "", 0)]):
+        if block.language == "sh" and following.note == "output":
+            printed = io.StringIO(called(block.text, Path.cwd()))
+        elif block.language == "python":
             printed = io.StringIO()
             code = compiled(page, block)
             body = FunctionType(code, namespace)
@@ -83,7 +98,9 @@ def strategies() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.language == "python" for block in blocks(page))], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if any(block.language == "python" or block.note == "output" for block in blocks(page))],
+    ids=lambda page: page.name,
 )
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
