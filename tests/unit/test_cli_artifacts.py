@@ -9,8 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from commands import RUN, SOURCE, Place
+
+from overspill.session import Session
+from overspill.settings import Settings
+from overspill.store.files import FileStore
+from overspill.types import Reply, ToolCall
 
 LINES = "".join(f"line {n}\n" for n in range(1, 101))
 NOBODY = "art_1794723580256_0000000000000000000"
@@ -194,10 +200,10 @@ def test_clean_removes_what_closed_sessions_left(place: Place):
     assert removed == {"removed": 1, "bytes": 792, "sessions": [kept.session]}
 
 
-def on_a_terminal(*args: str, answer: bytes | signal.Signals = b"") -> tuple[int, str]:
+def on_a_terminal(*args: str, answer: bytes | signal.Signals = b"", columns: int = 100) -> tuple[int, str]:
     """As a person sees it, who types or presses something when asked."""
     ours, theirs = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "100"}
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": str(columns)}
     # Whatever runs the tests in the background may have them ignore it.
     heeding = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
     process = subprocess.Popen([sys.executable, "-c", heeding, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
@@ -216,6 +222,30 @@ def on_a_terminal(*args: str, answer: bytes | signal.Signals = b"") -> tuple[int
             answer = b""
     os.close(ours)
     return process.wait(timeout=60), seen.decode()
+
+
+def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
+    async def call() -> list[Reply]:
+        store = FileStore(place.store)
+        async with Session(Settings(retention="keep"), store=store) as session:
+            calls = [ToolCall("1", "read_text_file", {"path": "access.log"}, server="files")]
+            replies = await session.turn(calls, lambda _: LINES * 30)
+        store.close()
+        return replies
+
+    (reply,) = anyio.run(call)
+    assert reply.kept
+    code, seen = on_a_terminal("artifacts", "list", columns=80)
+    assert code == 0
+    content = seen.partition("├")[2].splitlines()[1:-1]
+    (first, *others) = [line.strip("│").split("│") for line in content]
+    assert [cell.strip() for cell in first[:3]] == [reply.kept.artifact_id, "24 KB", "3,000"]
+    assert "".join(row[3].strip() for row in (first, *others)) == "read_text_file:access.log"
+    assert {len(line) for line in content} == {80}
+    table = [line for line in place.overspill("artifacts", "list").out.splitlines() if "│" in line]
+    header, row = [[cell.strip() for cell in line.strip("│").split("│")] for line in table]
+    assert header == ["ID", "Size", "Lines", "Source", "Server", "Stored", "Session"]
+    assert row[:5] == [reply.kept.artifact_id, "24 KB", "3,000", "read_text_file: access.log", "files"]
 
 
 def test_stored_text_cannot_command_a_terminal(place: Place):

@@ -49,12 +49,11 @@ def list_(as_json: bool, **options: Any) -> None:
     else:
         rows = [
             [item.kept.artifact_id, figures.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
-             look.when(item.kept.created_ms), "live" if item.label.live else "closed"]
+             item.kept.server, look.when(item.kept.created_ms), "live" if item.label.live else "closed"]
             for item in items
         ]  # fmt: skip
-        look.print_table(
-            "Session Artifacts", ("ID", "Size", "Lines", "Source", "Stored", "Session"), rows, numbers=("Size", "Lines")
-        )
+        columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
+        look.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
 
 
 @artifacts.command()
@@ -87,7 +86,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def info(id: str, as_json: bool, **options: Any) -> None:
-    """Tell what is known of a stored output."""
+    """Show a stored output's details."""
     item = look.archive(**options).find(id)
     if as_json:
         look.print_json(_facts(item))
@@ -137,9 +136,11 @@ def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> N
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
-    """Remove stored outputs of ended sessions.
+    """Remove stored outputs of ended sessions, whichever program kept them.
 
-    Asks first, unless there is nothing to remove or --force is given.
+    In every store that overspill artifacts list looks at: the storeDir of your settings or else the temporary directory, the
+    proxy's in ~/.local/state/overspill, and .overspill/artifacts of the working directory. Asks first, unless there is nothing
+    to remove or --force is given.
     """
     archive = look.archive(**options)
     doomed = [item for item in archive.items() if live or not item.label.live]

@@ -12,6 +12,7 @@ import click
 import msgspec
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +23,7 @@ from overspill.store.base import Store
 from overspill.store.files import FileStore
 
 _WIDTH_WHEN_PIPED = 200
+_ENDLESS = 100_000
 
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
@@ -41,11 +43,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
+    """A column with nothing in it is left out. Where room is short, others give way to the ID: it is there to be copied."""
     table = Table(title=title, box=box.SQUARE, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    used = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    for column in (columns[at] for at in used):
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
     for row in rows:
-        table.add_row(*(Text(visible(cell)) for cell in row))
+        table.add_row(*(Text(visible(row[at])) for at in used))
     _print(table)
 
 
@@ -57,7 +61,10 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED).print(table)
+    console = Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
+    if Measurement.get(console, console.options.update(width=_ENDLESS), table).maximum > console.width:
+        table.padding = 0
+    console.print(table)
 
 
 def on_terminal() -> bool:
