@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -61,8 +64,40 @@ def test_json_gives_every_excerpt_with_its_place(place: Path):
 
 def test_nothing_found_is_said_and_ends_with_1(place: Path):
     done = run(place, "zebra crossing regulations", "build.log")
-    assert done.returncode == 1
-    assert "No content matching query found in tool output." in done.stdout
+    words = "Nothing in build.log has the words of your question. Try words that stand there, or ask a model with --model."
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"overspill: {words}\n")
+    done = run(place, "zebra crossing regulations", stdin="")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "overspill: Standard input is empty.\n")
+
+
+class Nowhere(BaseHTTPRequestHandler):
+    """A model that finds nothing."""
+
+    def do_POST(self) -> None:
+        asked = self.rfile.read(int(self.headers["content-length"])).decode()
+        (nonce,) = set(re.findall(r"<ai-agent-(\w+)-FINAL", asked))
+        said = f"<ai-agent-{nonce}-FINAL>NO RELEVANT DATA FOUND\nOnly steps.</ai-agent-{nonce}-FINAL>"
+        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        data = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_what_a_model_did_not_find_is_no_answer_either(place: Path):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nowhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        served = f"providers.lab.baseUrl=http://127.0.0.1:{server.server_address[1]}/v1"
+        done = run(place, "who paid", "build.log", "--model", "lab/m", "--set", served, "--mode", "full-chunked")
+        server.shutdown()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("overspill: lab/m found nothing in build.log that answers this. Searched: ")
+    assert done.stderr.endswith(" What is there: Only steps.\n")
 
 
 def test_truncate_shows_both_ends(place: Path):

@@ -79,12 +79,28 @@ def extract(
     if as_json:
         look.print_json(found)
     else:
-        for warning in found.warnings:
-            click.echo(f"overspill: {warning}", err=True)
-        click.echo(look.visible(found.text) if sys.stdout.isatty() else found.text)
-        if found.excerpts and found.model != BUILTIN:
-            click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
+        _print(found, "Standard input" if source is sys.stdin.buffer else str(file))
     sys.exit(0 if found.found else 1)
+
+
+def _print(found: Extraction, source: str) -> None:
+    """What was not found is told beside standard output: whoever reads that on takes it for an answer."""
+    for warning in found.warnings:
+        click.echo(f"overspill: {warning}", err=True)
+    if not found.found:
+        click.echo(f"overspill: {look.visible(_nothing(found, source))}", err=True)
+        return
+    click.echo(look.visible(found.text) if look.on_terminal() else found.text)
+    if found.excerpts and found.model != BUILTIN:
+        click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
+
+
+def _nothing(found: Extraction, source: str) -> str:
+    if not found.source_size_bytes:
+        return f"{source} is empty."
+    if found.model == BUILTIN:
+        return f"Nothing in {source} has the words of your question. Try words that stand there, or ask a model with --model."
+    return " ".join([f"{found.model} found nothing in {source} that answers this.", *found.text.splitlines()[1:]])
 
 
 def _askable(models: Sequence[str], settings: Settings, served: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
