@@ -53,6 +53,23 @@ def test_every_public_name_has_a_section() -> None:
     assert set(overspill.__all__) <= headings
 
 
+def test_the_table_of_names_has_every_public_name() -> None:
+    assert set(re.findall(r"^\| \[`(\w+)`\]\(#", page("python.md"), re.MULTILINE)) == set(overspill.__all__)
+
+
+def test_the_blocking_session_is_listed_with_all_it_has() -> None:
+    section = page("python.md").split("\n## SyncSession\n")[1].split("\n## ")[0]
+    assert public(SyncSession) - code(section) == set()
+
+
+@pytest.mark.parametrize("method", ["call", "turn", "start", "invoke", "keep", "extract", "tools"])
+def test_every_argument_of_a_session_is_in_its_signature(method: str) -> None:
+    (shown,) = re.findall(rf"^(?:await )?session\.{method}\((.*)\) -> ", page("python.md"), re.MULTILINE)
+    assert [each for each in inspect.signature(getattr(Session, method)).parameters if each != "self"] == [
+        each.split("=")[0].strip() for each in shown.split(", ") if each != "*"
+    ]
+
+
 @pytest.mark.parametrize("kind", [Session, SyncSession, ContextBudget, StoredOutput])
 def test_every_public_method_is_shown(kind: type) -> None:
     assert public(kind) - code(page("python.md")) == set()

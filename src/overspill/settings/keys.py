@@ -127,4 +127,4 @@ class TruncationSettings(Struct, frozen=True):
 class RefsSettings(Struct, frozen=True):
     enabled: Annotated[bool, Key("Whether `{{output:HANDLE}}` in a call's arguments becomes the stored content.")] = True
     allow: Annotated[tuple[Allow, ...], Key("Ways content may take beyond the tools of one server or program.")] = ()
-    max_ref_bytes: Annotated[Limit, Key("Bytes one reference may put into a call at most.")] = 1_000_000
+    max_ref_bytes: Annotated[Limit, Key("Bytes that the references of one call may put into it at most, together.")] = 1_000_000
