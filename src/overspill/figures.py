@@ -5,6 +5,10 @@ from __future__ import annotations
 SUMMARY_CHARS = 100
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def people_size(count: int) -> str:
     """`890 KB`, `2.3 MB`: decimal, one digit from MB up."""
     if count < 1000:

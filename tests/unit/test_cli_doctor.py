@@ -83,7 +83,7 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     )
     assert found["garbage"] == (
         "wrong",
-        "The server garbage did not answer within 5 s. It wrote 1 lines to its standard output that are no messages.",
+        "The server garbage did not answer within 5 s. It wrote 1 line to its standard output that cannot be read as messages.",
         BY_HAND,
     )
     assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", BY_HAND)
@@ -322,7 +322,7 @@ def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     result = place.overspill("doctor")
-    assert "note   store: " in result.out
+    assert f"note   store: {place.store} holds 2 sessions, 0 of them live, with 5 KB of outputs.\n" in result.out
     assert "       The next session that is kept removes the oldest.\n" in result.out
-    assert "note   store: 1 of these sessions belong to processes that ended without clearing up.\n" in result.out
+    assert "note   store: Left behind by processes that ended without clearing up: 1 session.\n" in result.out
     assert f"wrong  store: {place.store} has room for 5 KB only: large outputs will be cut.\n" in result.out

@@ -157,7 +157,7 @@ def test_a_run_without_a_report_says_so_and_prints_nothing(place: Place) -> None
     assert len(Path("acc.jsonl").read_text().splitlines()) == 3
     result = place.overspill("snapshot", "show", "s.gz")
     assert result.out == (
-        "b (unreported, 1 turns, 0 calls, 0 kept, 0 tokens in, 0 out)\n"
+        "b (unreported, 1 turn, 0 calls, 0 kept, 0 tokens in, 0 out)\n"
         "├── The model gave no final report, though asked for nothing else.\n"
         "├── there are no turns left.\n"
         "└── turn 1 of 1 (0.0s, final: there are no turns left.)\n"
@@ -206,7 +206,7 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
         "session tool_output (",
         "full-chunked by builtin/lexical",
         "session agent__below (",
-        "below (reported, 1 turns, ",
+        "below (reported, 1 turn, ",
         "tool nothing (0.0s, failed)",
         "in the background, kept as session-",
     ):

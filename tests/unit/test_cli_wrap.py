@@ -217,6 +217,17 @@ def test_the_command_is_by_default_this_program_by_its_full_path(place: Place):
     assert command.is_file()
 
 
+def test_the_way_back_is_told_as_this_program_was_called(place: Place):
+    Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
+    program = Path(sys.executable).with_name("overspill")
+    env = {"HOME": str(place.root), "PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"}
+    for path, called in (("", str(program)), (f"{program.parent}:", "overspill")):
+        env["PATH"] = f"{path}/usr/bin:/bin"
+        done = subprocess.run([program, "wrap", "mcp.json"], env=env, capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.endswith(f"\nTo undo: {called} unwrap mcp.json\n")
+        assert place.overspill("unwrap", "mcp.json").code == 0
+
+
 def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
     python = place.root / "bin" / "python"
     python.parent.mkdir()

@@ -21,7 +21,7 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "proxy": Entry("overspill.cli.proxy:proxy", "Stand between an MCP client and its servers."),
+    "proxy": Entry("overspill.cli.proxy:proxy", "Run MCP servers behind Overspill."),
     "extract": Entry("overspill.cli.extract:extract", "Print the parts of a file or stream that answer a question."),
     "run": Entry("overspill.cli.run:run", "Run an agent from a file and print its final report."),
     "snapshot": Entry("overspill.cli.snapshot:snapshot", "Look into what `run --snapshot` wrote."),
@@ -29,8 +29,8 @@ COMMANDS = {
     "verify": Entry("overspill.cli.verify:verify", "Check stored outputs against their SHA-256."),
     "stats": Entry("overspill.cli.stats:stats", "Count what was kept and retrieved."),
     "jobs": Entry("overspill.cli.jobs:jobs", "List background jobs of live sessions."),
-    "wrap": Entry("overspill.cli.wrap:wrap", "Let a client's MCP servers run through Overspill."),
-    "unwrap": Entry("overspill.cli.wrap:unwrap", "Let them run without Overspill again."),
+    "wrap": Entry("overspill.cli.wrap:wrap", "Run a client's MCP servers through Overspill."),
+    "unwrap": Entry("overspill.cli.wrap:unwrap", "Run them without Overspill again."),
     "doctor": Entry("overspill.cli.doctor:doctor", "Check settings, models, store and servers, and say what is wrong."),
     "config": Entry("overspill.cli.config:config", "Show the settings in effect and where each comes from."),
 }

@@ -75,7 +75,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
             look.print_json(_part(stored, start, end))
         elif look.on_terminal():
             if stored.kept.media == "binary":
-                raise BadRequest(f"{id} is not text. Save it with `overspill artifacts export {id} FILE`.")
+                raise BadRequest(f"{id} is not text. Save it with `{look.program()} artifacts export {id} FILE`.")
             _print_visibly(stored, start, end)
         else:
             _write_bytes(stored, start, end)
@@ -136,16 +136,16 @@ def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> N
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
-    """Remove stored outputs of ended sessions, whichever program kept them.
+    """Remove stored outputs of ended sessions.
 
-    In every store that overspill artifacts list looks at: the storeDir of your settings or else the temporary directory, the
-    proxy's in ~/.local/state/overspill, and .overspill/artifacts of the working directory. Asks first, unless there is nothing
-    to remove or --force is given.
+    Of all programs, in every store that overspill artifacts list looks at: the storeDir of your settings or else the temporary
+    directory, the proxy's in ~/.local/state/overspill, and .overspill/artifacts of the working directory. Asks first, unless
+    there is nothing to remove or --force is given.
     """
     archive = look.archive(**options)
     doomed = [item for item in archive.items() if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in doomed)
-    what = f"{len(doomed)} stored output{'' if len(doomed) == 1 else 's'} ({figures.people_size(size)})"
+    what = f"{figures.counted(len(doomed), 'stored output')} ({figures.people_size(size)})"
     if doomed and not force and not _agreed(what):
         click.echo("Nothing was removed.", err=True)
         return

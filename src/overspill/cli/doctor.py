@@ -105,7 +105,7 @@ def _unseen() -> list[str]:
     lines: list[str] = []
     for name, client in clients().items():
         if client.file.exists():
-            lines.append(f"{client.title} has servers in {client.file}. Look at them: overspill doctor {name}")
+            lines.append(f"{client.title} has servers in {client.file}. Look at them: {look.program()} doctor {name}")
     return lines
 
 

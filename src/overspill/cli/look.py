@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -36,6 +38,13 @@ def archive(preset: str | None, config: Path | None, assignments: Sequence[str])
 
 def _root(directory: str | None) -> Path | None:
     return None if directory is None else Path(directory).absolute()
+
+
+def program() -> str:
+    """What to type to call this program again: in a clone it is seldom on the PATH."""
+    called, found = Path(sys.argv[0]), shutil.which("overspill")
+    named = called.name == "overspill" and called.is_file() and not (found and called.samefile(found))
+    return shlex.quote(str(called)) if named else "overspill"
 
 
 def print_json(value: Any) -> None:

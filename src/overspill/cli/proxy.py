@@ -41,7 +41,7 @@ TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 @click.option("--settings", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from this file only.")
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="The values to start from.")
 def proxy(**given: Any) -> None:
-    """Stand between an MCP client and its servers: large results are kept whole, slow calls go on in the background.
+    """Run MCP servers behind Overspill: large results are kept whole, slow calls go on in the background.
 
     \b
     overspill proxy -- npx -y @modelcontextprotocol/server-filesystem /data

@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from overspill.agent.snapshot import read_snapshot
 from overspill.cli import look
+from overspill.figures import counted
 
 _WIDTH_WHEN_PIPED = 200
 
@@ -41,7 +42,7 @@ def show(file: Path, as_json: bool) -> None:
 def _run(run: dict[str, Any]) -> Tree:
     totals: dict[str, Any] = run["totals"]
     tokens = f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out"
-    facts = [run["status"], f"{run['turns']} turns", f"{totals['calls']} calls", f"{totals['kept']} kept", tokens]
+    facts = [run["status"], counted(run["turns"], "turn"), counted(totals["calls"], "call"), f"{totals['kept']} kept", tokens]
     if totals["cost"]:
         facts.append(f"${totals['cost']:.4f}")
     tree = Tree(_text(f"{run['agent']} ({', '.join(facts)})", "bold"))

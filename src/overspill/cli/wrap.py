@@ -29,7 +29,7 @@ _NEEDED = ("mcp", "mcp_types")  # looked for and not imported, which would take 
 @click.option("--print", "dry", is_flag=True, help="Write nothing, show what would change. Without FILE: for any other client.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def wrap(file: str | None, servers: tuple[str, ...], command: str | None, dry: bool, as_json: bool) -> None:
-    """Let a client's MCP servers run through Overspill.
+    """Run a client's MCP servers through Overspill.
 
     FILE is claude-code, claude-desktop, cursor or vscode for your own servers of that client, or the path of a JSON file with
     mcpServers (in VS Code's files: servers), such as .mcp.json of a project.
@@ -61,7 +61,7 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, dry: b
 @click.option("--print", "dry", is_flag=True, help="Write nothing, show what would change.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> None:
-    """Let a client's MCP servers run without Overspill again.
+    """Run a client's MCP servers without Overspill again.
 
     FILE is as for overspill wrap. Entries become what they were, also if the file was changed in between. Exit code 1 if an
     entry runs through Overspill in a way that cannot be undone.
@@ -153,7 +153,7 @@ def _told(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
         return lines
     if target.client and target.file.given != target.client.file:
         lines.append("Whoever shares this file needs Overspill in the same place, or write --command overspill.")
-    return [*lines, f"To undo: overspill unwrap {shlex.quote(target.spelled)}"]
+    return [*lines, f"To undo: {look.program()} unwrap {shlex.quote(target.spelled)}"]
 
 
 def _left_alone(outcomes: Sequence[Outcome]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import anyio
 from msgspec import Struct
 
+from overspill import figures
 from overspill.clients import jsonc, rewriting
 from overspill.clients.originals import unwrapped
 from overspill.clients.proxied import recognised
@@ -77,10 +78,9 @@ async def _look(
     if seen.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
         return Look(Finding(server.name, "wrong", seen.problem, " ".join([*missing, _REMOTE if ready.url else _BY_HAND])), seen)
-    count = f"{len(seen.tools)} tool{'' if len(seen.tools) == 1 else 's'}"
     text = (
         f"{seen.software or 'A server without a name'} answers after {seen.seconds:.1f} s, in protocol {seen.protocol}. "
-        f"{count}: {seen.bytes:,} bytes of schema, {seen.tokens:,} tokens."
+        f"{figures.counted(len(seen.tools), 'tool')}: {seen.bytes:,} bytes of schema, {seen.tokens:,} tokens."
         f"{' It runs through Overspill.' if _behind(server)[0] else ''}"
     )
     return Look(Finding(server.name, "ok", text), seen)

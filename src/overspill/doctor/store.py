@@ -57,7 +57,8 @@ def _content(store: FileStore, settings: Settings) -> Finding:
     labels = store.shelves()
     size = sum(item.kept.size.bytes for item in Archive([store]).items())
     live = sum(label.live for label in labels)
-    text = f"{store.root} holds {len(labels)} sessions, {live} of them live, with {figures.people_size(size)} of outputs."
+    sessions = figures.counted(len(labels), "session")
+    text = f"{store.root} holds {sessions}, {live} of them live, with {figures.people_size(size)} of outputs."
     over = size > settings.keep_bytes
     return Finding("store", "note" if over else "ok", text, "The next session that is kept removes the oldest." if over else "")
 
@@ -66,7 +67,7 @@ def _leftovers(store: FileStore) -> list[Finding]:
     left = [label for label in store.shelves() if not label.live and label.retention != "keep"]
     if not left:
         return []
-    text = f"{len(left)} of these sessions belong to processes that ended without clearing up."
+    text = f"Left behind by processes that ended without clearing up: {figures.counted(len(left), 'session')}."
     return [Finding("store", "note", text, "The next start removes them, or do it now: overspill artifacts clean")]
 
 

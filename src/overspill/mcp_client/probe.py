@@ -15,6 +15,7 @@ from overspill import tokens
 from overspill.errors import ServerError
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.link import Client, Link, Raw, linked
+from overspill.mcp_client.process import noise
 from overspill.mcp_client.server import Deaf, words
 
 
@@ -56,8 +57,7 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                 listed = await _looked(link)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
-        noise = links[0].garbage if links else 0
-        spoke = f" It wrote {noise} lines to its standard output that are no messages." if noise else ""
+        spoke = noise(links[0].garbage if links else 0)
         problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
     except* (ServerError, MCPError, OSError, httpx2.HTTPError) as group:
         problem = words(group, config.name)

@@ -15,6 +15,7 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
 from overspill.errors import ServerError
+from overspill.figures import counted
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.lines import BadLine, decode, encode, lines, refusal
 
@@ -76,8 +77,13 @@ class Running:
         )
         said = self._heard.decode(errors="replace").strip().splitlines()
         last = f" Its last words: {said[-1].strip()[:300]}" if said else ""
-        spoke = f" It wrote {self.garbage} lines to its standard output that are no messages." if self.garbage else ""
+        spoke = noise(self.garbage)
         return f"The server {self.config.name} {how}.{last}{spoke}"
+
+
+def noise(lines: int) -> str:
+    """What is to be said of a server besides; nothing where there is nothing."""
+    return f" It wrote {counted(lines, 'line')} to its standard output that cannot be read as messages." if lines else ""
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from overspill.errors import BadRequest
+from overspill.figures import counted
 from overspill.query.document import Value, documents, embedded, is_array, is_object, opened, quoted, written
 from overspill.read.passage import Bound
 
@@ -41,7 +42,7 @@ def outlined(value: Value, bound: Bound, label: str = "") -> str | None:
 def kind(value: Value) -> str:
     """`object with 3 keys`, `array of 5`; a short scalar as it is."""
     if is_object(value):
-        return f"object with {len(value):,} key{'' if len(value) == 1 else 's'}"
+        return f"object with {counted(len(value), 'key')}"
     if is_array(value):
         return f"array of {len(value):,}"
     text = written(value, _SHORT)

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from overspill.figures import counted
+
 ELLIPSIS = "…"
 
 
@@ -54,20 +56,16 @@ def in_string(chars: int) -> str:
 
 
 def items(count: int) -> str:
-    return f"... {_counted(count, 'item')} omitted ..."
+    return f"... {counted(count, 'item')} omitted ..."
 
 
 def keys(count: int) -> str:
-    return f"{_counted(count, 'key')} omitted"
+    return f"{counted(count, 'key')} omitted"
 
 
 def elements(count: int) -> str:
-    return f"<!-- {_counted(count, 'element')} omitted -->"
+    return f"<!-- {counted(count, 'element')} omitted -->"
 
 
 def characters(count: int) -> str:
-    return f"<!-- {_counted(count, 'char')} omitted -->"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"<!-- {counted(count, 'char')} omitted -->"
