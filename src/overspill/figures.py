@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
 SUMMARY_CHARS = 100
 
 
 def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def mistyped(given: Iterable[str], known: Sequence[str]) -> str:
+    """`, unless 'comand' is to be 'command'`: a guess to put behind what is missing, or nothing."""
+    for each in given:
+        if each not in known and (near := get_close_matches(each, known, n=1)):
+            return f", unless {each!r} is to be {near[0]!r}"
+    return ""
 
 
 def people_size(count: int) -> str:

@@ -147,6 +147,7 @@ def test_what_only_the_client_can_start_is_noted(place: Place):
             "sse": {"url": "http://localhost/sse"},
             "off": {"command": "x", "disabled": True},
             "odd": {"args": []},
+            "typo": {"comand": "x"},
             "none": 7,
         },
     )
@@ -154,8 +155,13 @@ def test_what_only_the_client_can_start_is_noted(place: Place):
         "asks": ("note", "Not looked at: only the client can ask for 'token'.", ""),
         "sse": ("note", "Not looked at: it speaks SSE, and Overspill does not.", ""),
         "off": ("note", "Not looked at: it is disabled.", ""),
-        "odd": ("wrong", "Server 'odd' in this file needs either a command or a url.", "Correct its entry."),
-        "none": ("wrong", "Server 'none' in this file is not a mapping with a command or a url.", "Correct its entry."),
+        "odd": ("wrong", "Server 'odd' in mcp.json needs either a command or a url.", "Correct its entry."),
+        "typo": (
+            "wrong",
+            "Server 'typo' in mcp.json needs either a command or a url, unless 'comand' is to be 'command'.",
+            "Correct its entry.",
+        ),
+        "none": ("wrong", "Server 'none' in mcp.json is not a mapping with a command or a url.", "Correct its entry."),
     }
 
 

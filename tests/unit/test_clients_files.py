@@ -45,6 +45,26 @@ def test_a_copy_never_takes_the_place_of_another(file: Path):
     assert files.read(file).earlier() == ["two", '\ufeff{"a": 1}\r\n']
 
 
+def test_of_one_text_there_is_one_copy(file: Path):
+    first = files.read(file).replace("two", NOW)
+    second = files.read(file).replace('\ufeff{"a": 1}\r\n', NOW)
+    assert files.read(file).replace("two", NOW) == first
+    assert files.read(file).replace("three", NOW) == second
+    assert sorted(path.name for path in file.parent.iterdir()) == ["mcp.json", first.name, second.name]
+    found = files.read(file)
+    file.write_text("theirs")
+    with pytest.raises(SettingsError):
+        found.replace("ours", NOW)
+    assert first.exists()
+
+
+def test_a_link_in_a_copys_place_is_no_copy(file: Path):
+    elsewhere = file.parent / "elsewhere"
+    elsewhere.write_bytes(file.read_bytes())
+    file.with_name(COPY).symlink_to(elsewhere)
+    assert not files.read(file).replace("two", NOW).is_symlink()
+
+
 def test_copies_that_cannot_be_read_are_passed_over(file: Path):
     file.with_name(COPY).write_bytes(b"\xff")
     (file.parent / "other.json.overspill-1.bak").write_text("other")

@@ -84,6 +84,8 @@ def test_without_an_environment_variables_stay_as_they_are():
         ({}, "needs either a command or a url."),
         ({"command": "x", "url": "http://x"}, "needs either a command or a url."),
         ({"command": ""}, "needs either a command or a url."),
+        ({"comand": "npx"}, "needs either a command or a url, unless 'comand' is to be 'command'."),
+        ({"uri": "http://x"}, "needs either a command or a url, unless 'uri' is to be 'url'."),
         ({"command": ["x"]}, "has command list, a text is wanted."),
         ({"command": "x", "args": "-v"}, "has args that is not a list of texts."),
         ({"command": "x", "args": [1]}, "has args that is not a list of texts."),

@@ -93,7 +93,9 @@ def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeou
     servers = rewriting.chosen(rewriting.servers(text, name), name, chosen)
 
     async def run() -> list[Look]:
-        return await looked_at(servers, os.environ, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model)
+        return await looked_at(
+            servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
+        )
 
     # What servers say on standard error comes with their findings, where it matters.
     with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):

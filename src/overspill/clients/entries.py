@@ -12,6 +12,7 @@ from msgspec import Struct
 from overspill.clients import jsonc
 from overspill.clients.jsonc import Edit, Node
 from overspill.clients.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognised
+from overspill.figures import mistyped
 
 ALREADY = "it runs through Overspill already"
 _STREAMABLE = {"http", "streamablehttp"}
@@ -60,7 +61,7 @@ def secret_url(url: str) -> bool:
 
 def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
     if not isinstance(value.get("command"), str):
-        return Refusal("it has neither a command nor a url")
+        return Refusal(f"it has neither a command nor a url{mistyped(value, ('command', 'url'))}")
     if value.get("type", "stdio") != "stdio":
         return _strange_type(value)
     if not _are_texts(value.get("args", [])):

@@ -30,20 +30,25 @@ class ClientFile(Struct, frozen=True):
 
     def earlier(self) -> list[str]:
         """What the file was before each change, newest first, as far as the copies can be read."""
-        texts: list[str] = []
+        return [text for _, text in self._copies()]
+
+    def _copies(self) -> list[tuple[Path, str]]:
+        found: list[tuple[Path, str]] = []
         for copy in sorted(self.path.parent.glob(_copy_name(glob.escape(self.path.name), "*")), reverse=True):
             with suppress(SettingsError):
-                texts.append(read(copy).text)
-        return texts
+                found.append((copy, read(copy).text))
+        return found
 
     def replace(self, text: str, now: datetime) -> Path:
-        """Returns where the copy of the old text is."""
+        """Returns where the copy of the old text is: a new one, unless there is one already."""
+        known = next((copy for copy, old in self._copies() if old == self.text and not copy.is_symlink()), None)
         try:
             with ExitStack() as undo:
                 fresh = _beside(self.path, text)
                 undo.callback(fresh.unlink, missing_ok=True)
-                copy = _copy(self, now)
-                undo.callback(copy.unlink)
+                copy = known or _copy(self, now)
+                if not known:
+                    undo.callback(copy.unlink)
                 if self.path.read_bytes() != self.text.encode():
                     raise SettingsError(f"{self.path} was changed by somebody else just now. Nothing is written; run this again.")
                 fresh.replace(self.path)

@@ -49,17 +49,24 @@ class Variables(dict[str, str]):
 
 
 async def looked_at(
-    servers: Sequence[Server], environ: Mapping[str, str], *, folder: Path, expands: bool, within: float, model: str | None
+    servers: Sequence[Server],
+    environ: Mapping[str, str],
+    *,
+    name: str,
+    folder: Path,
+    expands: bool,
+    within: float,
+    model: str | None,
 ) -> list[Look]:
-    """Side by side, in their order. Servers of other projects than `folder` are left out; `expands`: whether the client fills
-    in `${…}`."""
+    """Side by side, in their order. `name` is what errors call their file. Servers of other projects than `folder` are left out;
+    `expands`: whether the client fills in `${…}`."""
     looks: dict[int, Look] = {}
     places = anyio.Semaphore(_AT_ONCE)
     variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
     async def one(at: int, server: Server) -> None:
         async with places:
-            looks[at] = await _look(server, environ, Variables(variables) if expands else None, within, model)
+            looks[at] = await _look(server, name, environ, Variables(variables) if expands else None, within, model)
 
     mine = [server for server in servers if server.project in ("", str(folder))]
     async with anyio.create_task_group() as group:
@@ -69,9 +76,9 @@ async def looked_at(
 
 
 async def _look(
-    server: Server, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
+    server: Server, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
 ) -> Look:
-    ready = _ready(server, environ, variables)
+    ready = _ready(server, name, environ, variables)
     if isinstance(ready, Finding):
         return Look(ready)
     seen = await probe(ready, environ, within, model)
@@ -86,7 +93,7 @@ async def _look(
     return Look(Finding(server.name, "ok", text), seen)
 
 
-def _ready(server: Server, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
+def _ready(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
     if asked := _ASKED_FOR.search(server.entry.raw):
         return Finding(server.name, "note", f"Not looked at: only the client can ask for {asked[1]!r}.")
     launch, value = _behind(server)
@@ -96,7 +103,7 @@ def _ready(server: Server, environ: Mapping[str, str], variables: Variables | No
     if _speaks_sse(value):
         return Finding(server.name, "note", "Not looked at: it speaks SSE, and Overspill does not.")
     try:
-        configs = server_configs({server.name: value}, "in this file", variables)
+        configs = server_configs({server.name: value}, f"in {name}", variables)
     except SettingsError as problem:
         return Finding(server.name, "wrong", str(problem), "Correct its entry.")
     return configs.get(server.name) or Finding(server.name, "note", "Not looked at: it is disabled.")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from overspill.errors import SettingsError
+from overspill.figures import mistyped
 from overspill.settings.files import parse_yaml
 
 _SECTIONS = ("mcpServers", "servers")
@@ -121,7 +122,8 @@ class _Entry:
     def config(self) -> ServerConfig:
         command, url = self._text("command"), self._text("url") or self._text("serverUrl")
         if bool(command) == bool(url):
-            raise self._wrong("needs either a command or a url")
+            guess = "" if command else mistyped(self._values, ("command", "url"))
+            raise self._wrong(f"needs either a command or a url{guess}")
         kind = self._text("type") or self._text("transport")
         if url and kind and kind not in _REMOTE:
             raise self._wrong(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
