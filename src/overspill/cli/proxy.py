@@ -10,8 +10,6 @@ import click
 from overspill.errors import MissingPackage
 from overspill.settings import PRESETS
 
-TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
-
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -22,7 +20,13 @@ TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this one of them; may be repeated.")
 @click.option("--name", help="What the one server is called in settings and messages; else by its command or host.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Serve streamable HTTP instead of standard input and output.")
-@click.option("--token-env", "tokens", multiple=True, metavar="VARIABLE", help=f"A token to let in; else {TOKEN}, or a new one.")
+@click.option(
+    "--token-env",
+    "tokens",
+    multiple=True,
+    metavar="VARIABLE",
+    help="A token to let in; else OVERSPILL_PROXY_TOKEN, or a new one.",
+)
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name by which clients may call the address.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for --http.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its key.")

@@ -17,13 +17,13 @@ import click
 from overspill.cli.config import lasting_store, load_settings
 from overspill.cli.logged import logged
 from overspill.cli.models import endpoints
-from overspill.cli.proxy import TOKEN
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, host_of, read_servers, server_configs
 from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
 from overspill.settings import Layer
 
 _OURS = "OVERSPILL_"
+_TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 _USES = {
     "chosen": (("file",), "--server chooses among the servers of --config FILE. What the one server is called: --name."),
     "headers": (("url", "url_env"), "--header-env is for a server with a URL. A command has its own environment."),
@@ -144,7 +144,7 @@ def _listening(given: Mapping[str, Any], environ: Mapping[str, str]) -> Listenin
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise SettingsError(f"--http {address} is not HOST:PORT, for example 127.0.0.1:8850.")
-    tokens = tuple(_variable(name, environ) for name in given["tokens"]) or (environ.get(TOKEN) or secrets.token_urlsafe(32),)
+    tokens = tuple(_variable(name, environ) for name in given["tokens"]) or (environ.get(_TOKEN) or secrets.token_urlsafe(32),)
     return Listening(
         host.strip("[]"), int(port), tokens, given["hosts"], given["tls_cert"], given["tls_key"], plain=given["insecure"]
     )
@@ -152,7 +152,7 @@ def _listening(given: Mapping[str, Any], environ: Mapping[str, str]) -> Listenin
 
 def _announce(given: Mapping[str, Any], listening: Listening, address: str) -> None:
     click.echo(f"overspill: serving at {address}", err=True)
-    if not given["tokens"] and not os.environ.get(TOKEN):
+    if not given["tokens"] and not os.environ.get(_TOKEN):
         click.echo(f"overspill: the token, shown this once: {listening.tokens[0]}", err=True)
 
 
