@@ -102,6 +102,9 @@ def test_identifiers_have_subwords() -> None:
     assert stem("countries") == stem("country")
 
 
+LISTS = ["list all users", "Which of the pods failed?", "which people are on call", "every port", "which issues remain"]
+
+
 def test_a_question_is_taken_apart() -> None:
     query = parse('why did version 1.2.3 of "parseReply" fail after the top 3 errors')
     weights = {(term.key, term.literal): term.weight for term in query.terms}
@@ -110,7 +113,8 @@ def test_a_question_is_taken_apart() -> None:
     assert ("3", True) not in weights
     assert (query.failure, query.after, query.before, query.listing) == (True, True, False, False)
     assert not parse('the entry of "disk error"').failure
-    assert parse("list all users").listing
+    assert [question for question in LISTS if not parse(question).listing] == []
+    assert not parse("the rule which is broken").listing
 
 
 def test_long_stretches_are_cut_after_sentences_and_never_inside_a_character() -> None:
@@ -222,6 +226,8 @@ def test_a_cause_is_read_before_the_first_sign_of_giving_up() -> None:
 
 def test_errors_counted_as_none_are_no_failure() -> None:
     index = build(b"0 errors\nno failures here\nerrors: 0\nall went well\nlibgpg-error.so loaded\nold error-prone path\n")
+    assert index.signs.failing == {}
+    assert build(b"GET /orders/0 ERROR\nthread 0 ERROR\n0 failed\n0 error(s)\n").signs.failing.keys() == {0, 1}
     assert index.signs.first_message == []
     assert index.signs.evidence == 0.0
     assert index.signs.before == [5, 4, 3, 2, 1, 0]
@@ -286,3 +292,15 @@ def test_which_tests_failed_is_answered_by_verdicts_before_anything_else() -> No
     selection = select(build("\n".join(lines).encode()), "which of the tests failed", max_tokens=80)
     assert "not ok 123 - rounds down" in selection.text
     assert "not ok 321 - keeps order" in selection.text
+
+
+def test_a_name_mentioned_in_passing_takes_nothing_from_standing_under_it() -> None:
+    versions = {
+        version: {"notes": {"text": "x" * 700}, "dist": {"tarball": f"pkg-{version}.tgz", "pad": "y" * 1_400}}
+        for version in (f"{number}.{number}.{number}" for number in range(60))
+    }
+    data = json.dumps(versions).encode()
+    index = build(data)
+    scores = rank(index, parse("7.7.7")).scores
+    mentioned, not_mentioned = data.index(b"pkg-7.7.7.tgz"), data.index(b'"notes"', data.index(b'"7.7.7"'))
+    assert scores[index.outline.record_at(mentioned)] >= scores[index.outline.record_at(not_mentioned)]

@@ -36,6 +36,7 @@ class Selection(Struct, frozen=True):
     excerpts: tuple[Found, ...]
     confidence: float
     searched_bytes: int
+    matched: int = 0
 
 
 def engine(document: Document, query: str, max_tokens: int) -> Selection:
@@ -69,6 +70,14 @@ async def test_without_a_model_the_engine_answers_in_every_mode(mode: Mode, stra
 async def test_what_the_engine_does_not_find_is_not_found():
     result = await extract(stored(LOG), "haystack", engine=engine)
     assert (result.found, result.text) == (False, "No content matching query found in tool output.\nnothing")
+
+
+async def test_what_matches_but_fits_into_no_answer_is_found():
+    def narrow(document: Document, query: str, max_tokens: int) -> Selection:
+        return Selection("(matched 3 records, none fits)", (), 0.0, document.size.bytes, matched=3)
+
+    result = await extract(stored(LOG), "needle", engine=narrow)
+    assert (result.found, result.text, result.excerpts) == (True, "(matched 3 records, none fits)", ())
 
 
 async def test_the_engine_says_how_far_it_searched():

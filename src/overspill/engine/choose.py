@@ -12,6 +12,7 @@ from overspill.engine.records.lines import split_long
 from overspill.engine.show import shown
 
 _TRIES = 400
+"""Records that do not fit after which the others are not tried any more."""
 _LOCATOR = 4
 """Tokens a locator costs, near enough to plan with."""
 _LARGEST = 0.6
@@ -19,6 +20,7 @@ _LARGEST = 0.6
 _SMALLEST = 40
 """Tokens below which trimming a record is not worth it."""
 _PIECE = 160
+"""Bytes a record is trimmed by, less where not even two such pieces fit."""
 _HEADER = 400
 
 
@@ -33,31 +35,35 @@ class Piece(Struct, frozen=True, order=True):
 
 
 class Filling:
-    def __init__(self, index: Index, ranking: Ranking, max_tokens: float, count: Callable[[str], float]) -> None:
+    """`aim` is what the costs of records may add up to; shares are of `max_tokens`."""
+
+    def __init__(self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float]) -> None:
         self.index = index
         self.ranking = ranking
         self.count = count
-        self.max_tokens = max_tokens
-        self.left = max_tokens
-        self.pieces: list[Piece] = []
+        self.max_tokens = min(max_tokens, aim)
+        self.left = aim
+        self.taken: list[list[Piece]] = []
+        """The pieces of each record, with the header it brought, in the order they were taken."""
         self.records: set[int] = set()
         self._headers: set[int] = set()
 
     def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
-        """Add records in the order given while they fit into `share` of the budget."""
-        kept_back = max(0.0, self.left - share * self.max_tokens)
-        for record, score in order[:_TRIES]:
-            if self.left - kept_back < _LOCATOR:
+        """Add records in the order given while they fit into `share` of the budget, or into all that is left."""
+        kept_back = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
+        tries = _TRIES
+        for record, score in order:
+            if tries == 0 or self.left - kept_back < _LOCATOR:
                 return
-            if record not in self.records:
-                self._add(record, score, self.left - kept_back)
+            if record not in self.records and not self._added(record, score, self.left - kept_back):
+                tries -= 1
 
-    def _add(self, record: int, score: float, room: float) -> None:
+    def _added(self, record: int, score: float, room: float) -> bool:
         outline = self.index.outline
         start, end = outline.starts[record], outline.ends[record]
         header, extra = self._header_cost(record)
         extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
-        allowed = min(room - extra, _LARGEST * self.max_tokens)
+        allowed = min(room - extra, max(_SMALLEST, _LARGEST * self.max_tokens))
         cost = self.count(shown(self.index, start, end)) if end - start <= 32 * self.max_tokens else allowed + 1
         if cost <= allowed:
             spans = [(start, end)]
@@ -65,14 +71,16 @@ class Filling:
             spans = self._trimmed(record, allowed) if allowed >= _SMALLEST else []
             cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
         if not spans or cost + extra > room:
-            return
+            return False
         self.left -= cost + extra
         self.records.add(record)
         trimmed = spans != [(start, end)]
-        self.pieces.extend(Piece(*span, record, score, trimmed) for span in spans)
+        pieces = [Piece(*span, record, score, trimmed) for span in spans]
         if header >= 0:
             self._headers.add(header)
-            self.pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))
+            pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))
+        self.taken.append(pieces)
+        return True
 
     def _header_cost(self, record: int) -> tuple[int, float]:
         outline = self.index.outline
@@ -93,9 +101,11 @@ class Filling:
     def _trimmed(self, record: int, allowed: float) -> list[tuple[int, int]]:
         """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
         outline = self.index.outline
-        parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], _PIECE))
+        size = min(_PIECE, int(2 * allowed))
+        parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], size))
         worths = self._worths(record, parts)
-        order = sorted(range(len(parts)), key=lambda number: (number != 0, -worths[number], number))
+        best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
+        order = list(dict.fromkeys((best_first[0], 0, *best_first)))
         taken: set[int] = set()
         for number in order[:200]:
             cost = self.count(shown(self.index, *parts[number])) + 1

@@ -30,8 +30,9 @@ _SURE = 0.75
 _STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
 _NONE = (
-    rb"\b(?:0|no|zero|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
-    rb"|\b(?:errors?|failures?|failed|fail)\W{1,3}(?:0|false|none|null|no)\b"
+    rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
+    rb"|(?:^|[^\w./-])(?:0|zero) (?:\w+ )?(?:error\(s\)|(?:errors|failures|failed|failing|exceptions|problems)\b)"
+    rb"|\b(?:errors?|failures?|failed|fail)[^\w\n]{1,3}(?:0|false|none|null|no)\b"
 )
 _STRONG_WORDS = (
     rb"\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
@@ -92,6 +93,8 @@ class Signs(Struct, frozen=True):
     first_message: list[int]
     verdicts: list[int]
     """What was said to have failed, one among many."""
+    failing: dict[int, float]
+    """Records that surely speak of failure, and how strongly."""
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float
@@ -105,12 +108,14 @@ def read_signs(index: Read) -> Signs:
     marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MANY))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
+    own, sure = _wording(index)
     return Signs(
         before=_backwards(last),
         end=_backwards(len(outline) - 1),
         first_message=[said] if said >= 0 else [],
         verdicts=verdicts,
-        scores=_scores(index, _wording(index), gave_up),
+        failing={record: own[record] for record in sure},
+        scores=_scores(index, own, gave_up),
         evidence=_SURE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
     )
 
@@ -127,8 +132,8 @@ def _scores(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int,
     return {record: score / top for record, score in scores.items()}
 
 
-def _wording(index: Read) -> dict[int, float]:
-    """How strongly a record speaks of failure; a word the log is full of says less."""
+def _wording(index: Read) -> tuple[dict[int, float], set[int]]:
+    """How strongly a record speaks of failure, a word the log is full of saying less; and which surely do."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
@@ -145,10 +150,12 @@ def _wording(index: Read) -> dict[int, float]:
         record: min(3.0, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
         for record, words in found.items()
     }
+    sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
     for position in islice(red_starts(index.source, index.searched_bytes), _MANY_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
-    return own
+            sure.add(record)
+    return own, sure
 
 
 def _nearness(index: Read, signs: list[int]) -> dict[int, float]:

@@ -23,6 +23,7 @@ RUNNING = ("log", "ndjson", "matches", "code")
 _LEAST = 0.05
 """Share of the best score below which a record only shares a common word with the question."""
 _SMALL = 4_000_000
+_TIERS = 10
 _ROW_LEAD, _ROW_STEP = 1.2, 0.05
 
 Order = list[tuple[int, float]]
@@ -39,13 +40,16 @@ class Plan(Struct, frozen=True):
     steps: tuple[Step, ...]
     evidence: float
     """0…1: how sure the structure of the text, not its words, makes the answer."""
+    matches: set[int]
+    """The records that speak of what is asked; others are read for where they stand."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     signs = index.signs if query.failure and (index.kind in RUNNING or index.total_bytes <= _SMALL) else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_blamed(ranking, signs))
-        return Plan((*_causes(query, signs, order, max_tokens), Step(order)), signs.evidence)
+        steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
+        return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
     scores = dict(ranking.scores)
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
@@ -54,11 +58,18 @@ def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pla
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
     least = 0.0 if query.listing else _LEAST * top
-    return Plan((Step([pair for pair in _order(scores) if pair[1] >= least]),), rows.evidence)
+    order = _alike(scores) if query.listing and not rows.records else _order(scores)
+    return Plan((Step([pair for pair in order if pair[1] >= least]),), rows.evidence, ranking.matches)
 
 
 def _order(scores: dict[int, float]) -> Order:
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _alike(scores: dict[int, float]) -> Order:
+    """For what has no best: records that hold about as much of it, as they stand."""
+    top = max(scores.values(), default=1.0) or 1.0
+    return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
 
 
 def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, total: int) -> None:
@@ -78,12 +89,19 @@ def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
     return scores
 
 
-def _causes(query: Query, signs: Signs, order: Order, max_tokens: float) -> list[Step]:
+def _failed(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
+    """Everything that failed: verdicts, then what speaks of failure, then what holds the question's words; surroundings last."""
+    top = max(ranking.scores.values(), default=1.0)
+    speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
+    return [
+        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
+        Step(_alike(speaking)),
+        Step(_order({record: scores[record] for record in ranking.scores})),
+    ]
+
+
+def _causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
     """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
-    if query.listing and signs.verdicts:
-        scores = dict(order)
-        failed = [(record, scores.get(record, 0.0)) for record in signs.verdicts]
-        return [Step(sorted(failed, key=lambda pair: (-pair[1], pair[0])), _VERDICTS)]
     top = order[0][1] if order else 1.0
     share = max(_STRETCH_LEAST, min(_STRETCH_MOST, _STRETCH_TOKENS / max(1.0, max_tokens)))
     return [

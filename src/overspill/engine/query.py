@@ -20,7 +20,11 @@ _FAILURE = re.compile(
     r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
     re.IGNORECASE,
 )
-_LISTING = re.compile(r"\b(?:all|every|each|list|which (?:of the )?\w+s\b|how many|what are)\b", re.IGNORECASE)
+_LISTING = re.compile(
+    r"\b(?:all|every|each|list|how many|what are"
+    r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]*? (?:are|were|have))\b",
+    re.IGNORECASE,
+)
 _EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
 _COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
 """How many are asked for: a number that says nothing about the records."""
@@ -43,6 +47,8 @@ class Query(Struct, frozen=True):
     listing: bool
     after: bool
     before: bool
+    vague: bool
+    """Whether these are little words only, looked for since there are no others."""
     pairs: frozenset[tuple[str, str]] = frozenset()
     """Keys of terms that follow each other in the question, little words between them left out."""
 
@@ -53,16 +59,17 @@ def parse(text: str) -> Query:
     def add(key: str, weight: float, literal: bool) -> None:
         weights[key, literal] = max(weight, weights.get((key, literal), 0.0))
 
+    tokens = _TOKEN.findall(text) or text.split()
+    silent = _silent(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
         for token in _TOKEN.findall(phrase):
-            _add_token(token, 1.6, add)
-    tokens = _TOKEN.findall(text)
+            _add_token(token, 1.6, silent, add)
     for token in tokens:
-        _add_token(token, 1.0, add)
+        _add_token(token, 1.0, silent, add)
     for numbers in _COUNTED.findall(text):
         weights.pop((max(numbers), True), None)
-    words = [word for token in tokens for word in _split(token) if word not in STOP]
+    words = [word for token in tokens for word in _split(token) if word not in silent]
     return Query(
         text=text,
         terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
@@ -70,21 +77,30 @@ def parse(text: str) -> Query:
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,
+        vague=not silent and len(tokens) > 1,
         pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
 
 
-def _add_token(token: str, weight: float, add: Callable[[str, float, bool], None]) -> None:
+def _silent(text: str, tokens: list[str]) -> frozenset[str]:
+    """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
+    words = {word for token in tokens for word in _split(token)}
+    if words <= STOP:
+        return frozenset()
+    return STOP.difference(token.lower() for token in tokens if len(token) > 1 and token.isupper() and not text.isupper())
+
+
+def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[str, float, bool], None]) -> None:
     lower = token.lower()
     parts = subwords(token)
-    if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)):
+    if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(lower, 2.0 * weight, True)
         for part in parts if len(parts) > 1 else ():
             if part not in STOP and (len(part) > 1 or part.isdigit()):
                 add(stem(part), 0.3 * weight, False)
         return
     for word in _split(lower):
-        if word not in STOP:
+        if word not in silent:
             add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight, False)
 
 

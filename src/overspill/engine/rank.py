@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -26,6 +27,11 @@ _SPREAD = 400
 """Records under a label up to which the label alone makes them candidates."""
 _FEW = 20
 """Records of which none has to be told from the others."""
+_TELLING = 0.5
+"""Weight below which a term words the request, or is only a part of what was asked for."""
+
+
+_Hits: TypeAlias = tuple[dict[int, list[tuple[int, int, int]]], dict[int, dict[int, float]], dict[int, dict[int, float]]]
 
 
 class Ranking(Struct):
@@ -36,9 +42,12 @@ class Ranking(Struct):
     terms: tuple[Term, ...]
     worth: list[float]
     labels: dict[int, dict[int, float]]
-    matched: int
+    matches: set[int]
+    """The records that speak of it; those with words that only word the request are left out when others have more."""
     everywhere: bool
     """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
+    uncounted: bool
+    """Whether words of the question were not looked for because they stand nearly everywhere."""
 
     def best(self, count: int | None = None) -> list[int]:
         ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
@@ -47,8 +56,7 @@ class Ranking(Struct):
 
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
-    terms = telling(query, index.text, index.searched_bytes)
-    hits, labels, found = _collect(index, terms)
+    terms, (hits, labels, found) = _found(index, query.terms)
     extents = _extents(outline)
     total = len(outline)
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
@@ -59,18 +67,30 @@ def rank(index: Index, query: Query) -> Ranking:
     mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
-    candidates, matched = _candidates(outline, found, labels, extents)
+    asked = {number for number, term in enumerate(terms) if term.weight >= _TELLING and direct[number]} or set(direct)
+    candidates, matches = _candidates(outline, found, labels, extents, asked)
     for record in candidates:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
     for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
         scores[record] += gain
+    uncounted = any(term.weight >= _TELLING for term in {*query.terms}.difference(terms))
     everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
-    return Ranking(scores, hits, terms, worth, labels, matched, everywhere)
+    return Ranking(scores, hits, terms, worth, labels, matches, everywhere, uncounted)
 
 
-def _collect(
-    index: Index, terms: tuple[Term, ...]
-) -> tuple[dict[int, list[tuple[int, int, int]]], dict[int, dict[int, float]], dict[int, dict[int, float]]]:
+def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
+    """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
+    terms = telling(every, index.text, index.searched_bytes)
+    hits = _collect(index, terms)
+    met = {term for counts in (*hits[1].values(), *hits[2].values()) for term in counts}
+    if len(terms) == len(every) or any(terms[number].weight >= _TELLING for number in met):
+        return terms, hits
+    left = tuple(term for term in every if term not in terms)
+    terms += telling(tuple(term for term in left if term.weight >= _TELLING) or left, index.text, index.searched_bytes)
+    return terms, _collect(index, terms)
+
+
+def _collect(index: Index, terms: tuple[Term, ...]) -> _Hits:
     """Hits by record, terms by label, and how often each term stands in each record."""
     outline = index.outline
     hits: dict[int, list[tuple[int, int, int]]] = {}
@@ -104,20 +124,27 @@ def _extents(outline: Outline) -> list[int]:
 
 
 def _candidates(
-    outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int]
-) -> tuple[Collection[int], int]:
-    """Records to score, and how many there are that could be."""
-    candidates = set(found)
-    under: list[range] = []
+    outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
+) -> tuple[set[int], set[int]]:
+    """Records to score, and those that hold what is asked."""
+    candidates = set(found).union(*_few(_under(outline, labels, extents)))
+    above = list(_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
+    matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_few(above))
+    if matches:
+        return candidates, matches
+    # Where only labels over very many records speak of it, all of them do alike: then the first ones.
+    matches.update(*above)
+    return candidates.union(sorted(matches)[:_SPREAD]), matches
+
+
+def _under(outline: Outline, labels: Iterable[int], extents: list[int]) -> Iterator[range]:
     for label in labels:
         first = bisect_left(outline.starts, outline.label_starts[label])
-        under.append(range(first, min(first + extents[label], len(outline))))
-    candidates.update(*(records for records in under if len(records) <= _SPREAD))
-    if candidates:
-        return candidates, len(candidates)
-    # Where only labels over very many records speak of it, all of them do alike: then the first ones.
-    every = set[int]().union(*under)
-    return sorted(every)[:_SPREAD], len(every)
+        yield range(first, min(first + extents[label], len(outline)))
+
+
+def _few(under: Iterable[range]) -> Iterator[range]:
+    return (records for records in under if len(records) <= _SPREAD)
 
 
 def _score(
@@ -131,14 +158,11 @@ def _score(
 ) -> float:
     size = outline.ends[record] - outline.starts[record]
     norm = _K1 * (1 - _B + _B * size / mean)
-    score = sum(worth[term] * times * (_K1 + 1) / (times + norm) for term, times in counts.items())
-    above: dict[int, float] = {}
+    shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
     for label in outline.lineage(record):
         for term, exactness in labels.get(label, {}).items():
-            above[term] = max(exactness, above.get(term, 0.0))
-    return score + sum(
-        worth[term] * exactness * (1.0 if term in literal else _LABEL) for term, exactness in above.items() if term not in counts
-    )
+            shares[term] = max(shares.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL))
+    return sum(worth[term] * share for term, share in shares.items())
 
 
 def _phrase_scores(

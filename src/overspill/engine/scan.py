@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from overspill.engine.linear import pattern
 from overspill.engine.outline import Text
-from overspill.engine.query import Query, Term
+from overspill.engine.query import Term
 from overspill.engine.words import stem, subwords
 from overspill.text import decode
 
@@ -108,12 +108,12 @@ def _bounded(literal: str) -> str:
     return f"{opening}{_escape(literal)}{closing}"
 
 
-def telling(query: Query, text: Text, end: int) -> tuple[Term, ...]:
+def telling(terms: tuple[Term, ...], text: Text, end: int) -> tuple[Term, ...]:
     """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable."""
-    if end <= 8 * _SAMPLES * _SAMPLE or not query.terms:
-        return query.terms
-    finder = Finder(query.terms)
-    counts = [0] * len(query.terms)
+    if end <= 8 * _SAMPLES * _SAMPLE or not terms:
+        return terms
+    finder = Finder(terms)
+    counts = [0] * len(terms)
     step = (end - _SAMPLE) // (_SAMPLES - 1)
     for number in range(_SAMPLES):
         for _, _, term, _ in finder.hits(text, number * step, number * step + _SAMPLE):
@@ -124,4 +124,4 @@ def telling(query: Query, text: Text, end: int) -> tuple[Term, ...]:
         room -= counts[number]
         if room >= 0 or not kept:
             kept.add(number)
-    return tuple(term for number, term in enumerate(query.terms) if number in kept)
+    return tuple(term for number, term in enumerate(terms) if number in kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -12,14 +13,14 @@ from overspill.engine.index import Index
 from overspill.engine.plan import RUNNING, Plan, plan
 from overspill.engine.query import parse
 from overspill.engine.rank import Ranking, rank
-from overspill.engine.show import closing, locator, nothing_found, shown
+from overspill.engine.show import Tally, closing, locator, none_fits, nothing_found, shown
 from overspill.engine.trust import confidence, coverage
 from overspill.text import decode
 
-_NOTHING = 0.05
-"""Share of the question's worth below which the best record does not speak of it at all."""
 _GAP = 4_000
-_PARTS = (1.0, 0.92, 0.84, 0.7, 0.5, 0.3, 0.15, 0.07)
+_SPARE = 1.25
+"""How much more than there is room for is planned for at first."""
+_ROUNDS = 6
 
 
 class Found(Struct, frozen=True):
@@ -53,53 +54,56 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)
-    room = max_tokens - count(closing(index, ranking.matched, 0)) - 1
+    room = max_tokens - count(closing(index, Tally(len(ranking.matches), uncounted=ranking.uncounted))) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
     way = plan(index, asked, ranking, room)
-    share = coverage(index, ranking)
-    excerpts: tuple[Found, ...] = ()
-    text = ""
-    if share >= _NOTHING or way.evidence:
-        # Planning adds up parts; put together they may count for more. Then the least are dropped, or less is planned for.
-        for part in _PARTS:
-            filling = _filled(index, ranking, plan(index, asked, ranking, room * part), room * part, count)
-            excerpts, text = _within(index, filling, ranking.matched, max_tokens, count)
-            if excerpts:
-                break
+    excerpts, text = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else ((), "")
     if not excerpts:
-        text = nothing_found(index, query, max_tokens, count)
-    trust = confidence(asked, ranking, share, way.evidence) if excerpts else 0.0
-    return Selection(excerpts, text, trust, ranking.matched, index.kind, index.searched_bytes, index.total_bytes)
+        said = none_fits(index, len(way.matches), max_tokens) if way.matches else nothing_found(index, query)
+        text = next((line for line in said if count(line) <= max_tokens), "")
+    trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
+    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
 
 
-def _filled(index: Index, ranking: Ranking, way: Plan, room: float, count: Callable[[str], int]) -> Filling:
-    filling = Filling(index, ranking, room, count)
-    for step in way.steps:
-        filling.take(step.order, step.share)
-    return filling
-
-
-def _within(
-    index: Index, filling: Filling, matched: int, max_tokens: int, count: Callable[[str], int]
+def _fitted(
+    index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int]
 ) -> tuple[tuple[Found, ...], str]:
-    pieces = _merged(index, filling.pieces)
-    while pieces:
-        excerpts = _excerpts(index, pieces)
-        showing = _showing(index, pieces, filling.records)
-        last = closing(index, max(matched, showing), showing, shortened=any(piece.trimmed for piece in pieces))
-        text = "\n".join([*_texts(index, pieces, excerpts), last])
+    """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
+    aim = _SPARE * room
+    taken: list[list[Piece]] = []
+    for _ in range(_ROUNDS):
+        filling = Filling(index, ranking, room, aim, count)
+        for step in way.steps:
+            filling.take(step.order, step.share)
+        taken = filling.taken
+        excerpts, text = _put_together(index, ranking, way.matches, taken)
+        if (used := count(text)) <= max_tokens:
+            return excerpts, text
+        aim *= max_tokens / used
+    while taken:
+        taken = taken[:-1]
+        excerpts, text = _put_together(index, ranking, way.matches, taken)
         if count(text) <= max_tokens:
-            return tuple(excerpts), text
-        pieces.remove(min(pieces, key=lambda piece: (piece.score, piece.start)))
+            return excerpts, text
     return (), ""
 
 
-def _showing(index: Index, pieces: list[Piece], taken: set[int]) -> int:
-    """How many of the records taken are still there, at least in part."""
+def _put_together(index: Index, ranking: Ranking, matches: set[int], taken: list[list[Piece]]) -> tuple[tuple[Found, ...], str]:
+    pieces = _merged(index, [piece for record in taken for piece in record])
+    excerpts = _excerpts(index, pieces)
+    last = closing(index, _tally(index, pieces, ranking, matches))
+    return tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), last])
+
+
+def _tally(index: Index, pieces: list[Piece], ranking: Ranking, matches: set[int]) -> Tally:
+    """A record counts as shown when it is there at least in part."""
     starts, ends = index.outline.starts, index.outline.ends
-    return sum(any(piece.start < ends[record] and starts[record] < piece.end for piece in pieces) for record in taken)
+    there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
+    showing = len(there & matches)
+    shortened = any(piece.trimmed for piece in pieces)
+    return Tally(len(matches), showing, len(there) - showing, shortened, ranking.uncounted)
 
 
 def _quarter(text: str) -> int:

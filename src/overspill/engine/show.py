@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+
+from msgspec import Struct
 
 from overspill.engine.index import Index
 from overspill.text import decode
@@ -71,22 +72,49 @@ def _step(index: Index, container: int, start: int) -> str:
     return str(outline.under[first:last].count(container) + labels.count(container))
 
 
-def closing(index: Index, matched: int, showing: int, *, shortened: bool = False) -> str:
-    """The last line: how much of what matched stands above, and how to get the rest."""
-    said = "all shown" if showing >= matched else f"showing {showing}; ask more precisely for the rest"
-    if shortened:
+class Tally(Struct, frozen=True):
+    """What a selection holds: `showing` of the `matched` records, and `others` for where they stand."""
+
+    matched: int
+    showing: int = 0
+    others: int = 0
+    shortened: bool = False
+    uncounted: bool = False
+    """Whether words of the question were not looked for because they stand nearly everywhere."""
+
+
+def closing(index: Index, tally: Tally) -> str:
+    """The last line: how much of what matched stands above, what else does, and how to get the rest."""
+    whole = tally.showing == tally.matched
+    said = f"{_matched(tally.matched)}, {'all shown' if whole else f'showing {tally.showing}'}"
+    if not tally.matched:
+        said = "no record matched by its words"
+    if tally.others:
+        said += f", with {tally.others} {'other' if tally.others == 1 else 'others'}"
+    if not whole:
+        said += "; ask more precisely for the rest"
+    if tally.shortened:
         said += "; some shortened"
-    return f"(matched {matched} {'record' if matched == 1 else 'records'}, {said}{_searched(index)})"
+    if tally.uncounted:
+        said += "; words that stand nearly everywhere not counted"
+    return f"({said}{_searched(index)})"
 
 
-def nothing_found(index: Index, query: str, max_tokens: int, count: Callable[[str], int]) -> str:
-    """Two lines: that nothing fits, and what there is instead; as much of them as fits."""
+def none_fits(index: Index, matched: int, max_tokens: int) -> tuple[str, ...]:
+    """For an answer too small to hold any of what matched, the longest first."""
+    said = _matched(matched)
+    return f"({said}, none fits into {max_tokens} tokens: ask for more{_searched(index)})", f"({said}, none fits)", f"({said})"
+
+
+def nothing_found(index: Index, query: str) -> tuple[str, ...]:
+    """Two lines: that nothing was found, and what there is instead; then less of them."""
     first = f"Nothing found for: {_shorten(query, 120)}{_searched(index)}"
     second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
-    for text in (f"{first}\n{second}", first, "Nothing found."):
-        if count(text) <= max_tokens:
-            return text
-    return ""
+    return f"{first}\n{second}", first, "Nothing found."
+
+
+def _matched(count: int) -> str:
+    return f"matched {count} {'record' if count == 1 else 'records'}"
 
 
 def _searched(index: Index) -> str:

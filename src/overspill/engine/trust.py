@@ -35,6 +35,6 @@ def confidence(query: Query, ranking: Ranking, share: float, evidence: float) ->
     trust = 1 - 0.5 ** (share / _EVEN)
     if absent and not query.failure:
         trust *= _MISSING
-    if ranking.everywhere:
-        trust = min(trust, _ANY)
+    if ranking.everywhere or query.vague:
+        trust = _ANY
     return round(max(trust, evidence), 3)

@@ -28,12 +28,12 @@ STOP = word_set(
 
 INSTRUCTION = word_set(
     """find show list give tell report extract return print highlight identify describe explain quote display output outputs
-    get fetch look search retrieve part parts piece section sections detail details information info related relevant
+    fetch look search retrieve part parts piece section sections detail details information info related relevant
     regarding concerning entry entries exact exactly verbatim value values result results text content contents
     document page file log logs line lines record records following above below including include includes name named
-    names called listed item items thing things kind type reviewed review number many much all every everything
+    names called listed item items thing things kind type reviewed review number numbers many much all every everything
     complete full entire after before next previous prior follow immediately came come comes first last top bottom
-    most least highest lowest largest smallest longest shortest greatest fewest earliest latest total"""
+    least highest lowest largest smallest longest shortest greatest fewest earliest latest total"""
 )
 """Words that word the request more often than the answer: they count, but little."""
 

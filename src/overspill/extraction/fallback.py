@@ -21,20 +21,21 @@ _LOOK_AHEAD = 4
 def builtin(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
     """Blocks. What the engine gives as excerpts is read again from the stored bytes."""
     selection = engine(document, query, policy.max_tokens)
-    spans = [Span(found.start_byte, found.end_byte) for found in selection.excerpts]
+    spans = [Span(each.start_byte, each.end_byte) for each in selection.excerpts]
+    found = bool(spans) or selection.matched > 0
     size = document.size.bytes
     whole = selection.searched_bytes >= size
     return Extraction(
-        text=selection.text if spans else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
+        text=selection.text if found else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
         excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
-        confidence=selection.confidence if spans else 0.0,
+        confidence=selection.confidence,
         strategy=strategy,
         source_hash=document.sha256,
         source_size_bytes=size,
         chunks_searched=1,
         chunks_total=1,
         model=BUILTIN,
-        found=bool(spans),
+        found=found,
         warnings=() if whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
     )
 
