@@ -294,6 +294,35 @@ def test_which_tests_failed_is_answered_by_verdicts_before_anything_else() -> No
     assert "not ok 321 - keeps order" in selection.text
 
 
+WRITINGS = "".join(f"запись {number} готова\n" for number in range(50)) + (
+    "«Ошибка» на диске\nСЧЁТ ЗАКРЫТ\nÄRGER MIT ÖL\nσφάλμα δίσκου\n"
+    "日本語のエラー: ディスクがいっぱい\n系统磁盘空间不足\n파일 오류가 났다\nข้อผิดพลาดในดิสก์\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("ошибки диска", "«Ошибка» на диске"),
+        ("счета", "СЧЁТ ЗАКРЫТ"),
+        ("Ärger", "ÄRGER MIT ÖL"),
+        ("öl", "ÄRGER MIT ÖL"),
+        ("ΣΦΆΛΜΑ", "σφάλμα δίσκου"),
+        ("ディスクのエラー", "日本語のエラー: ディスクがいっぱい"),
+        ("磁盘不足", "系统磁盘空间不足"),
+        ("空", "系统磁盘空间不足"),
+        ("오류", "파일 오류가 났다"),
+        ("ดิสก์", "ข้อผิดพลาดในดิสก์"),
+    ],
+)
+def test_words_are_found_in_every_script(question: str, line: str) -> None:
+    assert select(build(WRITINGS.encode()), question).text.split("\n", 1)[1] == f"{line}\n(matched 1 record, all shown)"
+
+
+def test_the_rest_of_a_word_is_not_found_for_a_word() -> None:
+    assert select(build("обычная запись\nKöln\n".encode()), "ная öln").matched == 0
+
+
 def test_a_name_mentioned_in_passing_takes_nothing_from_standing_under_it() -> None:
     versions = {
         version: {"notes": {"text": "x" * 700}, "dist": {"tarball": f"pkg-{version}.tgz", "pad": "y" * 1_400}}

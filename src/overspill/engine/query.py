@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from overspill.engine.words import INSTRUCTION, STOP, stem, subwords
+from overspill.engine.words import INSTRUCTION, STOP, stem, subwords, words_of
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
@@ -69,7 +69,7 @@ def parse(text: str) -> Query:
         _add_token(token, 1.0, silent, add)
     for numbers in _COUNTED.findall(text):
         weights.pop((max(numbers), True), None)
-    words = [word for token in tokens for word in _split(token) if word not in silent]
+    words = [word for token in tokens for word in words_of(token) if word not in silent]
     return Query(
         text=text,
         terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
@@ -84,7 +84,7 @@ def parse(text: str) -> Query:
 
 def _silent(text: str, tokens: list[str]) -> frozenset[str]:
     """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
-    words = {word for token in tokens for word in _split(token)}
+    words = {word for token in tokens for word in words_of(token)}
     if words <= STOP:
         return frozenset()
     return STOP.difference(token.lower() for token in tokens if len(token) > 1 and token.isupper() and not text.isupper())
@@ -99,10 +99,6 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
             if part not in STOP and (len(part) > 1 or part.isdigit()):
                 add(stem(part), 0.3 * weight, False)
         return
-    for word in _split(lower):
+    for word in words_of(lower):
         if word not in silent:
             add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight, False)
-
-
-def _split(token: str) -> list[str]:
-    return [word for word in re.split(r"[\W_]+", token.lower()) if word]

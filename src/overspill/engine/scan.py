@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from overspill.engine.linear import pattern
 from overspill.engine.outline import Text
 from overspill.engine.query import Term
-from overspill.engine.words import stem, subwords
+from overspill.engine.words import is_unspaced, stem, subwords, words_of
 from overspill.text import decode
 
 _SAMPLES = 16
@@ -16,10 +15,16 @@ _SAMPLE = 8_192
 _DENSE = 1_200
 """Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
 
+_ASCII = 127
+_WIDEST = 4
+"""Bytes of a character."""
 _PART = 0.4
 _ATTACHED = 0.7
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
+
+_ALSO = {"е": "ёЁ"}
+"""Letters a stem writes otherwise than a text may."""
 
 Hit = tuple[int, int, int, float]
 """Start, end, number of the term, how exact the match is (0…1)."""
@@ -32,6 +37,7 @@ class Finder:
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
+        self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
         self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
         self._pattern = pattern(self._spell())
@@ -43,7 +49,13 @@ class Finder:
         if literals:
             parts.append("(?i:" + "|".join(_bounded(key) for key in literals) + ")")
         if prefixes:
-            parts.append("(?:\\b|_)(?i:" + "|".join(map(_escape, prefixes)) + ")[a-zA-Z\\x80-\\xf4]*")
+            plain = [_escape(key) for key in prefixes if key[0].isascii()]
+            foreign = [_escape(key) for key in prefixes if not key[0].isascii()]
+            if plain:
+                parts.append("(?:\\b|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
+            if foreign:
+                # Bytes above 127 are no letters to the matcher, so it sees no word begin with them.
+                parts.append("(?i:" + "|".join(foreign) + ")[a-zA-Z\\x80-\\xf4]*")
             humps = [_escape(key[0].upper() + key[1:]) for key in prefixes if len(key) > 2 and key[0].isascii() and key.isalpha()]
             if humps:
                 parts.append("[a-z0-9](?:" + "|".join(humps) + ")[a-z]*")
@@ -54,6 +66,8 @@ class Finder:
         for found in self._pattern.finditer(text, start, end):
             start, end = found.span()
             spelling = bytes(text[start:end])
+            if spelling[0] > _ASCII and _goes_on(text, start, decode(spelling)):
+                continue
             meanings = known.get(spelling)
             if meanings is None:
                 meanings = known[spelling] = self._meanings(spelling)
@@ -68,7 +82,7 @@ class Finder:
         found: dict[int, float] = {}
         if lower in self._literals:
             found[self._literals[lower]] = 1.0
-        for part in dict.fromkeys((*subwords(word), *re.split(r"[\W_]+", lower))):
+        for part in dict.fromkeys((*subwords(word), *words_of(word), *(sign for sign in self._signs if sign in word))):
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0
             elif part and (near := self._nearest(part)) is not None:
@@ -92,14 +106,24 @@ def _standing(text: Text, start: int, end: int) -> float:
     return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED
 
 
+def _goes_on(text: Text, start: int, word: str) -> bool:
+    """Whether what begins here is only the rest of a word."""
+    return decode(bytes(text[max(0, start - _WIDEST) : start]))[-1:].isalpha() and not is_unspaced(word)
+
+
 def _prefix(key: str) -> str:
     return key[:-1] if len(key) > 3 and key[-1] in "iey" else key
 
 
 def _escape(text: str) -> str:
-    return "".join(
-        f"\\x{byte:02x}" if not chr(byte).isalnum() or byte > 127 else chr(byte) for byte in text.encode("utf-8", "replace")
-    )
+    """Letters above 127 also as capitals: what the matcher takes for capitals are single bytes."""
+    return "".join(character if character.isascii() and character.isalnum() else _spellings(character) for character in text)
+
+
+def _spellings(character: str) -> str:
+    forms = dict.fromkeys((character, character.upper(), *_ALSO.get(character, "")))
+    spelt = ["".join(f"\\x{byte:02x}" for byte in form.encode("utf-8", "replace")) for form in forms]
+    return spelt[0] if len(spelt) == 1 else f"(?:{'|'.join(spelt)})"
 
 
 def _bounded(literal: str) -> str:

@@ -8,8 +8,17 @@ from typing import Any, cast
 
 import Stemmer
 
-_STEMMER: Any = cast(Any, Stemmer).Stemmer("english", 0)
+_ENGLISH: Any = cast(Any, Stemmer).Stemmer("english", 0)
+_RUSSIAN: Any = cast(Any, Stemmer).Stemmer("russian", 0)
 
+_CYRILLIC = re.compile(r"[\u0400-\u052f]")
+_UNSPACED = (
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+    r"\U00020000-\U0003ffff]"
+)
+"""Scripts that do not part words by spaces (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or part more than words (Korean)."""
+_UNSPACED_OR_NOT = re.compile(f"({_UNSPACED}+)|((?:(?!{_UNSPACED}).)+)")
+_is_unspaced = re.compile(_UNSPACED)
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
@@ -40,7 +49,21 @@ INSTRUCTION = word_set(
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    return _STEMMER.stemWord(word)
+    """The beginning that the forms of a word share, in English and in what is written in Cyrillic."""
+    return (_RUSSIAN if _CYRILLIC.match(word) else _ENGLISH).stemWord(word)
+
+
+def words_of(text: str) -> list[str]:
+    """In small letters; where spaces do not part words, every two characters beside each other."""
+    words: list[str] = []
+    for word in re.split(r"[\W_]+", text.lower()):
+        for run, rest in _UNSPACED_OR_NOT.findall(word):
+            words += [run[at : at + 2] for at in range(max(1, len(run) - 1))] if run else [rest]
+    return words
+
+
+def is_unspaced(word: str) -> bool:
+    return _is_unspaced.match(word) is not None
 
 
 def subwords(word: str) -> list[str]:
