@@ -125,6 +125,7 @@ GARBAGE = [
     '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":5}}',
     '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":[]}}',
     '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"overspill-1","progress":"much"}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"overspill-1","progress":1' + 400 * "0" + "}}",
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
     '{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":[]}',
     '{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":[]}}',

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import anyio
@@ -184,6 +185,17 @@ async def test_an_address_or_header_that_cannot_be_used_is_not_shown(config: Ser
     async with up(config) as server:
         assert await failure(server, "echo") == (
             "The server web has a url or a header that cannot be used. Check both. "
+            "It is tried again in the background; try again in a moment."
+        )
+
+
+@pytest.mark.skipif(find_spec("socksio") is not None, reason="the package that is missed is there")
+async def test_a_proxy_that_needs_a_package_says_which(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ALL_PROXY", f"socks5://me:{SECRET}@127.0.0.1:1")
+    async with up(ServerConfig("web", url="http://nowhere.invalid/mcp")) as server:
+        assert await failure(server, "echo") == (
+            "The server web would be reached through the SOCKS proxy that the environment names, which needs the "
+            "package socksio. Install it with `pip install socksio`, or name the server's host in NO_PROXY. "
             "It is tried again in the background; try again in a moment."
         )
 

@@ -11,6 +11,7 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Client, Link, Server
+from overspill.mcp_client.server import Deaf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -58,6 +59,27 @@ async def test_all_calls_that_were_under_way_get_the_error():
             with pytest.raises(ServerError):
                 await server.call_tool("kill", {})
         assert failures == ["The server raw was ended by signal 9."] * 5
+
+
+async def test_whatever_fails_over_what_a_server_said_ends_its_own_connection_alone():
+    class Clumsy(Deaf):
+        async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+            raise OverflowError(f"{params}")
+
+    logged: list[str] = []
+    server = Server(script("raw"), dict(os.environ), peer=Clumsy(), log=logged.append)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.run)
+            with pytest.raises(ServerError):
+                await server.request("tools/call", {"name": "progress"}, progress=_heard)
+            assert said(await server.call_tool("environment", {}))["pid"]
+            group.cancel_scope.cancel()
+    assert (logged, server.starts) == (["The connection to the server raw was lost (OverflowError)."], 2)
+
+
+async def _heard(_: object) -> None:
+    """Nobody minds."""
 
 
 @once

@@ -52,6 +52,11 @@ class Veil(httpx2.AsyncBaseTransport):
             self._way = httpx2.AsyncHTTPTransport(limits=_ALIVE, proxy=_proxy(self._url))
         except (httpx2.InvalidURL, UnicodeEncodeError, ValueError):
             raise ServerError(f"The server {config.name} has a url or a header that cannot be used. Check both.") from None
+        except ImportError:
+            raise ServerError(
+                f"The server {config.name} would be reached through the SOCKS proxy that the environment names, which needs the "
+                "package socksio. Install it with `pip install socksio`, or name the server's host in NO_PROXY."
+            ) from None
 
     def failure(self, error: MCPError) -> ServerError | None:
         """What stands behind an answer that is ours and not the server's."""

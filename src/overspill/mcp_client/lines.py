@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -30,7 +30,7 @@ class BadLine(Exception):
         self.tail = tail
 
 
-async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncIterator[bytes | BadLine]:
+async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[bytes | BadLine]:
     """Until `receive` ends. A line over the limit is not held in memory; its ends are."""
     parts: list[bytes] = []
     size = 0

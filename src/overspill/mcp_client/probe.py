@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
-import httpx2
 import msgspec
-from mcp.shared.exceptions import MCPError
 from msgspec import Struct
 
 from overspill import tokens
-from overspill.errors import ServerError
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.link import Client, Link, Raw, linked
 from overspill.mcp_client.process import noise
@@ -59,7 +56,7 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
     except* TimeoutError:
         spoke = noise(links[0].garbage if links else 0)
         problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
-    except* (ServerError, MCPError, OSError, httpx2.HTTPError) as group:
+    except* Exception as group:
         problem = words(group, config.name)
     if problem:
         return Probe(config.name, problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TypeAlias
 
 import anyio
@@ -125,9 +125,9 @@ def _why(problem: OSError | ValueError, config: ServerConfig) -> str:
 async def _read(server: Running, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     assert server.process.stdout is not None
     receive = server.process.stdout.receive
-    with to_us:
+    async with to_us, aclosing(lines(receive)) as found:
         with server.reading:
-            async for line in lines(receive):
+            async for line in found:
                 message = _message(server, line)
                 if message is not None:
                     try:

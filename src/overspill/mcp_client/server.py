@@ -87,7 +87,7 @@ class Server:
                 began, died = anyio.current_time(), False
                 try:
                     await self._life()
-                except* (ServerError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
+                except* Exception as group:  # whatever one server makes go wrong must not end the others
                     self.problem = words(group, self.name)
                     died = self._link is None and group.subgroup(Ended) is not None
                 if died and self._client.modern and self.config.command:
@@ -206,7 +206,8 @@ def words(group: BaseExceptionGroup[Any], name: str) -> str:
         return str(error)
     if isinstance(error, MCPError):
         return f"The server {name} refused what has to be settled at its start: {error.message}."
-    return f"The connection to the server {name} was lost."
+    # Not its words, which may hold what the server sent.
+    return f"The connection to the server {name} was lost ({type(error).__name__})."
 
 
 @asynccontextmanager

@@ -73,8 +73,14 @@ class Exchange:
 
 
 def _words(progress: Raw) -> str:
-    done, total, message = (progress.get(key) for key in ("progress", "total", "message"))
-    figures = f"{done:g}" if isinstance(done, int | float) else ""
-    if figures and isinstance(total, int | float):
-        figures += f" of {total:g}"
+    done, total = _figure(progress.get("progress")), _figure(progress.get("total"))
+    figures, message = f"{done} of {total}" if done and total else done, progress.get("message")
     return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
+
+
+def _figure(value: object) -> str:
+    """Empty where it is no number, or none that anybody could read."""
+    try:
+        return f"{float(value):g}" if isinstance(value, int | float) else ""
+    except OverflowError:
+        return ""
