@@ -211,6 +211,15 @@ class Every:
     def tool_fail(self, _: Any, __: Any, **error: Any) -> dict[str, Any]:
         raise Refusal(**error)
 
+    def tool_half(self, _: Any, params: dict[str, Any], fail: bool = False) -> dict[str, Any]:
+        """Half of a character, in whatever a server can say."""
+        half = "half of one \ud83d"
+        self.notify("notifications/message", {"level": "info", "data": half})
+        self.notify("notifications/progress", {**(params.get("_meta") or {}), "progress": 1, "message": half})
+        if fail:
+            raise Refusal(-32000, half, [half])
+        return {**text(half), "structuredContent": {half: half}}
+
     def tool_lines(self, _: Any, __: Any, count: int, prefix: str = "line") -> dict[str, Any]:
         return text("".join(f"{prefix} {number}: the quick brown fox\n" for number in range(1, count + 1)))
 

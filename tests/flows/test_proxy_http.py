@@ -1,5 +1,6 @@
 """The proxy over HTTP: who is let in, and what belongs to whom."""
 
+import json
 import os
 import re
 import socket
@@ -8,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -120,6 +122,27 @@ def test_a_header_that_says_other_than_its_argument_is_refused(shared: Listening
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = httpx2.post(shared.url, json=call, headers=headers, timeout=60)
     assert (answer.status_code, answer.json()["error"]) == (400, {"code": -32020, "message": message})
+
+
+def test_half_a_character_is_shown_as_one_that_cannot_be_shown(shared: Listening) -> None:
+    """In everything a server says to a client of the older protocol, which the SDK writes."""
+    with httpx2.Client(headers={"Authorization": f"Bearer {ANN}", "Accept": "application/json, text/event-stream"}) as http:
+
+        def post(message: dict[str, object]) -> list[dict[str, Any]]:
+            answer = http.post(shared.url, json={"jsonrpc": "2.0", **message}, timeout=60)
+            http.headers.update({name: answer.headers[name] for name in ("mcp-session-id",) if name in answer.headers})
+            return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+
+        who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
+        post({"id": 1, "method": "initialize", "params": who})
+        post({"method": "notifications/initialized"})
+        call = {"name": "half", "_meta": {"progressToken": "p"}}
+        logged, progress, answer = post({"id": 2, "method": "tools/call", "params": call})
+        shown = "half of one \ufffd"
+        assert (logged["params"]["data"], progress["params"]["message"]) == (shown, shown)
+        assert answer["result"] == {"content": [{"type": "text", "text": shown}], "structuredContent": {shown: shown}}
+        *_, refusal = post({"id": 3, "method": "tools/call", "params": {**call, "arguments": {"fail": True}}})
+        assert refusal["error"] == {"code": -32000, "message": shown, "data": [shown]}
 
 
 async def kept_by(client: Client) -> str:

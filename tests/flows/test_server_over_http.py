@@ -13,6 +13,7 @@ from upstream import Web, linked, said, up, web, words
 
 from overspill.errors import ServerError
 from overspill.mcp_client import ServerConfig
+from overspill.mcp_client.server import Deaf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -128,6 +129,24 @@ async def test_an_answer_that_goes_wrong_costs_one_call_and_not_the_link(
         assert said(await server.call_tool("echo", {}))[1] == {}
         assert server.starts == 1
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("tool", ["half", "sse_half"])
+@left_open
+@pytest.mark.promise("small-things-untouched")
+async def test_half_a_character_arrives_as_it_was_sent(by_hand: Web, tool: str):
+    heard: list[Any] = []
+
+    class Listening(Deaf):
+        async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+            heard.append(params["data"])
+
+    async with linked(by_hand.config(), Listening()) as link:
+        assert words(await link.request("tools/call", {"name": tool})) == "half of one \ud83d"
+        with pytest.raises(MCPError) as caught:
+            await link.request("tools/call", {"name": "refuse_half"})
+        assert (caught.value.message, caught.value.data) == ("half of one \ud83d", ["half of one \ud83d"])
+    assert heard == (["half of one \ud83d"] if tool == "sse_half" else [])
 
 
 @pytest.mark.parametrize("status", [401, 404, 429, 503])

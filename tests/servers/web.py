@@ -8,6 +8,8 @@ MIRRORED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp
 UNSUPPORTED = {"code": -32022, "message": "Unsupported protocol version", "data": {"supported": ["2026-07-28"]}}
 GREETING = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}}
 
+HALF = "half of one \ud83d"
+
 
 class Answer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -72,6 +74,15 @@ class Answer(BaseHTTPRequestHandler):
                 self.reply(200, b": nothing\n\n", "text/event-stream")
             case "drop":
                 self.close_connection = True
+            case "half":
+                self.result(message, {"content": [{"type": "text", "text": HALF}]})
+            case "sse_half":
+                told = {"method": "notifications/message", "params": {"level": "info", "data": HALF}}
+                result = {"id": message["id"], "result": {"content": [{"type": "text", "text": HALF}]}}
+                events = (f"data: {json.dumps({'jsonrpc': '2.0', **each})}\n\n" for each in (told, result))
+                self.reply(200, "".join(events).encode(), "text/event-stream")
+            case "refuse_half":
+                self.result(message, None, error={"code": -32602, "message": HALF, "data": [HALF]}, status=400)
             case "refuse":
                 self.result(message, None, error={"code": -32602, "message": "Bad arguments", "data": [1]}, status=400)
             case "huge":

@@ -21,6 +21,7 @@ from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import mapping
 from overspill.mcp_client.lines import MAX_MESSAGE, decode, dumped
+from overspill.mcp_client.surrogates import Hidden, Shown, Surrogates
 
 _WAIT = 30.0  # seconds for a connection, and for an answer that holds nothing
 _FAREWELL = 2.0
@@ -42,6 +43,7 @@ class Veil(httpx2.AsyncBaseTransport):
         self.problem = f"The connection to the server {config.name} was lost."
         self.lost: Callable[[], None] = lambda: None
         """Told when the server seems to be gone and no request is there to learn of it."""
+        self.surrogates = Surrogates()
         self._session: str | None = None
         self._seal = uuid4().hex
         try:
@@ -112,10 +114,10 @@ class Veil(httpx2.AsyncBaseTransport):
             if ours and response.status_code == 404:
                 await response.aclose()
                 return self._forgotten(request)
-            return response
+            return self._streamed(response)
         self._session = response.headers.get(_SESSION, self._session)
-        if response.status_code < 400 and response.headers.get("content-type", "").startswith("text/event-stream"):
-            return response
+        if response.status_code < 400 and _is_stream(response):
+            return self._streamed(response)
         body = await _whole(response)
         if body is None:
             return self._refused(f"a message of more than the {MAX_MESSAGE:,} bytes that are taken. Ask it for less")
@@ -125,8 +127,14 @@ class Veil(httpx2.AsyncBaseTransport):
                 return self._forgotten(request)
             if error is None:
                 return self._refused(_status(response))
-        headers = [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION)]
-        return httpx2.Response(response.status_code, headers=headers, content=body)
+        return httpx2.Response(response.status_code, headers=_handed_on(response), content=self.surrogates.hide(body))
+
+    def _streamed(self, response: httpx2.Response) -> httpx2.Response:
+        if not _is_stream(response):
+            return response
+        return httpx2.Response(
+            response.status_code, headers=_handed_on(response), stream=Hidden(response, self.surrogates, MAX_MESSAGE)
+        )
 
     def _forgotten(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None
@@ -169,9 +177,17 @@ async def veiled(config: ServerConfig) -> AsyncGenerator[tuple[Veil, Any]]:
         streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         try:
-            yield veil, streams
+            yield veil, (Shown(streams[0], veil.surrogates), streams[1])
         finally:
             await veil.farewell()
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").startswith("text/event-stream")
+
+
+def _handed_on(response: httpx2.Response) -> list[tuple[str, str]]:
+    return [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION)]
 
 
 async def _whole(response: httpx2.Response) -> bytes | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +28,7 @@ from overspill.models.base import Message, ModelError, Request, Response, Usage
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
 from overspill.models.written import UNREADABLE
-from overspill.text import clean
+from overspill.text import clean, cleaned
 from overspill.types import ToolCall
 
 _CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}
@@ -176,7 +175,7 @@ def _answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
 
 
 def _sendable(args: Mapping[str, Any]) -> dict[str, Any]:
-    return json.loads(clean(json.dumps(dict(args), ensure_ascii=False)))
+    return cleaned(dict(args))
 
 
 def _tool(definition: Mapping[str, Any]) -> ToolDefinition:

@@ -14,6 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.job import Job
 from overspill.mcp_client.link import Raw, mapping
+from overspill.text import cleaned
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
@@ -54,12 +55,12 @@ class Exchange:
         self.meta, self._channel = later.meta, later._channel
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        await self._channel.notify(method, params)
+        await self._channel.notify(method, self.spoken(params))
 
     async def progress(self, params: Raw) -> None:
         """As the server said it, under the client's own token."""
         if "progressToken" in self.meta:
-            await self._channel.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
+            await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
             self.job.progress = _words(params)
 
@@ -69,7 +70,25 @@ class Exchange:
             if self.parked is not None:
                 return await self.parked(method, params)
             channel = self._channel if self._channel.can_send_request else self.connection.outbound
-            return await channel.send_raw_request(method, params)
+            return await channel.send_raw_request(method, self.spoken(params))
+
+    def spoken(self, value: Any) -> Any:
+        """As the client can be sent it: what the SDK writes for the older protocol over HTTP must have no lone surrogates."""
+        return value if self.modern or self.request is None else cleaned(value)
+
+
+class Voice:
+    """Where the client of an exchange hears what belongs to no request of it."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._spoken = exchange.spoken
+        self._outbound = exchange.connection.outbound
+
+    async def notify(self, method: str, params: Raw) -> None:
+        await self._outbound.notify(method, self._spoken(params) or None)
+
+    async def ask(self, method: str, params: Raw) -> Raw:
+        return await self._outbound.send_raw_request(method, self._spoken(params))
 
 
 def _words(progress: Raw) -> str:

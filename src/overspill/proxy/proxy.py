@@ -18,7 +18,7 @@ from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy import greeting, outputs
 from overspill.proxy.catalog import SEPARATOR
 from overspill.proxy.eras import INPUT_METHODS, fitted
-from overspill.proxy.exchange import Context, Exchange
+from overspill.proxy.exchange import Context, Exchange, Voice
 from overspill.proxy.reach import reach
 from overspill.proxy.scope import Scope
 
@@ -43,9 +43,14 @@ class Proxy:
             return await call_next(ctx)
         scope = await self._find_scope(exchange, _client(exchange))
         try:
-            return await Routes(scope).answer(exchange, ctx)
+            return exchange.spoken(await Routes(scope).answer(exchange, ctx))
+        except MCPError as refusal:
+            said = [refusal.message, refusal.data]
+            if (spoken := exchange.spoken(said)) is said:
+                raise
+            raise MCPError(refusal.code, *spoken) from None
         except ServerError as problem:
-            raise MCPError(mcp_types.INTERNAL_ERROR, str(problem)) from None
+            raise MCPError(mcp_types.INTERNAL_ERROR, exchange.spoken(str(problem))) from None
         finally:
             exchange.over |= exchange.parked is None
 
@@ -85,7 +90,7 @@ class Routes:
             scope.greeted.set()
         match method:
             case "initialize":
-                scope.voice = exchange.connection.outbound
+                scope.voice = Voice(exchange)
                 return greeting.initialized(params, await scope.links(scope.options.first_wait))
             case "server/discover":
                 return greeting.discovered(await scope.links(min(scope.options.first_wait, _PROBED)))

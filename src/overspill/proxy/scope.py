@@ -9,7 +9,6 @@ import anyio
 import anyio.abc
 import mcp_types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
-from mcp.shared.dispatcher import Outbound
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
@@ -18,7 +17,7 @@ from overspill.mcp_client import Client, Link, Server
 from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy.catalog import Catalog
 from overspill.proxy.eras import fitted, satisfied, wants_input
-from overspill.proxy.exchange import Exchange
+from overspill.proxy.exchange import Exchange, Voice
 from overspill.proxy.options import Options
 from overspill.proxy.parking import Parking
 from overspill.proxy.reach import reach
@@ -38,7 +37,7 @@ class Scope:
         self.options = options
         self.session = session
         self.client = client
-        self.voice: Outbound | None = None
+        self.voice: Voice | None = None
         self.servers = {
             name: Server(config, options.environ, client, self, log=log, up=self._up) for name, config in options.servers.items()
         }
@@ -132,7 +131,7 @@ class Scope:
                 return await exchange.ask(method, params)
         if self.voice is not None:
             await self.greeted.wait()
-            return await self.voice.send_raw_request(method, params)
+            return await self.voice.ask(method, params)
         raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while one of its requests is being answered.")
 
     async def notified(self, server: str, method: str, params: Raw) -> None:
@@ -163,7 +162,7 @@ class Scope:
         params = {**{key: value for key, value in params.items() if key != "_meta"}, **({"_meta": meta} if meta else {})}
         if self.voice is not None:
             await self.greeted.wait()
-            await self.voice.notify(method, params or None)
+            await self.voice.notify(method, params)
         if (event := event_from_wire(method, params)) is not None:
             await self._bus.publish(event)
 

@@ -1,0 +1,98 @@
+"""Lone surrogates on their way through the SDK, whose reader refuses them: hidden in the bytes, put back in what was read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import mcp_types
+from anyio.abc import ObjectReceiveStream
+from mcp.shared.message import SessionMessage
+
+_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]")
+# Every escape is taken as a whole, for an escaped backslash may stand before a `u` that is only a letter.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
+class Surrogates:
+    """Of one connection. The mark that stands for one cannot be guessed, so no server can have sent it itself."""
+
+    def __init__(self) -> None:
+        self._seal = uuid4().hex
+        self._mark = re.compile(self._seal + "([0-9a-fA-F]{4})")
+        self._any = False
+
+    def hide(self, data: bytes) -> bytes:
+        """In whole lines of JSON."""
+        return _ESCAPE.sub(self._hidden, data) if _SUSPECT.search(data) else data
+
+    def show(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if self._any and isinstance(item, SessionMessage):
+            message = item.message
+            if isinstance(message, mcp_types.JSONRPCResponse):
+                message.result = self._shown(message.result)
+            elif isinstance(message, mcp_types.JSONRPCError):
+                error = message.error
+                error.message, error.data = self._shown([error.message, error.data])
+            elif message.params is not None:
+                message.params = self._shown(message.params)
+        return item
+
+    def _hidden(self, escape: re.Match[bytes]) -> bytes:
+        if escape[1] is None:
+            return escape[0]
+        self._any = True
+        return self._seal.encode() + escape[1]
+
+    def _shown(self, value: Any) -> Any:
+        spelled = json.dumps(value)
+        return json.loads(self._mark.sub(r"\\u\1", spelled)) if self._seal in spelled else value
+
+
+class Shown(ObjectReceiveStream[SessionMessage | Exception]):
+    """Messages as they were sent."""
+
+    def __init__(self, stream: Any, surrogates: Surrogates) -> None:
+        self._stream = stream
+        self._surrogates = surrogates
+
+    @property
+    def last_context(self) -> Any:
+        return self._stream.last_context
+
+    async def receive(self) -> SessionMessage | Exception:
+        return self._surrogates.show(await self._stream.receive())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class Hidden(httpx2.AsyncByteStream):
+    """A stream of events, line by line. What is too long for a line is handed on, for the reader to refuse."""
+
+    def __init__(self, response: httpx2.Response, surrogates: Surrogates, limit: int) -> None:
+        self._response = response
+        self._surrogates = surrogates
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        held, size = list[bytes](), 0
+        async with aclosing(self._response.aiter_bytes()) as chunks:
+            async for chunk in chunks:
+                end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
+                if end or size > self._limit:
+                    yield self._surrogates.hide(b"".join((*held, chunk[:end])))
+                    held, size = [], 0
+                held.append(chunk[end:])
+                size += len(chunk) - end
+        yield b"".join(held)
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
