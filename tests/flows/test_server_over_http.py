@@ -168,6 +168,39 @@ async def test_a_session_that_the_server_forgot_is_opened_again_and_the_call_mad
         assert server.said() == "ended session-2\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"code": -32001, "message": "Session not found"},
+        {"code": -32600, "message": "Invalid session"},
+        {"code": -32000, "message": "Bad Request: Mcp-Session-Id header is required"},
+        {"code": -32000, "message": "The session has expired."},
+    ],
+)
+async def test_a_session_is_known_to_be_lost_in_the_words_of_many_servers(words: dict[str, Any]):
+    with web("web") as server:
+        async with up(server.config()) as upstream:
+            await upstream.call_tool("forget_oddly", words)
+            assert upstream.starts == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"code": -32602, "message": "Invalid params: no training session on that day"},
+        {"code": -32000, "message": "There is no training session on that day"},
+        {"code": -32603, "message": "Session not found"},
+    ],
+)
+async def test_a_tool_that_speaks_of_sessions_of_its_own_is_called_once(words: dict[str, Any]):
+    with web("web") as server:
+        async with up(server.config()) as upstream:
+            with pytest.raises(MCPError) as caught:
+                await upstream.call_tool("forget_oddly", words)
+            assert (caught.value.code, caught.value.message) == (words["code"], words["message"])
+            assert upstream.starts == 1
+
+
 async def test_a_link_that_ended_for_its_session_says_so():
     with web("web") as server:
         async with linked(server.config()) as link:

@@ -51,7 +51,8 @@ class Answer(BaseHTTPRequestHandler):
                 arguments = message["params"].get("arguments")
                 self.result(message, {"content": [{"type": "text", "text": json.dumps([seen, arguments, self.path])}]})
             case "forget" | "forget_oddly" if session == "session-1":
-                error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+                usual = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+                error = message["params"].get("arguments") or usual
                 self.result(message, None, error=error, status=404 if name == "forget" else 400)
             case "forget" | "forget_oddly":
                 self.result(message, {"content": [{"type": "text", "text": session}]})

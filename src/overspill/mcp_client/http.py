@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -27,6 +28,11 @@ _WAIT = 30.0  # seconds for a connection, and for an answer that holds nothing
 _FAREWELL = 2.0
 _HOPS = 3
 _SESSION = "mcp-session-id"
+_OF_SESSIONS = (-32000, -32001, mcp_types.INVALID_REQUEST)
+_NO_SESSION = re.compile(
+    r"(?i)\b(missing|unknown|expired|invalid|no|no valid|no such) session"
+    r"|\bsession.*\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
+)
 _OURS = {"accept-encoding", "connection", "user-agent"}  # headers that are only defaults; those of the configuration win
 _ALIVE = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
@@ -213,10 +219,12 @@ def _error(body: bytes) -> mcp_types.ErrorData | None:
 
 
 def _means_forgotten(status: int, error: mcp_types.ErrorData | None) -> bool:
-    """The protocol has 404 for it; many servers answer 400, with words."""
+    """The protocol has 404 for it; many servers answer 400, with words. Tools speak of sessions too, of other kinds."""
     if error is None:
         return status == 404
-    return (status == 404 and error.code != mcp_types.METHOD_NOT_FOUND) or (status == 400 and "session" in error.message.lower())
+    if status == 400:
+        return error.code in _OF_SESSIONS and _NO_SESSION.search(error.message) is not None
+    return status == 404 and error.code != mcp_types.METHOD_NOT_FOUND
 
 
 def _status(response: httpx2.Response) -> str:
