@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from commands import Place
-from wire import EVERY, Process, every, proxied
+from wire import EVERY, PATIENCE, Process, every, proxied
 
 pytestmark = pytest.mark.slow
 
@@ -170,6 +171,56 @@ def test_of_several_servers_those_that_cannot_be_started_are_named(place: Place)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", words)
     ended = place.process("proxy", "--config", "mcp.json", "--quiet", input=b"", capture_output=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
+
+
+def started(tmp_path: Path) -> subprocess.Popen[bytes]:
+    """A proxy that has been asked for more than a pipe holds, and whose client does not read it."""
+    pipe, environ = subprocess.PIPE, {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    proxy = subprocess.Popen(proxied(every(), "--dry-run", "--quiet"), stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
+    who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "deaf", "version": "0"}}
+    asked = {"name": "lines", "arguments": {"count": 100_000}}
+    for message in (
+        {"id": 1, "method": "initialize", "params": who},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": asked},
+    ):
+        proxy.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    proxy.stdin.flush()
+    assert b"serverInfo" in proxy.stdout.readline()
+    assert proxy.stdout.read(1) == b"{"
+    return proxy
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_client_that_does_not_read_cannot_keep_a_proxy_from_ending(tmp_path: Path, ending: signal.Signals | None) -> None:
+    with started(tmp_path) as proxy:
+        if ending is None:
+            proxy.stdin.close()
+        else:
+            proxy.send_signal(ending)
+        try:
+            assert proxy.wait(PATIENCE) == 0
+        finally:
+            proxy.kill()
+        assert proxy.stderr.read() == b""
+
+
+def test_a_client_that_has_closed_its_side_has_gone(tmp_path: Path) -> None:
+    with started(tmp_path) as proxy:
+        proxy.stdout.close()
+        try:
+            assert proxy.wait(PATIENCE) == 0
+        finally:
+            proxy.kill()
+        assert proxy.stderr.read() == b""
+
+
+def test_what_a_client_asked_for_before_it_hung_up_is_written_to_its_end(tmp_path: Path) -> None:
+    with started(tmp_path) as proxy:
+        proxy.stdin.close()
+        answer = json.loads(b"{" + proxy.stdout.read())
+        assert answer["result"]["content"][0]["text"].endswith("line 100000: the quick brown fox\n")
+        assert proxy.wait(PATIENCE) == 0
 
 
 def test_what_happens_to_a_server_is_reported_without_its_secrets(tmp_path: Path) -> None:
