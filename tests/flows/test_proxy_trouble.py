@@ -157,6 +157,7 @@ RESULTS: list[Any] = [
     {"content": [{"type": "resource", "resource": {"text": 5}}]},
     {"content": [], "isError": "yes", "structuredContent": "text", "_meta": 5},
     {"structuredContent": {"result": None}},
+    {"content": [{"type": "text", "text": "[" * 5000}], "structuredContent": {"result": "[" * 5000}},
 ]
 
 

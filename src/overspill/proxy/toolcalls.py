@@ -154,7 +154,7 @@ def _says(text: str, value: Any) -> bool:
         return True
     try:
         return bool(msgspec.json.decode(text) == value)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
 
 
