@@ -177,6 +177,14 @@ def test_a_client_that_takes_its_call_back_between_two_questions_ends_it(wire: W
     assert [each for each in wire.received[start:] if each.get("id") == id] == []
 
 
+def test_a_person_who_refuses_an_answer_refuses_the_call_in_their_own_words(tmp_path: Path) -> None:
+    with Served([config(every("modern"))], tmp_path) as wire:
+        wire.asked = {"elicitation/create": {"error": {"code": -1, "message": "User rejected the request"}}}
+        wire.hello()
+        answer = wire.request("tools/call", {"name": "ask", "arguments": {"requests": [FORM, FORM]}})
+        assert answer["error"] == {"code": -1, "message": "User rejected the request"}
+
+
 def test_a_client_that_cannot_be_asked_is_not(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True) as wire:
         wire.capabilities = {}

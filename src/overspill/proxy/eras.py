@@ -9,6 +9,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from overspill.mcp_client.link import Greeting, Raw, mapping
+from overspill.proxy.exchange import Ask
 
 _CACHEABLE = {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "server/discover"}
 _LATER = ("resultType", "ttlMs", "cacheScope")
@@ -39,24 +40,36 @@ async def satisfied(
     result: Raw,
     params: Raw,
     *,
-    ask: Callable[[str, Raw], Awaitable[Raw]],
+    ask: Ask,
     again: Callable[[Raw], Awaitable[Raw]],
 ) -> Raw:
     """Ask an older client what a newer server wants to know, and call again, until it has its result."""
     for _ in range(_ROUNDS):
         if not wants_input(result):
             return result
-        responses: Raw = {}
-        wanted: dict[str, Raw] = result.get("inputRequests") or {}
-
-        async def one(key: str, request: Raw, into: Raw = responses) -> None:
-            into[key] = await ask(str(request.get("method")), request.get("params") or {})
-
-        async with anyio.create_task_group() as group:
-            for key, request in wanted.items():
-                group.start_soon(one, key, request)
+        responses = await _answers(mapping(result.get("inputRequests")), ask)
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
     if wants_input(result):
         raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_ROUNDS} times and gave no result.")
     return result
+
+
+async def _answers(wanted: Raw, ask: Ask) -> Raw:
+    """To all questions at once. Whoever refuses one refuses the call, in their own words."""
+    answers: Raw = {}
+    refusals: list[MCPError] = []
+
+    async def one(key: str, request: Raw) -> None:
+        try:
+            answers[key] = await ask(str(request.get("method")), mapping(request.get("params")))
+        except MCPError as refusal:  # raised outside: the group would wrap it
+            refusals.append(refusal)
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for key, request in wanted.items():
+            group.start_soon(one, key, mapping(request))
+    if refusals:
+        raise refusals[0]
+    return answers
