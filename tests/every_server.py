@@ -148,6 +148,8 @@ class Every:
     def answer(self, id: Any, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         if MODERN and (params.get("_meta") or {}).get(META + "protocolVersion") != "2026-07-28":
             raise Refusal(-32602 if method != "initialize" else -32601, "Only the stateless protocol is spoken here")
+        if NAME == "stuck" and method.endswith("/list"):
+            return None
         match method:
             case "initialize":
                 version = params["protocolVersion"]

@@ -87,6 +87,22 @@ def test_a_server_that_never_answers_keeps_its_client_waiting_no_longer_than_it_
         assert wire.text("say", {"result": {}}).startswith("Tool Output ID: art_")
 
 
+def test_a_server_that_never_lists_what_it_has_hides_no_other(tmp_path: Path) -> None:
+    servers = [config(every("legacy", name), name) for name in ("stuck", "fine")]
+    with Served(servers, tmp_path, tools_always=True) as wire:
+        wire.hello()
+        asked = ("tools/list", "prompts/list", "resources/list")
+        tools, prompts, resources = (wire.begin(method) for method in asked)
+        read = wire.begin("resources/read", {"uri": "file:///notes.txt"})
+        assert wire.answer(tools)["result"]["tools"][0]["name"] == "fine__say"
+        assert [prompt["name"] for prompt in wire.answer(prompts)["result"]["prompts"]] == ["fine__greet", "fine__plain"]
+        assert [each["name"] for each in wire.answer(resources)["result"]["resources"]] == ["notes", "pixel"]
+        assert wire.answer(read)["result"]["contents"][0]["text"] == "notes"
+        assert wire.text("stuck__lines", {"count": 1}) == "line 1: the quick brown fox\n"
+    for method in asked:
+        assert f"The server stuck did not answer {method} within 10 s, so it is left out of that list." in wire.log
+
+
 def test_a_server_that_comes_late_is_announced_when_it_is_there(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     with Served([config(every("legacy", "late", str(tmp_path / "gate")))], tmp_path / "store", first_wait=0.3) as wire:

@@ -71,7 +71,7 @@ class Server:
         self._environ = environ
         self._client = client or Client()
         self._peer: Peer = peer or Deaf()
-        self._log = log
+        self.log = log
         self._on_up = up
         self._link: Link | None = None
         self._changed = anyio.Event()
@@ -96,7 +96,7 @@ class Server:
                     continue
                 self._failed += self._link is None
                 self._link = None
-                self._log(self.problem)
+                self.log(self.problem)
                 if anyio.current_time() - began > _STEADY:
                     pause = _FIRST_PAUSE
                 self._next_start = anyio.current_time() + pause

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import cast
 
 import anyio
-from mcp.shared.exceptions import MCPError
 
-from overspill.errors import ServerError
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
-from overspill.proxy.reach import reach
+from overspill.proxy.reach import each, listed, reach
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
@@ -34,11 +33,11 @@ class Catalog:
         """Servers of which that is the whole list. What has changed since is learned when the client asks for it again."""
 
     async def list(self) -> list[Raw]:
-        """All tools of all servers; of one that is down, those it had."""
-        shown: list[Raw] = []
-        for server in self._servers.values():
-            shown += self._shown(server, await self._tools(server))
-        return shown + self.ours()
+        """All tools of all servers; of one that is down or late, those it had."""
+        found = await each(self._servers.values(), self._tools)
+        known = {name: [*tools.values()] for name, tools in self._known.items()} | found
+        shown = [self._shown(server, known.get(name, [])) for name, server in self._servers.items()]
+        return [*chain.from_iterable(shown), *self.ours()]
 
     async def page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's own list. Ours stand at the end of the last."""
@@ -61,8 +60,7 @@ class Catalog:
         """Which of our tools is called by this name, if one is."""
         if not name.endswith(tuple(TOOLS)):
             return None
-        for server in self._servers.values():
-            await self._known_tools(server, _WAIT_FOR_NAMES)
+        await self._learn_of(self._servers.values(), _WAIT_FOR_NAMES)
         return next((own for own in TOOLS if self._name(own) == name), None)
 
     def find(self, name: str) -> tuple[Server, str] | None:
@@ -80,27 +78,21 @@ class Catalog:
 
     async def described(self, server: Server, name: str) -> Raw:
         """The tool as its server lists it; nothing where that is not known in time."""
-        return (await self._known_tools(server, _WAIT_FOR_SCHEMAS)).get(name, {})
+        await self._learn_of([server], _WAIT_FOR_SCHEMAS)
+        return self.known(server, name)
 
     def known(self, server: Server, name: str) -> Raw:
         """The same, as far as it is known now."""
         return self._known.get(server.name, {}).get(name, {})
 
-    async def _known_tools(self, server: Server, within: float) -> Mapping[str, Raw]:
+    async def _learn_of(self, servers: Iterable[Server], within: float) -> None:
         """A server that is busy or down must not hold up what we can answer without it."""
-        if server.name not in self._whole:
-            with anyio.move_on_after(within):
-                await self._tools(server)
-        return self._known.get(server.name, {})
+        with anyio.move_on_after(within):
+            await each([server for server in servers if server.name not in self._whole], self._tools)
 
     async def _tools(self, server: Server) -> Sequence[Raw]:
-        try:
-            link = await reach(server, failed=0)
-            found = await server.pages("tools/list", "tools") if "tools" in link.greeting.capabilities else []
-        except (MCPError, ServerError):
-            return list(self._known.get(server.name, {}).values())
-        tools = _allowed(server, found)
-        self._learn(link, tools, first=True, last=True)
+        tools = _allowed(server, await listed(server, "tools/list", "tools"))
+        self._learn(await reach(server, failed=0), tools, first=True, last=True)
         return tools
 
     def _learn(self, link: Link, tools: Sequence[Raw], *, first: bool, last: bool) -> None:

@@ -19,7 +19,7 @@ from overspill.proxy import greeting, outputs
 from overspill.proxy.catalog import SEPARATOR
 from overspill.proxy.eras import INPUT_METHODS, fitted
 from overspill.proxy.exchange import Context, Exchange, Voice
-from overspill.proxy.reach import reach
+from overspill.proxy.reach import each, has, listed, reach
 from overspill.proxy.scope import Scope
 
 FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
@@ -175,28 +175,24 @@ class Routes:
         if scope.only is not None:
             result = await self._list_of(exchange, scope.only, key)
         else:
-            every: list[Raw] = []
-            for server in scope.servers.values():
-                try:
-                    found = (await server.pages(exchange.method, key)) if await self._has(server, exchange.method) else []
-                except (MCPError, ServerError):
-                    continue  # one server that is down must not hide the others
-                every += [self._prefixed(server, each) if key == "prompts" else each for each in found]
+            found = await each(scope.servers.values(), lambda server: listed(server, exchange.method, key))
+            every = [
+                self._prefixed(server, entry) if key == "prompts" else entry
+                for server in scope.servers
+                for entry in found.get(server, [])
+            ]
             result = self._ours(exchange, {key: every})
         if key == "resources" and scope.options.list_outputs and "nextCursor" not in result:
             result = {**result, key: [*result.get(key, []), *map(outputs.described, scope.session.kept())]}
         return result
 
     async def _list_of(self, exchange: Exchange, server: Server, key: str) -> Raw:
-        if key != "prompts" and not await self._has(server, exchange.method):
+        if key != "prompts" and not await has(server, exchange.method):
             return self._ours(exchange, {key: []})  # we announce tools and resources for it
         return await self._scope.forward(exchange, server, exchange.method, exchange.params)
 
-    async def _has(self, server: Server, method: str) -> bool:
-        return method.split("/")[0] in (await reach(server, failed=0)).greeting.capabilities
-
-    def _prefixed(self, server: Server, entry: Raw) -> Raw:
-        return {**entry, "name": self._scope.catalog.shown(server.name, str(entry.get("name")))}
+    def _prefixed(self, server: str, entry: Raw) -> Raw:
+        return {**entry, "name": self._scope.catalog.shown(server, str(entry.get("name")))}
 
     async def _hand_on(self, exchange: Exchange) -> Raw:
         server = await self._owner(exchange)
@@ -222,23 +218,21 @@ class Routes:
         """Whichever lists it, or has a template that could make it; the first that has resources otherwise."""
         if self._scope.only is not None:
             return self._scope.only
-        candidates: list[Server] = []
-        for server in self._scope.servers.values():
-            try:
-                if not await self._has(server, "resources"):
-                    continue
-                candidates.append(server)
-                listed = [each.get("uri") for each in await server.pages("resources/list", "resources")]
-                templates = [
-                    each.get("uriTemplate", "") for each in await server.pages("resources/templates/list", "resourceTemplates")
-                ]
-            except (MCPError, ServerError):
-                continue
-            if uri in listed or uri in templates or any(uri.startswith(each.split("{")[0]) for each in templates if "{" in each):
-                return server
+
+        async def lists(server: Server) -> bool:
+            if uri in [entry.get("uri") for entry in await listed(server, "resources/list", "resources")]:
+                return True
+            entries = await listed(server, "resources/templates/list", "resourceTemplates")
+            templates = [str(entry.get("uriTemplate", "")) for entry in entries]
+            return uri in templates or any(uri.startswith(start.split("{")[0]) for start in templates if "{" in start)
+
+        servers = self._scope.servers
+        found = await each(servers.values(), lists)
+        able = await each(servers.values(), lambda server: has(server, "resources"))
+        candidates = [name for name in servers if found.get(name)] or [name for name in servers if able.get(name)]
         if not candidates:
             raise MCPError(mcp_types.INVALID_PARAMS, f"No server has the resource {uri}.")
-        return candidates[0]
+        return servers[candidates[0]]
 
     def _unprefixed(self, server: Server, params: Raw) -> Raw:
         if self._scope.only is not None:
