@@ -102,6 +102,41 @@ WHO = {
 }
 
 
+def call(name: str, arguments: dict[str, Any], kind: str = "by hand", **more: str) -> dict[str, Any]:
+    """As a stateless client of that kind makes it."""
+    headers = {
+        "Authorization": f"Bearer {ANN}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": VERSION,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": name,
+        **more,
+    }
+    who = {**WHO, "io.modelcontextprotocol/clientInfo": {"name": kind, "version": "1"}, "progressToken": "p"}
+    params = {"name": name, "arguments": arguments, "_meta": who}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return {"json": message, "headers": headers, "timeout": 60}
+
+
+async def test_many_kinds_of_clients_end_no_call_of_another(listening: Listening) -> None:
+    def pid(kind: str) -> str:
+        return httpx2.post(listening.url, **call("pid", {}, kind)).json()["result"]["content"][0]["text"]
+
+    first = pid("first")
+    with httpx2.stream("POST", listening.url, **call("wait", {"until": "told"}, "first")) as answer:
+        said = answer.iter_lines()
+        assert any("warming up" in line for line in said)
+        kinds = [f"kind {number}" for number in range(8)]
+        pids = {kind: pid(kind) for kind in kinds}
+        await until(lambda: listening.servers() == 8)
+        # The eighth took the place of the one that was used least recently and had nothing to do.
+        assert [pid(kind) == pids[kind] for kind in kinds[1:]] == [True] * 7
+        assert pid("first") == first
+        httpx2.post(listening.url, **call("release", {"word": "told"}, "first"))
+        assert any("released" in line for line in said)
+        assert pid(kinds[0]) != pids[kinds[0]]
+
+
 @pytest.mark.parametrize(
     ("mood", "message"),
     [
@@ -110,17 +145,7 @@ WHO = {
     ],
 )
 def test_a_header_that_says_other_than_its_argument_is_refused(shared: Listening, mood: dict[str, str], message: str) -> None:
-    headers = {
-        "Authorization": f"Bearer {ANN}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": VERSION,
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": "release",
-        **mood,
-    }
-    params = {"name": "release", "arguments": {"mood": "glad"}, "_meta": WHO}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    answer = httpx2.post(shared.url, json=call, headers=headers, timeout=60)
+    answer = httpx2.post(shared.url, **call("release", {"mood": "glad"}, **mood))
     assert (answer.status_code, answer.json()["error"]) == (400, {"code": -32020, "message": message})
 
 
@@ -136,12 +161,12 @@ def test_half_a_character_is_shown_as_one_that_cannot_be_shown(shared: Listening
         who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
         post({"id": 1, "method": "initialize", "params": who})
         post({"method": "notifications/initialized"})
-        call = {"name": "half", "_meta": {"progressToken": "p"}}
-        logged, progress, answer = post({"id": 2, "method": "tools/call", "params": call})
+        half = {"name": "half", "_meta": {"progressToken": "p"}}
+        logged, progress, answer = post({"id": 2, "method": "tools/call", "params": half})
         shown = "half of one \ufffd"
         assert (logged["params"]["data"], progress["params"]["message"]) == (shown, shown)
         assert answer["result"] == {"content": [{"type": "text", "text": shown}], "structuredContent": {shown: shown}}
-        *_, refusal = post({"id": 3, "method": "tools/call", "params": {**call, "arguments": {"fail": True}}})
+        *_, refusal = post({"id": 3, "method": "tools/call", "params": {**half, "arguments": {"fail": True}}})
         assert refusal["error"] == {"code": -32000, "message": shown, "data": [shown]}
 
 

@@ -87,6 +87,10 @@ class Parking:
         self._group = group
         self._waiting: dict[str, Parked] = {}
 
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
     async def begin(self, exchange: Exchange, work: Callable[[], Awaitable[Raw]]) -> Raw:
         parked = Parked(exchange)
         self._group.start_soon(self._run, parked, work)

@@ -43,7 +43,8 @@ class Proxy:
             return await call_next(ctx)
         scope = await self._find_scope(exchange, _client(exchange))
         try:
-            return exchange.spoken(await Routes(scope).answer(exchange, ctx))
+            with scope.answering():
+                return exchange.spoken(await Routes(scope).answer(exchange, ctx))
         except MCPError as refusal:
             said = [refusal.message, refusal.data]
             if (spoken := exchange.spoken(said)) is said:

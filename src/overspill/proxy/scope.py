@@ -54,6 +54,7 @@ class Scope:
         self._flights: dict[str, list[Exchange]] = {name: [] for name in self.servers}
         self._missed: set[str] = set()
         """Servers that were not there when the client was greeted."""
+        self._answering = 0
         self._levels: dict[Link, str] = {}
         self._offered = False
         for server in self.servers.values():
@@ -68,6 +69,19 @@ class Scope:
     def asks(self) -> bool:
         """Whether its client can be asked anything by a server."""
         return any(name in self.client.capabilities for name in _ASKING)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits for something here, or will come back for it."""
+        return bool(self._answering or self.parking.waiting or any(self._flights.values()))
+
+    @contextmanager
+    def answering(self) -> Generator[None]:
+        self._answering += 1
+        try:
+            yield
+        finally:
+            self._answering -= 1
 
     async def links(self, within: float) -> dict[str, Link | ServerError]:
         """Every server's connection, or why there is none yet."""

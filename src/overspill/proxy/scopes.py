@@ -16,7 +16,7 @@ from overspill.proxy.scope import Scope, open_scope
 from overspill.session import Session
 from overspill.settings import Settings
 
-_MOST_KINDS = 8  # scopes a principal of the newer protocol has at once; whoever comes back gets a new one
+_MOST_KINDS = 8  # scopes that a principal of the newer protocol keeps; whoever comes back gets a new one
 
 
 class Owner(Struct, frozen=True):
@@ -53,10 +53,12 @@ class Scopes:
 
     async def find(self, owner: Owner, client: Client) -> Scope:
         kind = b"" if owner.session else msgspec.json.encode((client.info, client.capabilities))
-        place = self._places.get((owner, kind))
-        if place is None:
-            async with self._opening:
-                place = self._places.get((owner, kind)) or await self._open(owner, kind, client)
+        place = self._places.pop((owner, kind), None)
+        if place is not None:
+            self._places[owner, kind] = place  # the last is the one that was used last
+            return place.scope
+        async with self._opening:
+            place = self._places.get((owner, kind)) or await self._open(owner, kind, client)
         return place.scope
 
     async def close(self, owner: Owner) -> None:
@@ -71,8 +73,9 @@ class Scopes:
 
     async def _open(self, owner: Owner, kind: bytes, client: Client) -> _Place:
         mine = [key for key in self._places if key[0] == owner]
-        if len(mine) >= _MOST_KINDS:
-            self._places.pop(mine[0]).done.set()
+        idle = [key for key in mine if not self._places[key].scope.busy]
+        for key in idle[: max(0, len(mine) - _MOST_KINDS + 1)]:
+            self._places.pop(key).done.set()
         session = self._sessions.get(owner)
         if session is None:
             family = self._options.family(owner.principal)
