@@ -288,6 +288,15 @@ async def test_a_session_that_ends_takes_its_server_along(listening: Listening):
     await until(lambda: not listening.servers())
 
 
+@pytest.mark.promise("nobody-elses")
+async def test_tokens_reach_no_server(shared: Listening):
+    async with shared.client(ANN) as client:
+        pid = (await client.call_tool("pid", {})).content[0].text  # pyright: ignore
+        theirs = Path(f"/proc/{pid}/environ").read_text()
+    assert "XDG_STATE_HOME=" in theirs
+    assert [token for token in (ANN, BOB) if token in theirs] == []
+
+
 async def test_a_token_is_made_and_shown_once_where_none_is_given(tmp_path: Path):
     started = Listening(tmp_path, "--no-token")
     try:

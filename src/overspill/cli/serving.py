@@ -37,7 +37,7 @@ def serve(given: Mapping[str, Any]) -> None:
     store = Layer("proxy", {"storeDir": lasting_store()})
     settings = load_settings(given["preset"], given["settings"], given["assignments"], usual=[USUAL, store]).settings
     log = _log(given["quiet"])
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(_OURS) and name not in given["tokens"]}
     options = Options(
         servers=_startable(_servers(given, os.environ), environ, log),
         environ=environ,
