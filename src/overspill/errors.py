@@ -41,7 +41,7 @@ class MissingPackage(SettingsError):
     def __init__(self, what: str, extra: Literal["agent", "mcp", "models"]) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
-            f"In a clone of Overspill: pip install '.[{extra}]'"
+            f"In a clone of Overspill: `pip install '.[{extra}]'`."
         )
 
 

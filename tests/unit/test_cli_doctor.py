@@ -203,7 +203,7 @@ def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
     assert (result.code, result.err) == (1, "")
     assert result.out.endswith(
         "wrong  servers: Looking at servers needs the package mcp, which is not installed or too old. "
-        "In a clone of Overspill: pip install '.[mcp]'\n1 thing is wrong.\n"
+        "In a clone of Overspill: `pip install '.[mcp]'`.\n1 thing is wrong.\n"
     )
 
 

@@ -350,7 +350,7 @@ def test_an_agent_says_which_package_it_lacks(place: Place, module: str, frontma
     write("b.ai", frontmatter, SCRIPT)
     Path("c.yaml").write_text("mcpServers: {files: {command: cat}}\n")
     extra = "mcp" if module == "mcp" else "agent"
-    end = f"which is not installed or too old. In a clone of Overspill: pip install '.[{extra}]'"
+    end = f"which is not installed or too old. In a clone of Overspill: `pip install '.[{extra}]'`."
     assert place.without(module, "run", "b.ai", "x", "--config", "c.yaml") == (2, "", f"overspill: {words}, {end}\n")
 
 

@@ -245,7 +245,7 @@ def test_servers_are_not_sent_through_a_proxy_that_cannot_run(place: Place, curs
         2,
         "",
         "overspill: The proxy, through which the servers are to run, needs the package mcp, which is not installed or too old. "
-        "In a clone of Overspill: pip install '.[mcp]'\n",
+        "In a clone of Overspill: `pip install '.[mcp]'`.\n",
     )
     assert (cursor.read_text(), copies(cursor)) == (CURSOR, [])
     assert place.without(module, "wrap", "cursor", "--command", "overspill").code == 0  # another one, which may have it

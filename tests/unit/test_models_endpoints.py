@@ -108,7 +108,7 @@ def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytes
         open_model("ollama/qwen3", {}, {})
     assert str(refused.value) == (
         "ollama/qwen3 needs the package pydantic-ai-slim, which is not installed or too old. "
-        "In a clone of Overspill: pip install '.[models]'"
+        "In a clone of Overspill: `pip install '.[models]'`."
     )
 
 
