@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -208,16 +209,18 @@ def on_a_terminal(*args: str, answer: bytes | signal.Signals = b"", columns: int
     heeding = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
     process = subprocess.Popen([sys.executable, "-c", heeding, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
-    seen = bytearray()
+    seen, due = bytearray(), 0.0
     while True:
         try:
             if select.select([ours], [], [], 0.5)[0]:
                 seen += os.read(ours, 65536)
         except OSError:  # the other side is closed
             break
-        if b"[y/N]" in seen and isinstance(answer, signal.Signals):
-            process.send_signal(answer)  # again and again: one that comes just before a read begins is not heard
-        elif answer and b"[y/N]" in seen:
+        if b"[y/N]" in seen and isinstance(answer, signal.Signals) and time.monotonic() > due:
+            # Again, after a while: one that comes just before a read begins is not heard, one while it ends is too much.
+            process.send_signal(answer)
+            due = time.monotonic() + 5
+        elif isinstance(answer, bytes) and answer and b"[y/N]" in seen:
             os.write(ours, answer)
             answer = b""
     os.close(ours)
