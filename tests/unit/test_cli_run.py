@@ -308,7 +308,8 @@ def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: lis
 @pytest.mark.usefixtures("place")
 def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
     first = calls(("count", {"upto": 5000}), ("slow", {"file": "begun"}), ("agent__task_status", {"now": "Counting"}))
-    write("b.ai", "asyncTimeoutSecs: 0.05", [first, calls(("wait_for_tool_output", {})), REPORT])
+    only_slow = "asyncTimeoutSecs: 100\ntruncation: {overrides: {slow: {asyncTimeoutSecs: 0.05}}}"
+    write("b.ai", only_slow, [first, calls(("wait_for_tool_output", {})), REPORT])
     ours, theirs = pty.openpty()
     process = started("b.ai", "x", *COUNT, "--function", "f.py:slow", stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
