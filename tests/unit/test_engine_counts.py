@@ -75,7 +75,7 @@ def test_words_left_out_because_they_stand_everywhere_are_mentioned() -> None:
         (
             "".join(f"function f{number}(a) {{\n  return a + {number};\n}}\n\n" for number in range(300)),
             "Extract all function definitions",
-            "[L1]\nfunction f0(a) {\n  return a + 0;\n}\n",
+            "[L1]\nfunction f0(a) {\n[L5]\nfunction f1(a) {\n",
             300,
         ),
     ],
@@ -111,3 +111,52 @@ def test_a_record_longer_than_a_small_answer_is_trimmed_to_what_was_asked() -> N
     shown = ask(one_line, "word42", 64).text
     assert " word42 " in shown
     assert shown.endswith("\n(matched 1 record, all shown; some shortened)")
+
+
+def test_a_list_that_does_not_fit_whole_is_cut_to_the_lines_that_tell() -> None:
+    module = "".join(f"def f{number}(a):\n    b = a + {number}\n    return b\n\n\n" for number in range(4))
+    assert ask(module, "Extract all function definitions", 50).text == (
+        "[L1]\ndef f0(a):\n[L6]\ndef f1(a):\n[L11]\ndef f2(a):\n[L16]\ndef f3(a):\n(matched 4 records, all shown; some shortened)"
+    )
+    assert ask(module, "Extract all function definitions").text.endswith("    return b\n(matched 4 records, all shown)")
+    traced = "".join(f"2026-01-01 10:00:0{number} ERROR no {number}\n" + "  at a.b(C.java:1)\n" * 20 for number in range(4))
+    assert ask(traced, "list all errors", 60).text == (
+        "[L1]\n2026-01-01 10:00:00 ERROR no 0\n"
+        "[L22]\n2026-01-01 10:00:01 ERROR no 1\n"
+        "[L43]\n2026-01-01 10:00:02 ERROR no 2\n"
+        "[L64]\n2026-01-01 10:00:03 ERROR no 3\n"
+        "(matched 4 records, all shown; some shortened)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "question"),
+    [
+        ("def area(side):", "list all functions"),
+        ("func Area(side int) int {", "every function"),
+        ("fn area(side: u32) -> u32 {", "which functions are there"),
+        ("#include <math.h>", "list all imports"),
+        ("struct Square {", "list all classes"),
+        ("const SIDES = 4;", "list all constants"),
+        ("var side = 4;", "what variables are there"),
+    ],
+)
+def test_what_people_ask_for_in_code_is_found_as_the_language_spells_it(line: str, question: str) -> None:
+    code = "".join(f"call_{number}(required);\n\n" for number in range(60)) + f"{line}\n\n" + "finally(call);\n\n" * 60
+    assert ask(code, question).text == f"[L121]\n{line}\n(matched 1 record, all shown)"
+
+
+def test_a_list_is_of_what_was_asked_for_not_of_words_of_the_request() -> None:
+    statements = "".join(
+        f"CREATE VIEW v{number} AS SELECT {number};\n\nSELECT 1 UNION ALL SELECT {number};\n\n" for number in range(9)
+    )
+    shown = ask(statements, "list all views").text
+    assert [line for line in shown.splitlines() if "UNION" in line] == []
+    assert shown.endswith("CREATE VIEW v8 AS SELECT 8;\n(matched 9 records, all shown)")
+
+
+def test_definitions_are_listed_before_what_stands_inside_them() -> None:
+    method, bases = "    def m{0}(self):\n        return {0}\n\n", ", ".join(f"Base{number}" for number in range(30))
+    classes = "".join(f"class C{number}({bases}):\n" + "".join(map(method.format, range(40))) + "\n" for number in range(5))
+    shown = ask(classes, "list all classes", 600).text
+    assert [line[:9] for line in shown.splitlines() if line.startswith("class ")] == [f"class C{number}(" for number in range(5)]

@@ -36,6 +36,7 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("<?xml version='1.0'?><a><b>1</b></a>", "xml"),
         ("name,age\nann,3\nbob,4\ncyd,5", "csv"),
         ("name\tage\nann\t3\nbob\t4\ncyd\t5", "csv"),
+        ("int area(int);\nint side(int);\nvoid draw(void);\nvoid fill(void);", "code"),
         ('"name","note"\n"ann","one\ntwo, three"\n"bob","x"\n"cyd","y"', "csv"),
         ("NAME      READY   STATUS\npod-a     1/1     Running\npod-b     0/1     Pending", "columns"),
         ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "diff"),

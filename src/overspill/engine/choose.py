@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from overspill.engine.index import Index
 from overspill.engine.rank import Ranking
-from overspill.engine.records.lines import split_long
+from overspill.engine.records.lines import lines_of, split_long
 from overspill.engine.show import shown
 
 _TRIES = 400
@@ -35,14 +36,17 @@ class Piece(Struct, frozen=True, order=True):
 
 
 class Filling:
-    """`aim` is what the costs of records may add up to; shares are of `max_tokens`."""
+    """Costs may add up to `aim`, shares are of `max_tokens`; in brief, records are cut to the lines that tell."""
 
-    def __init__(self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float]) -> None:
+    def __init__(
+        self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float], *, brief: bool
+    ) -> None:
         self.index = index
         self.ranking = ranking
         self.count = count
         self.max_tokens = min(max_tokens, aim)
         self.left = aim
+        self.brief = brief
         self.taken: list[list[Piece]] = []
         """The pieces of each record, with the header it brought, in the order they were taken."""
         self.records: set[int] = set()
@@ -64,10 +68,9 @@ class Filling:
         header, extra = self._header_cost(record)
         extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
         allowed = min(room - extra, max(_SMALLEST, _LARGEST * self.max_tokens))
-        cost = self.count(shown(self.index, start, end)) if end - start <= 32 * self.max_tokens else allowed + 1
-        if cost <= allowed:
-            spans = [(start, end)]
-        else:
+        spans = self._telling_lines(record) if self.brief else [(start, end)]
+        cost = sum(self.count(shown(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
+        if cost > allowed:
             spans = self._trimmed(record, allowed) if allowed >= _SMALLEST else []
             cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
         if not spans or cost + extra > room:
@@ -97,6 +100,14 @@ class Filling:
             return -1, 0.0
         text = shown(self.index, outline.label_starts[label], outline.label_ends[label])
         return (label, self.count(text) + 1) if len(text) <= _HEADER else (-1, 0.0)
+
+    def _telling_lines(self, record: int) -> list[tuple[int, int]]:
+        """The lines of a record that hold what was asked for, or its first."""
+        outline, terms = self.index.outline, self.ranking.terms
+        lines = list(lines_of(self.index.text, outline.starts[record], outline.ends[record]))
+        spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
+        held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
+        return _joined([lines[number] for number in held or [0]])
 
     def _trimmed(self, record: int, allowed: float) -> list[tuple[int, int]]:
         """The pieces of a record that hold its terms, with its beginning, joined where they touch."""

@@ -78,10 +78,11 @@ def _rows(lines: list[str], mark: str) -> Iterable[list[str]]:
 
 
 def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
-    """Commas also part clauses: header cells of a table are short and do not end sentences."""
+    """Commas also part clauses, and semicolons end statements: header cells are short, and cells are filled."""
     widest = max(len(cell) for cell in rows[0])
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
-    return widest <= 60 and spaced < 0.5 * len(rows)
+    filled = sum(any(row[1:]) for row in rows)
+    return widest <= 60 and spaced < 0.5 * len(rows) and filled > 0.5 * len(rows)
 
 
 def _by_opening(head: bytes) -> Kind | None:

@@ -50,7 +50,7 @@ def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pla
         order = _order(_blamed(ranking, signs))
         steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
         return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
-    scores = dict(ranking.scores)
+    scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
     rows = ordered_rows(index, query, ranking)
@@ -59,7 +59,11 @@ def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pla
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
     least = 0.0 if query.listing else _LEAST * top
     order = _alike(scores) if query.listing and not rows.records else _order(scores)
-    return Plan((Step([pair for pair in order if pair[1] >= least]),), rows.evidence, ranking.matches)
+    steps = [Step([pair for pair in order if pair[1] >= least])]
+    if query.listing and index.kind == "code":
+        # What stands inside a definition that was asked for is no other of its kind.
+        steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
+    return Plan(tuple(steps), rows.evidence, ranking.matches)
 
 
 def _order(scores: dict[int, float]) -> Order:
@@ -96,7 +100,7 @@ def _failed(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[St
     return [
         Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
         Step(_alike(speaking)),
-        Step(_order({record: scores[record] for record in ranking.scores})),
+        Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
 
 

@@ -32,12 +32,20 @@ _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later 
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
 
+_TELLING = 0.5
+
+
 class Term(Struct, frozen=True):
     """A stem to look for, or, when `literal` is set, an exact spelling."""
 
     key: str
     weight: float
     literal: bool = False
+
+    @property
+    def telling(self) -> bool:
+        """Whether it was asked for itself: it neither words the request nor is only a part of something."""
+        return self.weight >= _TELLING
 
 
 class Query(Struct, frozen=True):

@@ -25,10 +25,9 @@ _ADJACENT = 8
 _PHRASE = 0.5
 _SPREAD = 400
 """Records under a label up to which the label alone makes them candidates."""
+_CODE = ("code", "diff", "matches")
 _FEW = 20
 """Records of which none has to be told from the others."""
-_TELLING = 0.5
-"""Weight below which a term words the request, or is only a part of what was asked for."""
 
 
 _Hits: TypeAlias = tuple[dict[int, list[tuple[int, int, int]]], dict[int, dict[int, float]], dict[int, dict[int, float]]]
@@ -49,6 +48,10 @@ class Ranking(Struct):
     uncounted: bool
     """Whether words of the question were not looked for because they stand nearly everywhere."""
 
+    def holds(self, record: int) -> bool:
+        """Whether what was asked for stands in the record itself, not only in its labels."""
+        return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
+
     def best(self, count: int | None = None) -> list[int]:
         ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
         return ordered if count is None else ordered[:count]
@@ -63,30 +66,32 @@ def rank(index: Index, query: Query) -> Ranking:
     for label, marks in labels.items():
         for term in marks:
             direct[term] += extents[label]
-    worth = [term.weight * _idf(total, min(total, direct[number])) for number, term in enumerate(terms)]
+    asked = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
+    worth = _worth(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
     mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
-    asked = {number for number, term in enumerate(terms) if term.weight >= _TELLING and direct[number]} or set(direct)
     candidates, matches = _candidates(outline, found, labels, extents, asked)
     for record in candidates:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
     for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
         scores[record] += gain
-    uncounted = any(term.weight >= _TELLING for term in {*query.terms}.difference(terms))
+    uncounted = any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
     return Ranking(scores, hits, terms, worth, labels, matches, everywhere, uncounted)
 
 
 def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
-    terms = telling(every, index.text, index.searched_bytes)
+    code = index.kind in _CODE
+    terms = telling(every, index.text, index.searched_bytes, code=code)
     hits = _collect(index, terms)
     met = {term for counts in (*hits[1].values(), *hits[2].values()) for term in counts}
-    if len(terms) == len(every) or any(terms[number].weight >= _TELLING for number in met):
+    if len(terms) == len(every) or any(terms[number].telling for number in met):
         return terms, hits
     left = tuple(term for term in every if term not in terms)
-    terms += telling(tuple(term for term in left if term.weight >= _TELLING) or left, index.text, index.searched_bytes)
+    asked = tuple(term for term in left if term.telling)
+    terms += telling(asked or left, index.text, index.searched_bytes, code=code)
     return terms, _collect(index, terms)
 
 
@@ -98,7 +103,7 @@ def _collect(index: Index, terms: tuple[Term, ...]) -> _Hits:
     found: dict[int, dict[int, float]] = {}
     if not terms:
         return hits, labels, found
-    for start, end, term, exactness in Finder(terms).hits(index.text, 0, index.searched_bytes):
+    for start, end, term, exactness in Finder(terms, code=index.kind in _CODE).hits(index.text, 0, index.searched_bytes):
         if (label := outline.label_at(start)) >= 0:
             marks = labels.setdefault(label, {})
             marks[term] = max(exactness, marks.get(term, 0.0))
@@ -107,6 +112,16 @@ def _collect(index: Index, terms: tuple[Term, ...]) -> _Hits:
             counts = found.setdefault(record, {})
             counts[term] = counts.get(term, 0.0) + exactness
     return hits, labels, found
+
+
+def _worth(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
+    """What each term tells; one that only words the request, however rare, less than the rarest that was asked for."""
+    worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
+    most = max((worth[number] for number in asked), default=0.0)
+    return [
+        each if term.telling or not times else min(each, term.weight * most)
+        for each, term, times in zip(worth, terms, holding, strict=True)
+    ]
 
 
 def _idf(total: int, holding: int) -> float:

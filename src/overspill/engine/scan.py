@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from overspill.engine.linear import pattern
 from overspill.engine.outline import Text
 from overspill.engine.query import Term
-from overspill.engine.words import is_unspaced, stem, subwords, words_of
+from overspill.engine.words import KEYWORDS, is_unspaced, stem, subwords, words_of
 from overspill.text import decode
 
 _SAMPLES = 16
@@ -31,11 +31,14 @@ Hit = tuple[int, int, int, float]
 
 
 class Finder:
-    """The terms of a query as one pattern, and what each spelling it meets stands for."""
+    """The terms of a query as one pattern, and what each spelling it meets stands for; in code, also the keywords for it."""
 
-    def __init__(self, terms: tuple[Term, ...]) -> None:
+    def __init__(self, terms: tuple[Term, ...], *, code: bool) -> None:
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
+        self._keywords = {
+            keyword: number for key, number in self._stems.items() if code for keyword in sorted(KEYWORDS.get(key, ()))
+        }
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
@@ -44,7 +47,7 @@ class Finder:
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
-        prefixes = sorted({_prefix(key) for key in self._stems}, key=len, reverse=True)
+        prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
             parts.append("(?i:" + "|".join(_bounded(key) for key in literals) + ")")
@@ -82,6 +85,8 @@ class Finder:
         found: dict[int, float] = {}
         if lower in self._literals:
             found[self._literals[lower]] = 1.0
+        if word in self._keywords:
+            found[self._keywords[word]] = 1.0
         for part in dict.fromkeys((*subwords(word), *words_of(word), *(sign for sign in self._signs if sign in word))):
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0
@@ -132,11 +137,11 @@ def _bounded(literal: str) -> str:
     return f"{opening}{_escape(literal)}{closing}"
 
 
-def telling(terms: tuple[Term, ...], text: Text, end: int) -> tuple[Term, ...]:
+def telling(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[Term, ...]:
     """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable."""
     if end <= 8 * _SAMPLES * _SAMPLE or not terms:
         return terms
-    finder = Finder(terms)
+    finder = Finder(terms, code=code)
     counts = [0] * len(terms)
     step = (end - _SAMPLE) // (_SAMPLES - 1)
     for number in range(_SAMPLES):

@@ -59,7 +59,10 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
     way = plan(index, asked, ranking, room)
-    excerpts, text = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else ((), "")
+    draft = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
+    if asked.listing and index.kind in RUNNING and draft.tally.showing < draft.tally.matched:
+        draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
+    excerpts, text = draft.excerpts, draft.text
     if not excerpts:
         said = none_fits(index, len(way.matches), max_tokens) if way.matches else nothing_found(index, query)
         text = next((line for line in said if count(line) <= max_tokens), "")
@@ -67,34 +70,43 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
 
 
+class _Draft(Struct, frozen=True):
+    excerpts: tuple[Found, ...]
+    text: str
+    tally: Tally
+
+
+_NOTHING = _Draft((), "", Tally(0))
+
+
 def _fitted(
-    index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int]
-) -> tuple[tuple[Found, ...], str]:
+    index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
+) -> _Draft:
     """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
     aim = _SPARE * room
     taken: list[list[Piece]] = []
     for _ in range(_ROUNDS):
-        filling = Filling(index, ranking, room, aim, count)
+        filling = Filling(index, ranking, room, aim, count, brief=brief)
         for step in way.steps:
             filling.take(step.order, step.share)
         taken = filling.taken
-        excerpts, text = _put_together(index, ranking, way.matches, taken)
-        if (used := count(text)) <= max_tokens:
-            return excerpts, text
+        draft = _put_together(index, ranking, way.matches, taken)
+        if (used := count(draft.text)) <= max_tokens:
+            return draft
         aim *= max_tokens / used
     while taken:
         taken = taken[:-1]
-        excerpts, text = _put_together(index, ranking, way.matches, taken)
-        if count(text) <= max_tokens:
-            return excerpts, text
-    return (), ""
+        draft = _put_together(index, ranking, way.matches, taken)
+        if count(draft.text) <= max_tokens:
+            return draft
+    return _NOTHING
 
 
-def _put_together(index: Index, ranking: Ranking, matches: set[int], taken: list[list[Piece]]) -> tuple[tuple[Found, ...], str]:
+def _put_together(index: Index, ranking: Ranking, matches: set[int], taken: list[list[Piece]]) -> _Draft:
     pieces = _merged(index, [piece for record in taken for piece in record])
     excerpts = _excerpts(index, pieces)
-    last = closing(index, _tally(index, pieces, ranking, matches))
-    return tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), last])
+    tally = _tally(index, pieces, ranking, matches)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing(index, tally)]), tally)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, matches: set[int]) -> Tally:

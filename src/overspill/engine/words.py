@@ -69,3 +69,17 @@ def is_unspaced(word: str) -> bool:
 def subwords(word: str) -> list[str]:
     """`parseHTTPReply_v2` → parse, http, reply, v, 2."""
     return [part.lower() for part in _SUBWORD.findall(word)]
+
+
+KEYWORDS: dict[str, frozenset[str]] = {
+    stem(word): word_set(spelt)
+    for words, spelt in {
+        "function method procedure": "def fn func function",
+        "class": "struct",
+        "import include": "import include require using",
+        "variable": "let var",
+        "constant": "const define final",
+    }.items()
+    for word in words.split()
+}
+"""What people ask for in source code, and how programming languages spell it."""
