@@ -156,6 +156,36 @@ def test_a_pointer_leads_to_the_element() -> None:
         assert pointer(index, record) == f"/rows/{record}"
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_inside_a_string_is_cut_and_located_like_any_other(indent: int | None) -> None:
+    rows = [{"name": f"row-{number}", "size": number * 7 % 50} for number in range(90)]
+    data = json.dumps({"content": [{"type": "text", "text": json.dumps({"rows": rows}, indent=indent)}]}).encode()
+    index = build(data)
+    found = select(index, "row-17", max_tokens=60).excerpts[0]
+    assert found.locator == "/content/0/text/rows/17"
+    assert json.loads(json.loads(f'"{found.text}"')) == {"name": "row-17", "size": 19}
+    assert select(index, "the largest size", max_tokens=60).excerpts[0].locator == "/content/0/text/rows/7"
+
+
+@pytest.mark.parametrize("word", ["größer", "ошибка", "日本語", "naïve"])
+def test_letters_that_json_escapes_are_read_as_themselves(word: str) -> None:
+    notes = [{"note": f"nothing {number}"} for number in range(150)]
+    notes[31] = {"note": f"see\t{word} \U0001f600 \\u00e9"}
+    data = json.dumps(notes).encode()
+    selection = select(build(data), word, max_tokens=60)
+    seen = f'{{"note": "see\\t{word} \U0001f600 \\\\u00e9"}}'
+    assert selection.text == f"[/31]\n{seen}\n(matched 1 record, all shown)"
+    assert selection.excerpts[0].text.encode() == json.dumps(notes[31]).encode()
+    inside = json.dumps({"result": json.dumps({"notes": notes})}).encode()
+    assert select(build(inside), word, max_tokens=60).text == f"[/result/notes/31]\n{seen}\n(matched 1 record, all shown)"
+
+
+@pytest.mark.parametrize("needle", ["needle", "v1.2.3", "Ärger"])
+def test_a_word_after_an_escaped_line_end_is_found(needle: str) -> None:
+    data = json.dumps([{"text": f"one\n{needle} two"}, *({"text": "one\ntwo"} for _ in range(50))], ensure_ascii=False).encode()
+    assert select(build(data), needle).text == f'[/0]\n{{"text": "one\\n{needle} two"}}\n(matched 1 record, all shown)'
+
+
 def test_long_lines_are_located_by_byte() -> None:
     data = (
         b"<html>"

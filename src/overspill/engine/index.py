@@ -24,6 +24,7 @@ _COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9
 
 _COLOURED = 5
 _COLOUR = b"\x1b["
+_LETTER = b"\\u"
 
 
 class Index:
@@ -94,7 +95,9 @@ class _Cutting:
             self.fill = reading.filler(self.text)
         if not self.fill:
             return
-        if self.kind == "html":
+        if self.kind in ("json", "ndjson") and self.text.find(_LETTER, 0, self.size) >= 0:
+            self.text = reading.with_letters(self.text, 0, self.size, self.fill)
+        elif self.kind == "html":
             self.text = reading.without_tags(self.text, self.size, self.fill)
         elif coloured:
             self.text = reading.without_colours(self.text, self.size, self.fill)
@@ -122,8 +125,13 @@ class _Cutting:
             cut_passages(text, start, end, outline, wrapped=kind == "prose")
 
     def _embedded(self, start: int, end: int, depth: int) -> None:
-        if self.fill and depth < _DEEPEST:
-            if not isinstance(self.text, bytearray):
-                self.text = bytearray(self.text)
-            self.text[start:end] = reading.unescaped(bytes(self.text[start:end]), self.fill)
-        self._cut(recognise(self.text, start, end) if depth < _DEEPEST else "log", start, end, depth)
+        if depth >= _DEEPEST:
+            self._cut("log", start, end, depth)
+            return
+        if self.fill:
+            text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
+            text[start:end] = reading.unescaped(bytes(text[start:end]), self.fill)
+            if text.find(_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
+                text[start:end] = reading.with_letters(text, start, end, self.fill)
+            self.text = text
+        self._cut(recognise(self.text, start, end), start, end, depth)

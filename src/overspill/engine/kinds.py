@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from overspill.engine.outline import Kind, Text
+from overspill.engine.reading import NEVER_IN_UTF8
 from overspill.text import decode
 
 _SAMPLE = 48_000
@@ -47,14 +48,19 @@ _RULE = re.compile(r"[\s|+=-]{4,}$")
 
 def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
     stop = len(data) if end is None else end
-    head = bytes(data[start : min(stop, start + _SAMPLE)])
+    head = _sample(data, start, stop)
     if shape := _by_opening(head):
         return shape
     middle = start + (stop - start) // 2
     lines = _lines(head)
     if stop - start > 3 * _SAMPLE:
-        lines += _lines(bytes(data[middle : middle + _SAMPLE]))[1:-1]
+        lines += _lines(_sample(data, middle, stop))[1:-1]
     return _by_lines(lines) if lines else "prose"
+
+
+def _sample(data: Text, start: int, end: int) -> bytes:
+    """Without what a reading is filled up with."""
+    return bytes(data[start : min(end, start + _SAMPLE)]).translate(None, bytes(NEVER_IN_UTF8))
 
 
 def delimiter_of(lines: list[str]) -> str:

@@ -159,6 +159,7 @@ def _cells(index: Index, table: Table) -> Iterator[tuple[int, list[str]]]:
 
 def _fields(index: Index, record: int) -> dict[str, str]:
     raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    raw = raw.replace(index.fill, b"") if index.fill else raw
     try:
         fields = msgspec.json.decode(raw, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):

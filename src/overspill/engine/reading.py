@@ -7,8 +7,10 @@ so every position in the reading is a position in the stored bytes and nothing h
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from overspill.engine.outline import Text
 
@@ -137,3 +139,34 @@ def unescaped(data: bytes, fill: bytes) -> bytes:
         return found[0] if 0xD800 <= value < 0xE000 else chr(value).encode().rjust(6, fill)
 
     return _ESCAPE.sub(replace, data)
+
+
+def with_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
+    """JSON with words that escape letters (`gr\\u00f6\\u00dfer`) as they are read; escapes that keep it JSON stay."""
+    plain = bytearray(data[start:end])
+    pattern = _escaped_words(fill)
+    done, size = 0, len(plain)
+    while done < size:
+        reached = plain.find(b",", done + _CHUNK) + 1 or size
+        plain[done:reached] = pattern.sub(
+            lambda found: (found[1] or b"") + _read(found[2] or found[3] or b"", fill), bytes(plain[done:reached])
+        )
+        done = reached
+    return plain
+
+
+@lru_cache
+def _escaped_words(fill: bytes) -> re.Pattern[bytes]:
+    """An escape that stays, or nothing, and the word after it, or none."""
+    filled = re.escape(fill)
+    part = rb"[A-Za-z0-9" + filled + rb"]"
+    word = part + rb"*+(?:\\u[0-9a-fA-F]{4}" + part + rb"*+)+"
+    return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<![A-Za-z0-9])(" + word + rb")")
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(word: bytes, fill: bytes) -> bytes:
+    letters: str = json.loads(b'"' + word.replace(fill, b"") + b'"')
+    if not letters.isprintable() or '"' in letters or "\\" in letters:
+        return word
+    return letters.encode().ljust(len(word), fill)

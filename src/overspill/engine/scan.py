@@ -15,6 +15,9 @@ _SAMPLE = 8_192
 _DENSE = 1_200
 """Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
 
+_ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
+"""Written out in strings, so that a word seems to begin with their letter."""
+_OPENING = r"(?:\b|\\[bfnrt])"
 _ASCII = 127
 _WIDEST = 4
 """Bytes of a character."""
@@ -55,7 +58,7 @@ class Finder:
             plain = [_escape(key) for key in prefixes if key[0].isascii()]
             foreign = [_escape(key) for key in prefixes if not key[0].isascii()]
             if plain:
-                parts.append("(?:\\b|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
+                parts.append(f"(?:{_OPENING}|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
             if foreign:
                 # Bytes above 127 are no letters to the matcher, so it sees no word begin with them.
                 parts.append("(?i:" + "|".join(foreign) + ")[a-zA-Z\\x80-\\xf4]*")
@@ -69,6 +72,8 @@ class Finder:
         for found in self._pattern.finditer(text, start, end):
             start, end = found.span()
             spelling = bytes(text[start:end])
+            if spelling[:2] in _ESCAPES:
+                start, spelling = start + 2, spelling[2:]
             if spelling[0] > _ASCII and _goes_on(text, start, decode(spelling)):
                 continue
             meanings = known.get(spelling)
@@ -113,7 +118,8 @@ def _standing(text: Text, start: int, end: int) -> float:
 
 def _goes_on(text: Text, start: int, word: str) -> bool:
     """Whether what begins here is only the rest of a word."""
-    return decode(bytes(text[max(0, start - _WIDEST) : start]))[-1:].isalpha() and not is_unspaced(word)
+    before = bytes(text[max(0, start - _WIDEST) : start])
+    return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(word)
 
 
 def _prefix(key: str) -> str:
@@ -132,7 +138,7 @@ def _spellings(character: str) -> str:
 
 
 def _bounded(literal: str) -> str:
-    opening = "\\b" if literal[0].isascii() and literal[0].isalnum() else ""
+    opening = _OPENING if literal[0].isascii() and literal[0].isalnum() else ""
     closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
     return f"{opening}{_escape(literal)}{closing}"
 

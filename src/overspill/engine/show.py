@@ -61,9 +61,10 @@ def pointer(index: Index, record: int) -> str:
 def _step(index: Index, container: int, start: int) -> str:
     """From a container to the member that begins at `start`: its key, or how many elements of the array come before it."""
     if key := _KEY.match(index.text, start):
-        return _escaped(key[1])
+        return _escaped(key[1].replace(index.fill, b"") if index.fill else key[1])
     outline = index.outline
-    if container < 0:
+    if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
+        # At the root, of the output or of a text inside a string.
         return ""
     if container in outline.uncounted:
         return "*"

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable
 
 from overspill.engine.outline import Outline, Table, Text
+from overspill.engine.reading import NEVER_IN_UTF8
 from overspill.engine.records.lines import split_long
 
 WHOLE = 2_000
@@ -22,8 +23,9 @@ _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*>|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPED = re.compile(rb"\\[n\"]")
-_MEMBER = re.compile(rb",\s*(?=\")|>\s*(?=<)")
-_CONTENT = re.compile(rb"[^\s,{}\[\]]")
+_FILL = re.escape(bytes(NEVER_IN_UTF8))
+_MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
+_CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
 class Tree:
