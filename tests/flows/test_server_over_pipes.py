@@ -14,7 +14,8 @@ from upstream import is_alive, linked, once, said, script, up, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, ToolResult, open_servers
+from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, open_servers
+from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -311,7 +312,7 @@ async def test_a_tool_that_wants_a_person_says_so():
 async def test_a_result_of_a_tool_keeps_its_blocks():
     async with up(script("raw")) as server:
         params = json.dumps({"name": "echo", "arguments": {"a": 1}})
-        assert await server.call_tool("echo", {"a": 1}) == ToolResult([{"type": "text", "text": params}])
+        assert await server.call_tool("echo", {"a": 1}) == Output([{"type": "text", "text": params}])
 
 
 async def test_progress_is_told_to_whoever_called_though_nobody_else_listens():
@@ -321,7 +322,7 @@ async def test_progress_is_told_to_whoever_called_though_nobody_else_listens():
         steps.append(params["progress"])
 
     async with up(script("raw")) as server:
-        assert words(await server.call_tool("progress", {}, progress)) == "done"
+        assert words(await server.request("tools/call", {"name": "progress"}, progress=progress)) == "done"
     assert steps == [0, 1, 2]
 
 

@@ -11,7 +11,8 @@ from upstream import linked, script, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Client, Server, ToolDefinition, ToolResult
+from overspill.mcp_client import Client, Server, ToolDefinition
+from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -31,9 +32,7 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
         assert (await server.link()).greeting.modern == modern
         assert (await server.link()).greeting.info["name"] == "high"
         assert [tool.name for tool in await server.list_tools()] == ["echo", "large", "steps", "hang", "headers", "die"]
-        assert await server.call_tool("echo", {"words": "hi"}) == ToolResult(
-            [{"type": "text", "text": "hi"}], structured={"result": "hi"}
-        )
+        assert await server.call_tool("echo", {"words": "hi"}) == Output([{"type": "text", "text": "hi"}])
         assert len(words(await server.call_tool("large", {"size": 3_000_000}))) == 3_000_000
         if way != "http json":  # which has no room for them
             steps: list[float] = []
@@ -41,7 +40,7 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
             async def progress(params: dict[str, Any]) -> None:
                 steps.append(params["progress"])
 
-            await server.call_tool("steps", {"count": 3}, progress)
+            await server.request("tools/call", {"name": "steps", "arguments": {"count": 3}}, progress=progress)
             assert steps == [0, 1, 2]
         if way == "http json" and modern:
             return  # such a server does not notice that nobody waits
@@ -65,7 +64,7 @@ async def test_a_server_of_the_low_level_is_read_in_pages():
         tools = [ToolDefinition(name, "Of the low level.", {"type": "object"}) for name in ("first", "second")]
         assert await server.list_tools() == tools
         result = await server.call_tool("second", {})
-        assert result == ToolResult([{"type": "text", "text": "second"}], is_error=True, structured={"name": "second"})
+        assert result == Output([{"type": "text", "text": "second"}], is_error=True)
 
 
 @pytest.mark.parametrize(

@@ -57,5 +57,4 @@ def _offer(name: str, server: Any, tool: Any, suits: Suits) -> Offer:
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:
-    result = await server.call_tool(tool, args)
-    return Output(result.content, result.is_error)
+    return await server.call_tool(tool, args)

@@ -3,7 +3,7 @@
 from overspill.mcp_client.arguments import suits
 from overspill.mcp_client.config import ServerConfig, host_of, read_servers, server_configs
 from overspill.mcp_client.link import Client, Link, Peer
-from overspill.mcp_client.server import Server, ToolDefinition, ToolResult, open_servers
+from overspill.mcp_client.server import Server, ToolDefinition, open_servers
 
 __all__ = [
     "Client",
@@ -12,7 +12,6 @@ __all__ = [
     "Server",
     "ServerConfig",
     "ToolDefinition",
-    "ToolResult",
     "host_of",
     "open_servers",
     "read_servers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import anyio
@@ -13,8 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import Ended, ServerError, Unheard
+from overspill.job import Job, current
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
+from overspill.mcp_client.results import as_output, progress_text
+from overspill.types import Output
 
 _START = 60.0  # seconds until a server that says nothing counts as hanging
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
@@ -29,14 +33,6 @@ class ToolDefinition(Struct, frozen=True):
     name: str
     description: str
     input_schema: Mapping[str, Any]
-
-
-class ToolResult(Struct, frozen=True):
-    """`content` holds blocks as MCP shapes them."""
-
-    content: list[Any]
-    is_error: bool = False
-    structured: Any = None
 
 
 class Deaf:
@@ -158,14 +154,16 @@ class Server:
             link.learn(tool)
         return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
 
-    async def call_tool(self, name: str, args: Mapping[str, Any], on_progress: Progress | None = None) -> ToolResult:
-        """MCPError is the server's refusal; ServerError when it is gone."""
-        result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=on_progress)
+    async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
+        """MCPError is the server's refusal; ServerError when it is gone. Progress is that of the job it is called in."""
+        job = current.get()
+        progress = None if job is None else partial(_note, job)
+        result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=progress)
         if result.get("resultType") == "input_required":
             raise ServerError(
                 f"The tool {name} of the server {self.name} asks for input from a person, which cannot be given here."
             )
-        return ToolResult(result.get("content") or [], bool(result.get("isError")), result.get("structuredContent"))
+        return await as_output(result)
 
     async def _life(self) -> None:
         """From one start to its end."""
@@ -196,6 +194,10 @@ class Server:
     def _tell(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
+
+
+async def _note(job: Job, progress: Raw) -> None:
+    job.progress = progress_text(progress)
 
 
 def words(group: BaseExceptionGroup[Any], name: str) -> str:

@@ -14,6 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.job import Job
 from overspill.mcp_client.link import Raw, mapping
+from overspill.mcp_client.results import progress_text
 from overspill.text import cleaned
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
@@ -62,7 +63,7 @@ class Exchange:
         if "progressToken" in self.meta:
             await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
-            self.job.progress = _words(params)
+            self.job.progress = progress_text(params)
 
     async def ask(self, method: str, params: Raw) -> Raw:
         """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
@@ -89,17 +90,3 @@ class Voice:
 
     async def ask(self, method: str, params: Raw) -> Raw:
         return await self._outbound.send_raw_request(method, self._spoken(params))
-
-
-def _words(progress: Raw) -> str:
-    done, total = _figure(progress.get("progress")), _figure(progress.get("total"))
-    figures, message = f"{done} of {total}" if done and total else done, progress.get("message")
-    return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
-
-
-def _figure(value: object) -> str:
-    """Empty where it is no number, or none that anybody could read."""
-    try:
-        return f"{float(value):g}" if isinstance(value, int | float) else ""
-    except OverflowError:
-        return ""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import anyio.to_thread
-import msgspec
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
 from overspill import wording
-from overspill.collect import to_json
 from overspill.decide import Pass, decide
 from overspill.errors import OverspillError
 from overspill.job import current
 from overspill.mcp_client import Server
 from overspill.mcp_client.arguments import suits
 from overspill.mcp_client.link import Raw, mapping
+from overspill.mcp_client.results import as_output, error_text, texts
 from overspill.measure import size_of
 from overspill.proxy import outputs
 from overspill.proxy.catalog import Catalog
@@ -28,7 +27,6 @@ from overspill.session import Session
 from overspill.types import Output, Reply
 
 Forward: TypeAlias = Callable[[Exchange, Server, str, Raw], Awaitable[Raw]]
-_LARGE = 256 * 1024
 _LINKS_SINCE = "2025-06-18"
 
 
@@ -84,7 +82,7 @@ class ToolCalls:
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
 
     async def _report(self, result: Raw, server: Server, name: str) -> None:
-        text = "".join(_texts(await _as_output(result)))
+        text = "".join(texts((await as_output(result)).content))
         settings = self._session.settings.for_tool(name, server.name)
         size = await anyio.to_thread.run_sync(size_of, text, settings.model)
         verdict = decide(size, settings)
@@ -114,57 +112,7 @@ class _Run:
             self.result = await self._forward(self._exchange, self._server, "tools/call", params)
         except MCPError as error:
             self.error = error
-            return Output([{"type": "text", "text": _error_text(error)}], is_error=True)
+            return Output([{"type": "text", "text": error_text(error)}], is_error=True)
         if wants_input(self.result) and job is not None and job.background:
             raise RuntimeError("the tool asks for input that nobody can give it in the background")
-        return await _as_output(self.result)
-
-
-async def _as_output(result: Raw) -> Output:
-    """What is measured, and kept if it has to be: all texts, and structured content unless it only repeats them."""
-    content: list[Any] = list(result.get("content") or [])
-    structured = result.get("structuredContent")
-    if structured is not None:
-        texts = [text for text in _texts(Output(content)) if text]
-        large = sum(map(len, texts)) > _LARGE
-        repeated = await anyio.to_thread.run_sync(_repeats, structured, texts) if large else _repeats(structured, texts)
-        if not repeated:
-            content.append({"type": "text", "text": _json(structured)})
-    return Output(content, is_error=bool(result.get("isError")))
-
-
-def _texts(output: Output) -> list[str]:
-    return [text for block in output.content if isinstance(text := mapping(block).get("text"), str)]
-
-
-def _repeats(structured: Any, texts: list[str]) -> bool:
-    """Servers send the same value as text for clients that know no structure, a single value under some key of its own."""
-    values: list[Any] = [structured]
-    if len(mapping(structured)) == 1:
-        values += mapping(structured).values()
-    for value in values:
-        each = cast("list[Any]", value) if isinstance(value, list) else []
-        if each and len(each) == len(texts) and all(map(_says, texts, each)):
-            return True
-    return any(_says(text, value) for text in texts for value in values)
-
-
-def _says(text: str, value: Any) -> bool:
-    if text == value:
-        return True
-    try:
-        return bool(msgspec.json.decode(text) == value)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-
-
-def _error_text(error: MCPError) -> str:
-    data = error.error.data
-    return error.message if data is None else f"{error.message}\n{_json(data)}"
-
-
-def _json(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        return to_json(value)
+        return await as_output(self.result)

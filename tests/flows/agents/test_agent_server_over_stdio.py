@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from overspill.errors import ServerError, SettingsError
 pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[2] / "agent_server.py"
+EVERY = Path(__file__).parents[2] / "every_server.py"
 
 
 async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp_path: Path) -> None:
@@ -28,6 +30,40 @@ async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp
     assert failed == "Error executing tool fail: no paper in the printer"
     assert picture == "[image/png: not shown, since only text is handed on to this model]"
     assert unknown.startswith("There is no tool 'depot__log'. Known tools: depot__words, depot__fail, depot__picture, agent__")
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize(
+    ("content", "structured", "answer"),
+    [
+        (["2 rows"], {"rows": [1, 2]}, '2 rows\n{"rows":[1,2]}'),
+        ([], {"rows": [1, 2]}, '{"rows":[1,2]}'),
+        (['{"rows": [1, 2]}'], {"rows": [1, 2]}, '{"rows": [1, 2]}'),
+    ],
+)
+async def test_what_a_tool_says_in_structure_reaches_the_model_once(
+    tmp_path: Path, content: list[str], structured: dict[str, object], answer: str
+) -> None:
+    stage = Stage(tmp_path, {"command": sys.executable, "args": [str(EVERY)]})
+    result = {"content": [{"type": "text", "text": text} for text in content], "structuredContent": structured}
+    model = scripted(call("depot__say", result=result), report())
+    await stage.run(stage.write("a.ai", "tools: [{depot: [say]}]"), model)
+    assert seen(model)[1].answers == [answer]
+
+
+async def test_how_far_a_tool_is_stands_in_the_notice(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, {"command": sys.executable, "args": [str(EVERY)]})
+    slow = "asyncTimeoutSecs: 100\ntruncation: {overrides: {depot__wait: {asyncTimeoutSecs: 0.05}}}"
+    model = scripted(
+        says("", call("depot__wait", until="told"), call("depot__seen")),
+        call("depot__seen"),
+        call("depot__release", word="told"),
+        call("wait_for_tool_output"),
+        report(),
+    )
+    await stage.run(stage.write("a.ai", f"tools: [depot]\n{slow}"), model)
+    third = seen(model)[2]
+    assert re.search(rf"- depot__wait \(id: {third.ids[0]}, running [\d.]+s, 1 of 4: warming up\)\n", third.notice)
 
 
 async def test_a_server_that_does_not_start_ends_the_run_with_what_it_said(tmp_path: Path) -> None:
