@@ -6,11 +6,7 @@ as U+FFFD. A line ends with LF, CRLF or CR.
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
-
-import msgspec
 
 _LOOK_AHEAD = 3  # bytes that may follow the first one of a character
 _REPLACEMENT = "\ufffd"
@@ -40,15 +36,6 @@ def decode(data: bytes) -> str:
 def clean(text: str) -> str:
     """On its way to a model: a lone surrogate becomes U+FFFD. Control characters stay, they are what the tool said."""
     return text if text.isascii() else _SURROGATE.sub(_REPLACEMENT, text)
-
-
-def cleaned(value: Any) -> Any:
-    """A value of JSON whose texts are all clean, keys too; the very same where nothing is to be done."""
-    try:
-        msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return json.loads(clean(json.dumps(value, ensure_ascii=False)))
-    return value
 
 
 def searchable(data: bytes) -> bytes:

@@ -89,6 +89,24 @@ def test_what_was_kept_or_cut_is_told_without_a_terminal(place: Place) -> None:
     assert logging.getLogger("overspill").handlers[1:] == []
 
 
+@pytest.mark.promise("nothing-lost")
+def test_half_a_character_in_what_was_asked_called_and_reported_spoils_nothing(place: Place) -> None:
+    half = "half of one \ud83d"
+    entry = {"id": half, "tool": "echo", "parameters": {"text": half}}
+    write("b.ai", "", [calls(("agent__batch", {"calls": [entry]})), calls(("agent__final_report", {"content": half}))])
+    Path("e.py").write_text("def echo(text: str) -> str:\n    return text\n")
+    options = ("--function", "e.py:echo", "--snapshot", "s.gz", "--accounting", "a.jsonl")
+    done = place.process("run", "b.ai", "caf\udce9", *options, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "half of one \ufffd\n".encode(), b"")
+    shown = json.loads(place.overspill("snapshot", "show", "s.gz", "--json").out)
+    assert (shown["question"], shown["report"]["content"]) == ("caf\udce9", half)
+    assert json.loads(shown["messages"][2]["text"])["results"][0]["id"] == half
+    assert [json.loads(line)["command"] for line in Path("a.jsonl").read_text().splitlines() if "command" in line] == [
+        "echo", "batch", "final_report",
+    ]  # fmt: skip
+    assert json.loads(place.overspill("run", "b.ai", "x", "--function", "e.py:echo", "--json").out)["report"]["content"] == half
+
+
 def test_json_says_how_the_run_went(place: Place) -> None:
     result = place.overspill("run", "a.ai", "Count.", *COUNT, "--json")
     found = json.loads(result.out)

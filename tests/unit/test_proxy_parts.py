@@ -92,6 +92,7 @@ def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
         == 5
     )
     assert "secret" not in family(url=url)
+    assert family(command="a", args=("\udcff",)) != family(command="a", args=("\udcfe",))  # given in other than UTF-8
 
 
 @pytest.mark.parametrize("schema", [True, {}, 3, None, {"$ref": "#/nowhere"}, {"properties": {"n": {"type": "number"}}}])

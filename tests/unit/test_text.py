@@ -54,9 +54,3 @@ def test_lines_end_with_lf_crlf_or_cr(data: bytes, ends: int):
 @pytest.mark.parametrize(("data", "readable"), [(b"", True), (b"abc\n", True), (b"a\0b", False), (b"\xff\xd8\xff", False)])
 def test_text_is_what_a_model_could_read(data: bytes, readable: bool):
     assert text.is_text(data) is readable
-
-
-def test_a_value_is_cleaned_through_and_through_and_otherwise_left_alone():
-    assert text.cleaned({"a\ud800": ["\udfff", 2**80, None]}) == {"a\ufffd": ["\ufffd", 2**80, None]}
-    plain = {"a": "\U0001f600", "b": 2**80}
-    assert text.cleaned(plain) is plain

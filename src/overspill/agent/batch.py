@@ -13,6 +13,7 @@ from msgspec import Struct
 from overspill.agent import wording
 from overspill.agent.internal import BATCH, REPORT
 from overspill.errors import BadRequest
+from overspill.notation import dumped
 from overspill.types import Reply, ToolCall
 
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -81,7 +82,7 @@ async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> 
 
 
 def shown(results: Sequence[Result]) -> str:
-    return msgspec.json.encode({"results": [result.shown() for result in results]}).decode()
+    return dumped({"results": [result.shown() for result in results]}).decode()
 
 
 def anything_new(results: Sequence[Result]) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from overspill.agent.record import Record
 from overspill.errors import BadRequest, StoreError
+from overspill.notation import dumped, loaded
 from overspill.optree import Op
 
 VERSION = 1
@@ -27,7 +28,7 @@ def snapshot(record: Record) -> dict[str, Any]:
 
 
 def write_snapshot(path: Path, record: Record) -> None:
-    data = gzip.compress(msgspec.json.encode(snapshot(record)))
+    data = gzip.compress(dumped(snapshot(record)))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -60,7 +61,7 @@ def may_replace(path: Path) -> bool:
 
 def append_accounting(path: Path, record: Record) -> None:
     """One JSON object a line; a file that is there grows."""
-    lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in record.accounting)
+    lines = b"".join(dumped(entry) + b"\n" for entry in record.accounting)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "ab") as file:
@@ -72,11 +73,11 @@ def append_accounting(path: Path, record: Record) -> None:
 def read_snapshot(path: Path) -> dict[str, Any]:
     try:
         with gzip.open(path) as file:
-            found = msgspec.json.decode(file.read(_MOST_BYTES))
+            found: Any = loaded(file.read(_MOST_BYTES))
     except OSError as error:
         why = error.strerror or "it is not gzipped"
         raise BadRequest(f"The snapshot {path} cannot be read: {why}.") from None
-    except (EOFError, zlib.error, msgspec.DecodeError, UnicodeDecodeError):
+    except (EOFError, zlib.error, ValueError, RecursionError):
         raise BadRequest(f"The snapshot {path} cannot be read: it is damaged or no snapshot.") from None
     if not isinstance(found, dict) or "opTree" not in found or cast("dict[str, Any]", found).get("version") != VERSION:
         raise BadRequest(f"{path} is no snapshot of this version of Overspill.")

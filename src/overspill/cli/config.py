@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
-import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from overspill.errors import SettingsError
+from overspill.notation import dumped
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.schema import dotted, flatten, visible
@@ -68,11 +68,11 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     values = {dotted(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
     if as_json:
         rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
-        click.echo(msgspec.json.format(msgspec.json.encode(rows).decode(), indent=2))
+        click.echo(dumped(rows, indent=2).decode())
         return
     table = Table("Key", "Value", "From", box=None, pad_edge=False)
     for key, value in values.items():
-        table.add_row(*(Text(cell, overflow="fold") for cell in (key, msgspec.json.encode(value).decode(), loaded.origins[key])))
+        table.add_row(*(Text(cell, overflow="fold") for cell in (key, dumped(value).decode(), loaded.origins[key])))
     Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from overspill.archive import Archive
 from overspill.cli.config import lasting_store, load_settings
+from overspill.notation import dumped
 from overspill.settings import Settings
 from overspill.store.base import Store
 from overspill.store.files import FileStore
@@ -48,7 +48,7 @@ def program() -> str:
 
 
 def print_json(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value).decode(), indent=2))
+    click.echo(dumped(value, indent=2).decode())
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:

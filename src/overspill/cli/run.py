@@ -22,6 +22,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
+from overspill.text import clean
 
 EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
 
@@ -204,7 +205,7 @@ def _print(record: Record, *, as_json: bool) -> None:
             }
         )
     elif outcome.report is not None:
-        click.echo(look.visible(outcome.report.content) if look.on_terminal() else outcome.report.content)
+        click.echo(look.visible(outcome.report.content) if look.on_terminal() else clean(outcome.report.content))
     if outcome.report is None:
         click.echo(f"overspill: {look.visible(outcome.why)}", err=True)
     elif outcome.report.source == "text":

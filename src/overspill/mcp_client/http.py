@@ -21,8 +21,9 @@ from mcp.shared.exceptions import MCPError
 from overspill.errors import ServerError, Unheard
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import mapping
-from overspill.mcp_client.lines import MAX_MESSAGE, decode, dumped
+from overspill.mcp_client.lines import MAX_MESSAGE, decode
 from overspill.mcp_client.surrogates import Hidden, Shown, Surrogates
+from overspill.notation import dumped
 
 _WAIT = 30.0  # seconds for a connection, and for an answer that holds nothing
 _FAREWELL = 2.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types
-import msgspec
 from mcp.shared.message import SessionMessage
+
+from overspill.notation import dumped, loaded
 
 MAX_MESSAGE = 256 * 1024 * 1024
 _EDGE = 4096
@@ -75,13 +75,9 @@ def _edges(parts: list[bytes]) -> list[bytes]:
 
 def decode(line: bytes) -> SessionMessage | BadLine:
     try:
-        raw = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        try:
-            raw = json.loads(line)  # takes lone surrogates and huge numbers, which others send
-        except (ValueError, RecursionError):
-            return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
-    message = _message(raw)
+        message = _message(loaded(line))
+    except (ValueError, RecursionError):
+        return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
     return (
         BadLine("JSON that is not a JSON-RPC message", line[:_EDGE], line[-_EDGE:])
         if message is None
@@ -129,13 +125,6 @@ def encode(message: mcp_types.JSONRPCMessage) -> bytes:
     if isinstance(message, mcp_types.JSONRPCError):
         raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
     return dumped({"jsonrpc": "2.0", **raw}) + b"\n"
-
-
-def dumped(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError):
-        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
-import msgspec
 from msgspec import Struct
 
 from overspill import tokens
@@ -14,6 +13,7 @@ from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.link import Client, Link, Raw, linked
 from overspill.mcp_client.process import noise
 from overspill.mcp_client.server import Deaf, words
+from overspill.notation import dumped
 
 
 class ToolSize(Struct, frozen=True):
@@ -84,5 +84,5 @@ async def _looked(link: Link) -> list[Raw]:
 
 def _weighed(tool: Raw, model: str | None) -> ToolSize:
     shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
-    text = msgspec.json.encode(shown).decode()
+    text = dumped(shown).decode()
     return ToolSize(str(tool.get("name")), len(text.encode()), tokens.count(text, model).tokens)

@@ -28,7 +28,8 @@ from overspill.models.base import Message, ModelError, Request, Response, Usage
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
 from overspill.models.written import UNREADABLE
-from overspill.text import clean, cleaned
+from overspill.notation import cleaned
+from overspill.text import clean
 from overspill.types import ToolCall
 
 _CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}

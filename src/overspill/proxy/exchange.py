@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from overspill.job import Job
 from overspill.mcp_client.link import Raw, mapping
 from overspill.mcp_client.results import progress_text
-from overspill.text import cleaned
+from overspill.notation import cleaned
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 
 from overspill.mcp_client import ServerConfig
+from overspill.notation import dumped
 from overspill.settings import Layer
 
 USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
@@ -32,7 +32,5 @@ class Options(Struct, frozen=True):
 
     def family(self, principal: str) -> str:
         """Whose outputs are whose: the same caller of the same servers, today and tomorrow."""
-        whole = msgspec.json.encode(
-            [principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]]
-        )
+        whole = dumped([principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]])
         return f"proxy-{hashlib.sha256(whole).hexdigest()[:32]}"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import anyio
 import anyio.abc
-import msgspec
 from msgspec import Struct
 
 from overspill.mcp_client import Client
 from overspill.models.endpoints import Endpoint
+from overspill.notation import dumped
 from overspill.proxy.options import Options
 from overspill.proxy.scope import Scope, open_scope
 from overspill.session import Session
@@ -52,7 +52,7 @@ class Scopes:
         self._opening = anyio.Lock()
 
     async def find(self, owner: Owner, client: Client) -> Scope:
-        kind = b"" if owner.session else msgspec.json.encode((client.info, client.capabilities))
+        kind = b"" if owner.session else dumped((client.info, client.capabilities))
         place = self._places.pop((owner, kind), None)
         if place is not None:
             self._places[owner, kind] = place  # the last is the one that was used last
