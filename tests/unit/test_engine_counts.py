@@ -63,7 +63,20 @@ def test_words_left_out_because_they_stand_everywhere_are_mentioned() -> None:
     assert ask(text, "worker zebra").text == (
         "[L40001]\nrequest worker zebra\n(matched 1 record, all shown; words that stand nearly everywhere not counted)"
     )
-    assert ask(text, "list all workers called unicorn").matched == 40_001
+    assert ask(text, "worker-7 zebra").text.startswith(
+        "[L8]\nrequest worker 7 handled by worker pool\n[L40001]\nrequest worker zebra\n"
+    )
+
+
+def test_what_stands_everywhere_in_a_large_output_is_not_counted_to_the_end() -> None:
+    text = "".join(f"request worker {number} handled by worker pool\n" for number in range(40_000))
+    selection = ask(text, "list all workers called unicorn", 60)
+    assert selection.text == (
+        "[L1]\nrequest worker 0 handled by worker pool\nrequest worker 1 handled by worker pool\n"
+        "request worker 2 handled by worker pool\n"
+        "(matched more than 2500 records, showing 3; ask more precisely for the rest)"
+    )
+    assert (selection.matched, selection.confidence) == (2500, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,13 @@ def test_confidence_is_high_for_what_is_there_and_low_for_an_identifier_that_is_
     assert select(index, "request 98765 by node-44").confidence < 0.5
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"])
+def test_lines_are_counted_the_same_however_they_end_and_wherever_they_stand(line_end: str) -> None:
+    for padding in range(3):
+        data = ("x" * padding + line_end.join(f"line {number}" for number in range(1, 2_000)) + line_end + "needle").encode()
+        assert [found.end_line for found in select(build(data), "needle").excerpts] == [2_000]
+
+
 def test_memory_maps_and_views_are_searched_without_a_copy(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(LOG)

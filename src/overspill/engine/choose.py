@@ -12,7 +12,7 @@ from overspill.engine.rank import Ranking
 from overspill.engine.records.lines import lines_of, split_long
 from overspill.engine.show import shown
 
-_TRIES = 400
+_TRIES = 100
 """Records that do not fit after which the others are not tried any more."""
 _LOCATOR = 4
 """Tokens a locator costs, near enough to plan with."""

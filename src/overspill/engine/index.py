@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import cached_property
+from itertools import accumulate
 from mmap import mmap
 
 from overspill.engine import reading
@@ -19,6 +21,7 @@ from overspill.engine.records.tree import cut_tree, json_tree, xml_tree
 MAX_MEMORY = 256 * 1024 * 1024
 _DEEPEST = 4
 _HEAD = 1 << 20
+_BLOCK = 1 << 12
 _COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
 """Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
 
@@ -42,6 +45,17 @@ class Index:
         """Line ends of the source, counted only as far as it takes to know how long its lines are."""
         head = self.source[:_HEAD]
         return max(1, (head.count(b"\n") + 1) * self.total_bytes // max(1, len(head)))
+
+    def line_at(self, position: int) -> int:
+        """The line of the source a byte stands in, counted from 1."""
+        block = position // _BLOCK
+        return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK, position)
+
+    @cached_property
+    def _line_ends(self) -> array[int]:
+        """How many there are before each block, so that no question has to count from the beginning."""
+        blocks = range(0, self.total_bytes, _BLOCK)
+        return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK) for start in blocks), initial=0))
 
     @cached_property
     def _built(self) -> tuple[Text, Outline, bytes]:
@@ -71,6 +85,13 @@ def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> I
         whole = data.obj
         return Index(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), max_memory)
     return Index(data, max_memory)
+
+
+def _line_ends(source: Source, start: int, end: int) -> int:
+    """Those of a stretch; a line end that two blocks share belongs to the first."""
+    part = source[start:end]
+    shared = source[max(0, start - 1) : start + 1] == b"\r\n"
+    return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n") - (shared and start < end)
 
 
 class _Cutting:

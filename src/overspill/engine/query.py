@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -32,7 +33,8 @@ _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later 
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
 
-_TELLING = 0.5
+Role: TypeAlias = Literal["asked", "part", "wording"]
+"""A word may be asked for itself, be a part of a name that was, or only word the request."""
 
 
 class Term(Struct, frozen=True):
@@ -41,11 +43,11 @@ class Term(Struct, frozen=True):
     key: str
     weight: float
     literal: bool = False
+    role: Role = "asked"
 
     @property
     def telling(self) -> bool:
-        """Whether it was asked for itself: it neither words the request nor is only a part of something."""
-        return self.weight >= _TELLING
+        return self.role == "asked"
 
 
 class Query(Struct, frozen=True):
@@ -62,10 +64,11 @@ class Query(Struct, frozen=True):
 
 
 def parse(text: str) -> Query:
-    weights: dict[tuple[str, bool], float] = {}
+    terms: dict[tuple[str, bool], Term] = {}
 
-    def add(key: str, weight: float, literal: bool) -> None:
-        weights[key, literal] = max(weight, weights.get((key, literal), 0.0))
+    def add(term: Term) -> None:
+        known = terms.get((term.key, term.literal), term)
+        terms[term.key, term.literal] = max(known, term, key=lambda each: each.weight)
 
     tokens = _TOKEN.findall(text) or text.split()
     silent = _silent(text, tokens)
@@ -76,11 +79,11 @@ def parse(text: str) -> Query:
     for token in tokens:
         _add_token(token, 1.0, silent, add)
     for numbers in _COUNTED.findall(text):
-        weights.pop((max(numbers), True), None)
+        terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in words_of(token) if word not in silent]
     return Query(
         text=text,
-        terms=tuple(Term(key, weight, literal) for (key, literal), weight in weights.items()),
+        terms=tuple(terms.values()),
         failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
@@ -98,15 +101,16 @@ def _silent(text: str, tokens: list[str]) -> frozenset[str]:
     return STOP.difference(token.lower() for token in tokens if len(token) > 1 and token.isupper() and not text.isupper())
 
 
-def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[str, float, bool], None]) -> None:
+def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:
     lower = token.lower()
     parts = subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
-        add(lower, 2.0 * weight, True)
+        add(Term(lower, 2.0 * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in STOP and (len(part) > 1 or part.isdigit()):
-                add(stem(part), 0.3 * weight, False)
+                add(Term(stem(part), 0.3 * weight, role="part"))
         return
     for word in words_of(lower):
         if word not in silent:
-            add(stem(word), (0.35 if word in INSTRUCTION and weight <= 1.0 else 1.0) * weight, False)
+            wording = word in INSTRUCTION and weight <= 1.0
+            add(Term(stem(word), 0.35, role="wording") if wording else Term(stem(word), weight))

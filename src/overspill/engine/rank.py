@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -28,9 +27,17 @@ _SPREAD = 400
 _CODE = ("code", "diff", "matches")
 _FEW = 20
 """Records of which none has to be told from the others."""
+_MANY = 5_000
+"""Hits after which a term that stands everywhere is not counted any further."""
 
 
-_Hits: TypeAlias = tuple[dict[int, list[tuple[int, int, int]]], dict[int, dict[int, float]], dict[int, dict[int, float]]]
+class _Hits(Struct):
+    """Hits by record, terms by label, how often each term stands in each record, and how many records were looked at."""
+
+    records: dict[int, list[tuple[int, int, int]]]
+    labels: dict[int, dict[int, float]]
+    found: dict[int, dict[int, float]]
+    seen: int
 
 
 class Ranking(Struct):
@@ -43,6 +50,8 @@ class Ranking(Struct):
     labels: dict[int, dict[int, float]]
     matches: set[int]
     """The records that speak of it; those with words that only word the request are left out when others have more."""
+    more: bool
+    """Whether there may be further matches behind so many that they were not counted."""
     everywhere: bool
     """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
     uncounted: bool
@@ -59,51 +68,51 @@ class Ranking(Struct):
 
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
-    terms, (hits, labels, found) = _found(index, query.terms)
+    terms, hits = _found(index, query.terms)
+    labels, found, total = hits.labels, hits.found, hits.seen
     extents = _extents(outline)
-    total = len(outline)
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
     for label, marks in labels.items():
         for term in marks:
             direct[term] += extents[label]
     asked = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
     worth = _worth(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
-    mean = (outline.ends[-1] - outline.starts[0]) / total if total else 1.0
+    mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
     candidates, matches = _candidates(outline, found, labels, extents, asked)
     for record in candidates:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
-    for record, gain in _phrase_scores(hits, terms, query.pairs, total).items():
+    for record, gain in _phrase_scores(hits.records, terms, query.pairs, total).items():
         scores[record] += gain
     uncounted = any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
-    return Ranking(scores, hits, terms, worth, labels, matches, everywhere, uncounted)
+    return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted)
 
 
 def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
     code = index.kind in _CODE
-    terms = telling(every, index.text, index.searched_bytes, code=code)
-    hits = _collect(index, terms)
-    met = {term for counts in (*hits[1].values(), *hits[2].values()) for term in counts}
-    if len(terms) == len(every) or any(terms[number].telling for number in met):
+    terms, everywhere = telling(every, index.text, index.searched_bytes, code=code)
+    hits = _collect(index, terms, _MANY if everywhere else None)
+    met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
+    if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
         return terms, hits
     left = tuple(term for term in every if term not in terms)
-    asked = tuple(term for term in left if term.telling)
-    terms += telling(asked or left, index.text, index.searched_bytes, code=code)
-    return terms, _collect(index, terms)
+    rarest, _ = telling(tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code)
+    return terms + rarest, _collect(index, terms + rarest, _MANY)
 
 
-def _collect(index: Index, terms: tuple[Term, ...]) -> _Hits:
-    """Hits by record, terms by label, and how often each term stands in each record."""
+def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
     hits: dict[int, list[tuple[int, int, int]]] = {}
     labels: dict[int, dict[int, float]] = {}
     found: dict[int, dict[int, float]] = {}
-    if not terms:
-        return hits, labels, found
-    for start, end, term, exactness in Finder(terms, code=index.kind in _CODE).hits(index.text, 0, index.searched_bytes):
+    finder = Finder(terms, code=index.kind in _CODE) if terms else None
+    for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
+        start, end, term, exactness = hit
+        if number == most:
+            return _Hits(hits, labels, found, max(1, outline.record_from(start) - 1))
         if (label := outline.label_at(start)) >= 0:
             marks = labels.setdefault(label, {})
             marks[term] = max(exactness, marks.get(term, 0.0))
@@ -111,7 +120,7 @@ def _collect(index: Index, terms: tuple[Term, ...]) -> _Hits:
             hits.setdefault(record, []).append((start, end, term))
             counts = found.setdefault(record, {})
             counts[term] = counts.get(term, 0.0) + exactness
-    return hits, labels, found
+    return _Hits(hits, labels, found, len(outline))
 
 
 def _worth(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:

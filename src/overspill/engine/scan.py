@@ -74,6 +74,8 @@ class Finder:
             spelling = bytes(text[start:end])
             if spelling[:2] in _ESCAPES:
                 start, spelling = start + 2, spelling[2:]
+            if spelling[-1:].isdigit() and text[end : end + 1].isdigit():
+                continue
             if spelling[0] > _ASCII and _goes_on(text, start, decode(spelling)):
                 continue
             meanings = known.get(spelling)
@@ -143,10 +145,13 @@ def _bounded(literal: str) -> str:
     return f"{opening}{_escape(literal)}{closing}"
 
 
-def telling(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[Term, ...]:
-    """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable."""
+def telling(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[tuple[Term, ...], bool]:
+    """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable.
+
+    Also whether even the rarest stands everywhere.
+    """
     if end <= 8 * _SAMPLES * _SAMPLE or not terms:
-        return terms
+        return terms, False
     finder = Finder(terms, code=code)
     counts = [0] * len(terms)
     step = (end - _SAMPLE) // (_SAMPLES - 1)
@@ -155,8 +160,10 @@ def telling(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tup
             counts[term] += 1
     kept: set[int] = set()
     room = _SAMPLES * _SAMPLE // _DENSE
-    for number in sorted(range(len(counts)), key=counts.__getitem__):
+    rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
+    for number in rarest_first:
         room -= counts[number]
         if room >= 0 or not kept:
             kept.add(number)
-    return tuple(term for number, term in enumerate(terms) if number in kept)
+    everywhere = counts[rarest_first[0]] > _SAMPLES * _SAMPLE // _DENSE
+    return tuple(term for number, term in enumerate(terms) if number in kept), everywhere

@@ -54,7 +54,8 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)
-    room = max_tokens - count(closing(index, Tally(len(ranking.matches), uncounted=ranking.uncounted))) - 1
+    least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted)
+    room = max_tokens - count(closing(index, least)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
@@ -64,7 +65,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
     excerpts, text = draft.excerpts, draft.text
     if not excerpts:
-        said = none_fits(index, len(way.matches), max_tokens) if way.matches else nothing_found(index, query)
+        said = none_fits(index, least, max_tokens) if way.matches else nothing_found(index, query)
         text = next((line for line in said if count(line) <= max_tokens), "")
     trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
@@ -115,7 +116,7 @@ def _tally(index: Index, pieces: list[Piece], ranking: Ranking, matches: set[int
     there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
     showing = len(there & matches)
     shortened = any(piece.trimmed for piece in pieces)
-    return Tally(len(matches), showing, len(there) - showing, shortened, ranking.uncounted)
+    return Tally(len(matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted)
 
 
 def _quarter(text: str) -> int:
@@ -141,20 +142,13 @@ def _touch(index: Index, end: int, start: int) -> bool:
 
 def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
     found: list[Found] = []
-    line, reached = 1, 0
     for piece in pieces:
-        line += _line_ends(index, reached, piece.start)
-        last = line + _line_ends(index, piece.start, piece.end - 1)
+        line = index.line_at(piece.start)
+        last = index.line_at(piece.end - 1)
         place = locator(index, piece.record, piece.start, line)
         text = decode(bytes(index.source[piece.start : piece.end]))
         found.append(Found(text, piece.start, piece.end, line, last, place, round(piece.score, 3), piece.trimmed))
-        reached = piece.start
     return found
-
-
-def _line_ends(index: Index, start: int, end: int) -> int:
-    part = index.source[start:end]
-    return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
 
 
 def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str]:

@@ -80,14 +80,15 @@ class Tally(Struct, frozen=True):
     showing: int = 0
     others: int = 0
     shortened: bool = False
+    more: bool = False
     uncounted: bool = False
     """Whether words of the question were not looked for because they stand nearly everywhere."""
 
 
 def closing(index: Index, tally: Tally) -> str:
     """The last line: how much of what matched stands above, what else does, and how to get the rest."""
-    whole = tally.showing == tally.matched
-    said = f"{_matched(tally.matched)}, {'all shown' if whole else f'showing {tally.showing}'}"
+    whole = tally.showing == tally.matched and not tally.more
+    said = f"{_matched(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
     if not tally.matched:
         said = "no record matched by its words"
     if tally.others:
@@ -101,9 +102,9 @@ def closing(index: Index, tally: Tally) -> str:
     return f"({said}{_searched(index)})"
 
 
-def none_fits(index: Index, matched: int, max_tokens: int) -> tuple[str, ...]:
+def none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """For an answer too small to hold any of what matched, the longest first."""
-    said = _matched(matched)
+    said = _matched(tally)
     return f"({said}, none fits into {max_tokens} tokens: ask for more{_searched(index)})", f"({said}, none fits)", f"({said})"
 
 
@@ -114,8 +115,8 @@ def nothing_found(index: Index, query: str) -> tuple[str, ...]:
     return f"{first}\n{second}", first, "Nothing found."
 
 
-def _matched(count: int) -> str:
-    return f"matched {count} {'record' if count == 1 else 'records'}"
+def _matched(tally: Tally) -> str:
+    return f"matched {'more than ' if tally.more else ''}{tally.matched} {'record' if tally.matched == 1 else 'records'}"
 
 
 def _searched(index: Index) -> str:
