@@ -67,7 +67,9 @@ def discovered(id: object) -> None:
 
 
 def list_tools(message: dict) -> None:
-    if "nonsense" in OPTIONS:
+    if "locked" in OPTIONS:
+        send(id=message["id"], error={"code": -32603, "message": "The database is locked."})
+    elif "nonsense" in OPTIONS:
         send(id=message["id"], result={"tools": [{"name": "good", "extra": 1}, {"name": 7}, "bad", {}]})
     elif "endless" in OPTIONS:
         cursor = int(message.get("params", {}).get("cursor", 0)) + 1

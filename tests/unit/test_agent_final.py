@@ -123,3 +123,50 @@ def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> No
     made = reports("json", schema)
     made.hand_in({"content": 3})
     assert made.taken is not None
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/missing", "#nowhere", "https://example.com/other.json", "other.json#/a"])
+def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_at_once(reference: str) -> None:
+    schema = {"$defs": {"known": {}}, "properties": {"a": {"prefixItems": [{"$ref": reference}]}, "b": {"$ref": reference}}}
+    with pytest.raises(SettingsError) as caught:
+        reports("json", schema)
+    assert str(caught.value) == f"output.schema refers to {reference!r}, which is not in it."
+
+
+def test_a_schema_may_refer_to_all_that_is_in_it() -> None:
+    schema = {
+        "$defs": {"day": {"$anchor": "day", "type": "string"}, "other": {"$id": "https://example.com/o", "type": "integer"}},
+        "properties": {
+            "tree": {"$ref": "#"},
+            "a": {"$ref": "#/$defs/day"},
+            "b": {"$ref": "#day"},
+            "c": {"$ref": "https://example.com/o"},
+            "d": {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+            "e": {"const": {"$ref": "no reference"}},
+        },
+    }
+    made = reports("json", schema)
+    made.hand_in({"content": {"tree": {"a": "x"}, "b": "y", "c": 1, "d": {}}})
+    assert made.taken is not None
+    with pytest.raises(BadRequest, match=r"does not fit its JSON Schema: \$\.c: 'x' is not of type 'integer'\."):
+        made.hand_in({"content": {"c": "x"}})
+
+
+def test_a_report_that_is_nested_too_deeply_is_told_so() -> None:
+    with pytest.raises(BadRequest) as caught:
+        reports("json").hand_in({"content": "[" * 100_000})
+    assert str(caught.value) == "Your final report was not taken: it is nested too deeply. Hand in JSON of fewer levels."
+
+
+@pytest.mark.parametrize("content", ['{"a": NaN}', {"a": float("nan")}, "[1e999]", "-Infinity"])
+def test_numbers_that_json_does_not_have_are_told_so(content: Any) -> None:
+    with pytest.raises(BadRequest, match=r"^Your final report was not taken: it is not JSON \(Out of range float values are not"):
+        reports("json").hand_in({"content": content})
+
+
+def test_a_schema_that_cannot_be_applied_takes_no_report() -> None:
+    with pytest.raises(BadRequest) as caught:
+        reports("json", {"allOf": [{"$ref": "#"}]}).hand_in({"content": {}})
+    assert str(caught.value) == (
+        "Your final report was not taken: it does not fit its JSON Schema: it cannot be checked (RecursionError)."
+    )

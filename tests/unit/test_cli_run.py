@@ -121,6 +121,18 @@ def test_a_mistyped_model_of_the_command_line_is_not_passed_over(place: Place) -
     assert result.err.startswith("overspill: No model provider is called 'opnai'. Did you mean 'openai'?")
 
 
+def closed(place: Place, *args: str) -> tuple[int, bytes]:
+    """Called as a shell does with `<&-`."""
+    done = place.process(*args, capture_output=True, preexec_fn=lambda: os.close(0))
+    return done.returncode, done.stderr.splitlines()[-1]
+
+
+def test_a_standard_input_that_is_closed_says_nothing(place: Place) -> None:
+    words = b"Error: Standard input is closed, so nothing can be read from it."
+    assert closed(place, "run", "a.ai") == (2, words)
+    assert closed(place, "extract", "what") == (2, words)
+
+
 def test_the_question_may_come_from_standard_input(place: Place) -> None:
     done = place.process("run", "--agent", "a.ai", *COUNT, "--snapshot", "s.gz", input=b"Count to 3.\n", capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"0 1 2\n")

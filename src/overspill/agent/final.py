@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,16 +64,25 @@ class Reports:
         self.taken = Report(self._output.format, content, source)
 
     def _json(self, given: object) -> str:
-        value = given
-        if isinstance(given, str):
-            try:
-                value = json.loads(given)
-            except ValueError as error:
-                raise BadRequest(wording.not_json(str(error))) from None
-        problem = next(iter(self._validator.iter_errors(value)), None) if self._validator else None
-        if problem is not None:
-            raise BadRequest(wording.unfit(f"{problem.json_path}: {problem.message}"))
-        return json.dumps(value, ensure_ascii=False, indent=2)
+        try:
+            value = json.loads(given) if isinstance(given, str) else given
+            written = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        except ValueError as error:
+            raise BadRequest(wording.not_json(str(error))) from None
+        except RecursionError:
+            raise BadRequest(wording.TOO_DEEP) from None
+        if problem := self._unfit(value):
+            raise BadRequest(wording.unfit(problem))
+        return written
+
+    def _unfit(self, value: Any) -> str:
+        if self._validator is None:
+            return ""
+        try:
+            problem = next(iter(self._validator.iter_errors(value)), None)
+        except Exception as error:  # a schema can fail in as many ways as there are keywords
+            return f"it cannot be checked ({type(error).__name__})"
+        return "" if problem is None else f"{problem.json_path}: {problem.message}"
 
 
 def _calling(response: Response, content: str, source: Source) -> Response:
@@ -93,4 +102,20 @@ def _validator(schema: Mapping[str, Any] | None) -> Any:
         kind.check_schema(schema)
     except jsonschema.exceptions.SchemaError as error:
         raise SettingsError(f"output.schema is not a JSON Schema: {error.message}.") from None
-    return kind(schema)
+    specifications: Any = import_module("jsonschema_specifications")
+    referencing: Any = import_module("referencing.jsonschema")
+    root = referencing.specification_with(kind.META_SCHEMA["$schema"]).create_resource(schema)
+    _check_references(specifications.REGISTRY.resolver_with_root(root), root)
+    return kind(schema, registry=specifications.REGISTRY)
+
+
+def _check_references(resolver: Any, schema: Any) -> None:
+    """What a schema refers to has to be in it: nothing is fetched, and a report that nobody can check is never taken."""
+    contents = cast("dict[str, Any]", schema.contents) if isinstance(schema.contents, dict) else {}
+    for wanted in [contents[key] for key in ("$ref", "$dynamicRef") if key in contents]:
+        try:
+            resolver.lookup(wanted)
+        except Exception:  # unknown, or not the form of a reference
+            raise SettingsError(f"output.schema refers to {wanted!r}, which is not in it.") from None
+    for part in schema.subresources():
+        _check_references(resolver.in_subresource(part), part)

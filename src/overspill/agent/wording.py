@@ -90,6 +90,9 @@ def not_json(error: str) -> str:
     return f"Your final report was not taken: it is not JSON ({error}). Hand in JSON only, nothing round it."
 
 
+TOO_DEEP = "Your final report was not taken: it is nested too deeply. Hand in JSON of fewer levels."
+
+
 def unfit(error: str) -> str:
     return f"Your final report was not taken: it does not fit its JSON Schema: {error}."
 

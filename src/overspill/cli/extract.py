@@ -53,10 +53,7 @@ def extract(
     Without a model the built-in engine answers: no key, no network. Exit code 1 when nothing was found.
     """
     settings = load_settings(**options).settings
-    source = sys.stdin.buffer if str(file) == "-" else file
-    if source is sys.stdin.buffer and sys.stdin.isatty():
-        click.echo("Reading from the terminal; end with Ctrl-D.", err=True)
-
+    source = look.standard_input("Reading") if str(file) == "-" else file
     served = endpoints(settings, os.environ, models)
     asked, problem = _askable(models, settings, served)
 
@@ -79,7 +76,7 @@ def extract(
     if as_json:
         look.print_json(found)
     else:
-        _print(found, "Standard input" if source is sys.stdin.buffer else str(file))
+        _print(found, str(file) if source is file else "Standard input")
     sys.exit(0 if found.found else 1)
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 from rich import box
@@ -45,6 +45,14 @@ def program() -> str:
     called, found = Path(sys.argv[0]), shutil.which("overspill")
     named = called.name == "overspill" and called.is_file() and not (found and called.samefile(found))
     return shlex.quote(str(called)) if named else "overspill"
+
+
+def standard_input(reading: str) -> BinaryIO:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
+        raise click.UsageError("Standard input is closed, so nothing can be read from it.")
+    if sys.stdin.isatty():
+        click.echo(f"{reading} from the terminal; end with Ctrl-D.", err=True)
+    return sys.stdin.buffer
 
 
 def print_json(value: Any) -> None:

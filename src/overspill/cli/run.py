@@ -95,10 +95,8 @@ def _asked(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
 
 
 def _standard_input() -> str:
-    if sys.stdin.isatty():
-        click.echo("Reading the question from the terminal; end with Ctrl-D.", err=True)
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return look.standard_input("Reading the question").read().decode("utf-8")
     except UnicodeDecodeError:
         raise click.UsageError("Standard input is not UTF-8 text.") from None
 

@@ -148,7 +148,10 @@ class Server:
         link = await self.link()
         if "tools" not in link.greeting.capabilities:
             return []
-        listed = await self.pages("tools/list", "tools")
+        try:
+            listed = await self.pages("tools/list", "tools")
+        except MCPError as refusal:
+            raise ServerError(f"The server {self.name} does not list its tools: {refusal.message.rstrip('.')}.") from None
         tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
         for tool in tools:
             link.learn(tool)

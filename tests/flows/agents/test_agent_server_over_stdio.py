@@ -15,6 +15,7 @@ pytestmark = pytest.mark.anyio
 
 SERVER = Path(__file__).parents[2] / "agent_server.py"
 EVERY = Path(__file__).parents[2] / "every_server.py"
+RAW = Path(__file__).parents[2] / "servers" / "raw.py"
 
 
 async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp_path: Path) -> None:
@@ -71,6 +72,13 @@ async def test_a_server_that_does_not_start_ends_the_run_with_what_it_said(tmp_p
     agent = stage.write("a.ai", "tools: [depot]")
     with pytest.raises(ServerError, match="no licence"):
         await stage.run(agent, scripted(report()))
+
+
+async def test_a_server_that_does_not_list_its_tools_ends_the_run_with_its_reason(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, {"command": sys.executable, "args": [str(RAW), "locked"]})
+    with pytest.raises(ServerError) as error:
+        await stage.run(stage.write("a.ai", "tools: [depot]"), scripted(report()))
+    assert str(error.value) == "The server depot does not list its tools: The database is locked."
 
 
 @pytest.mark.parametrize(
