@@ -16,6 +16,8 @@ TOOLS = [
     {"name": "log", "description": "A large text.", "inputSchema": {"type": "object"}},
 ]
 
+HALF = {"tools": [7, {"name": "odd", "description": "half of one \ud83d", "inputSchema": None}]}
+
 
 def answer(message: dict[str, Any], kind: str = "works") -> dict[str, Any] | None:
     """To a request; None to a notification."""
@@ -30,7 +32,7 @@ def answer(message: dict[str, Any], kind: str = "works") -> dict[str, Any] | Non
         },
         "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"},
         "ping": {},
-        "tools/list": {"tools": page, **cursor} if kind == "pages" else {"tools": TOOLS},
+        "tools/list": {"pages": {"tools": page, **cursor}, "null": {"tools": None}, "half": HALF}.get(kind, {"tools": TOOLS}),
         "tools/call": {"content": [{"type": "text", "text": "line\n" * 5000}]},
     }
     if "id" not in message:

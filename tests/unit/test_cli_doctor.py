@@ -90,12 +90,14 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
 
 
 def test_servers_of_all_kinds_are_understood(place: Place):
-    servers = {kind: entry(kind) for kind in ("pages", "bare", "modern")}
+    servers = {kind: entry(kind) for kind in ("pages", "bare", "modern", "null", "half")}
     found = {name: re.sub(r"[\d.]+ s,", "N s,", text) for name, (_, text, _) in examined(place, servers).items()}
     assert found == {
         "pages": "small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
         "bare": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
         "modern": "modern answers after N s, in protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
+        "null": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "half": "small 1 answers after N s, in protocol 2025-06-18. 1 tool: 68 bytes of schema, 20 tokens.",
     }
 
 

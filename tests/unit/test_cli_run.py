@@ -107,6 +107,15 @@ def test_half_a_character_in_what_was_asked_called_and_reported_spoils_nothing(p
     assert json.loads(place.overspill("run", "b.ai", "x", "--function", "e.py:echo", "--json").out)["report"]["content"] == half
 
 
+@pytest.mark.parametrize(
+    "content", [{"opTree": {}}, {"opTree": {"turns": [7]}, "totals": {}}, {"opTree": None, "totals": {"cost": []}}]
+)
+def test_a_file_that_only_looks_like_a_snapshot_is_none(place: Place, content: dict[str, Any]) -> None:
+    Path("s.gz").write_bytes(gzip.compress(json.dumps({"version": 1, **content}).encode()))
+    words = "overspill: s.gz is no snapshot of this version of Overspill.\n"
+    assert place.overspill("snapshot", "show", "s.gz") == (2, "", words)
+
+
 def test_json_says_how_the_run_went(place: Place) -> None:
     result = place.overspill("run", "a.ai", "Count.", *COUNT, "--json")
     found = json.loads(result.out)

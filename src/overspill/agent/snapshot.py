@@ -48,7 +48,7 @@ def write_snapshot(path: Path, record: Record) -> None:
 
 def may_replace(path: Path) -> bool:
     """Whether nothing of anybody's would be lost: there is no file, an empty one, or an older snapshot."""
-    if not path.exists():
+    if not os.path.exists(path):
         return True
     if not path.is_file():
         return False

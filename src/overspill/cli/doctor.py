@@ -106,7 +106,7 @@ def _unseen() -> list[str]:
     """Clients whose servers could be looked at, too."""
     lines: list[str] = []
     for name, client in clients().items():
-        if client.file.exists():
+        if os.path.exists(client.file):
             lines.append(f"{client.title} has servers in {client.file}. Look at them: {look.program()} doctor {name}")
     return lines
 

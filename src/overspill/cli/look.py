@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -43,7 +44,7 @@ def _root(directory: str | None) -> Path | None:
 def program() -> str:
     """What to type to call this program again: in a clone it is seldom on the PATH."""
     called, found = Path(sys.argv[0]), shutil.which("overspill")
-    named = called.name == "overspill" and called.is_file() and not (found and called.samefile(found))
+    named = called.name == "overspill" and os.path.isfile(called) and not (found and called.samefile(found))
     return shlex.quote(str(called)) if named else "overspill"
 
 

@@ -22,6 +22,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
+from overspill.settings.files import is_there
 from overspill.text import clean
 
 EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
@@ -67,8 +68,9 @@ def run(
     Exit codes: 0 reported, 1 no report, 2 a mistake in the input, 3 the run failed (no model answered), 130 aborted.
     """
     for place in filter(None, (snapshot, accounting)):
-        if not place.absolute().parent.is_dir():
-            raise SettingsError(f"The folder of {place} does not exist. Make it first.")
+        if is_there(place) or place.absolute().parent.is_dir():
+            continue
+        raise SettingsError(f"The folder of {place} does not exist. Make it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} is there already and is no snapshot, so it stays as it is. Choose another name.")
     file, question = _asked(file, words)

@@ -13,6 +13,7 @@ from rich.tree import Tree
 
 from overspill.agent.snapshot import read_snapshot
 from overspill.cli import look
+from overspill.errors import BadRequest
 from overspill.figures import counted
 
 _WIDTH_WHEN_PIPED = 200
@@ -36,7 +37,11 @@ def show(file: Path, as_json: bool) -> None:
     if as_json:
         look.print_json(found)
         return
-    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(_run(found))
+    try:
+        tree = _run(found)
+    except (KeyError, TypeError, ValueError, AttributeError):  # whoever wrote the file
+        raise BadRequest(f"{file} is no snapshot of this version of Overspill.") from None
+    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(tree)
 
 
 def _run(run: dict[str, Any]) -> Tree:

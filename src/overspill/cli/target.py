@@ -13,6 +13,7 @@ from overspill.clients import files, places
 from overspill.clients.files import ClientFile
 from overspill.clients.places import Client
 from overspill.errors import SettingsError
+from overspill.settings.files import is_there
 
 
 class Target(Struct, frozen=True):
@@ -31,14 +32,14 @@ def target_of(spelled: str) -> Target:
     known = clients()
     client = known.get(spelled)
     path = client.file if client else Path(spelled)
-    if not path.exists() and not path.is_symlink():
+    if not is_there(path):
         raise SettingsError(_missing(client) if client else _no_file(spelled, known))
     return Target(spelled, files.read(path), client or places.owner(path, known))
 
 
 def _missing(client: Client) -> str:
     here = Path(client.project_file)
-    found = f" This folder has servers of its own: {here}." if client.project_file and here.exists() else ""
+    found = f" This folder has servers of its own: {here}." if client.project_file and os.path.exists(here) else ""
     return f"{client.title} has no {client.file}, so there are no servers of yours in it.{found}"
 
 

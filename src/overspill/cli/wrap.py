@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -74,7 +75,7 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
 
 def _whose() -> str:
     known = clients()
-    here = [name for name, client in known.items() if client.file.exists()]
+    here = [name for name, client in known.items() if os.path.exists(client.file)]
     found = f" On this machine: {', '.join(here)}." if here else ""
     return f"Name a client ({', '.join(known)}) or a file; `--print` alone tells what to write for any other client.{found}"
 
@@ -97,7 +98,7 @@ def _program() -> Path:
     """By its full path, since clients with windows do not have your shell's PATH. A link stays one: it outlives an update."""
     found = shutil.which("overspill")
     for place in (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(found)] if found else [])):
-        if place.name == "overspill" and place.is_file():
+        if place.name == "overspill" and os.path.isfile(place):
             return place.absolute()
     raise BadRequest("It is not clear how a client could start Overspill. Say it with --command.")
 

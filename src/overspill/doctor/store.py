@@ -35,7 +35,7 @@ def _wrong(text: str, advice: str) -> Finding:
 
 
 def _unusable(root: Path) -> str:
-    place = next(part for part in (root, *root.parents) if part.exists())
+    place = next(part for part in (root, *root.parents) if os.path.exists(part))
     if not place.is_dir():
         return f"Nothing can be stored in {root}: {place} is not a folder."
     if not os.access(place, os.W_OK | os.X_OK):

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import anyio
 import mcp_types
@@ -31,11 +31,12 @@ from overspill.mcp_client.greeting import Client, Greeting, Raw, enveloped, gree
 from overspill.mcp_client.http import Veil, veiled
 from overspill.mcp_client.process import Running, running
 
-__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected", "mapping"]
+__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected", "mapping", "pages"]
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
 _END = 1.0
+_PAGES = 1000
 _ENVELOPE = (
     mcp_types.PROTOCOL_VERSION_META_KEY,
     mcp_types.CLIENT_INFO_META_KEY,
@@ -230,6 +231,23 @@ class Link:
 
     async def _on_request(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
         return await self._peer.requested(self.config.name, method, dict(params or {}))
+
+
+async def pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
+    """All pages of a list of the server of that name; ServerError where it has no end."""
+    found: list[Raw] = []
+    seen: set[str] = set()
+    params: Raw = {}
+    for _ in range(_PAGES):
+        page = await ask(method, params)
+        entries: Any = page.get(key)
+        found += [entry for entry in cast("list[Any]", entries) if isinstance(entry, dict)] if isinstance(entries, list) else []
+        cursor = page.get("nextCursor")
+        if not isinstance(cursor, str) or cursor in seen:
+            return found
+        seen.add(cursor)
+        params = {"cursor": cursor}
+    raise ServerError(f"The server {name} gives its {key} in more than {_PAGES:,} pages. It seems to have no end.")
 
 
 async def _ignored(*_: object) -> None:

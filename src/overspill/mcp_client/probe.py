@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import anyio
 from msgspec import Struct
 
 from overspill import tokens
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.link import Client, Link, Raw, linked
+from overspill.mcp_client.link import Client, Link, Raw, linked, pages
 from overspill.mcp_client.process import noise
 from overspill.mcp_client.server import Deaf, words
 from overspill.notation import dumped
@@ -70,16 +69,9 @@ async def _looked(link: Link) -> list[Raw]:
     await link.greet()
     if not link.greeting.modern:  # the newer protocol has no ping
         await link.request("ping")
-    found: list[Raw] = []
-    cursors: list[Any] = []
-    while "tools" in link.greeting.capabilities:
-        page = await link.request("tools/list", {"cursor": cursors[-1]} if cursors else {})
-        found += page.get("tools", [])
-        cursor = page.get("nextCursor")
-        if cursor is None or cursor in cursors:
-            break
-        cursors.append(cursor)
-    return found
+    if "tools" not in link.greeting.capabilities:
+        return []
+    return await pages(link.request, "tools/list", "tools", link.config.name)
 
 
 def _weighed(tool: Raw, model: str | None) -> ToolSize:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.job import Job, current
 from overspill.mcp_client.config import ServerConfig
-from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected
+from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected, pages
 from overspill.mcp_client.results import as_output, progress_text
 from overspill.types import Output
 
@@ -24,7 +24,6 @@ _START = 60.0  # seconds until a server that says nothing counts as hanging
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
 _PATIENCE = 5.0  # seconds that a call waits for the next start to begin
 _STEADY = 60.0  # seconds it has to be up for the next pause to be short again
-_PAGES = 1000
 
 Log: TypeAlias = Callable[[str], None]
 
@@ -127,22 +126,7 @@ class Server:
             return await (await self.link()).request(method, params, progress=progress)
 
     async def pages(self, method: str, key: str) -> list[Raw]:
-        """All pages of a list."""
-        found: list[Raw] = []
-        seen: set[str] = set()
-        params: Raw = {}
-        for _ in range(_PAGES):
-            page = await self.request(method, params)
-            entries: Any = page.get(key)
-            found += (
-                [entry for entry in cast("list[Any]", entries) if isinstance(entry, dict)] if isinstance(entries, list) else []
-            )
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or cursor in seen:
-                return found
-            seen.add(cursor)
-            params = {"cursor": cursor}
-        raise ServerError(f"The server {self.name} gives its {key} in more than {_PAGES:,} pages. It seems to have no end.")
+        return await pages(self.request, method, key, self.name)
 
     async def list_tools(self) -> list[ToolDefinition]:
         link = await self.link()

@@ -53,7 +53,7 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def _only(directory: Path, names: Sequence[str]) -> Path | None:
-    found = [directory / name for name in names if (directory / name).is_symlink() or (directory / name).exists()]
+    found = [directory / name for name in names if is_there(directory / name)]
     if len(found) > 1:
         raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory}. Keep one.")
     return found[0] if found else None
@@ -68,6 +68,17 @@ def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
         raise SettingsError(f"{name} has no keys. A config file is a mapping from keys to values.")
     values = _with_truncation_on_top(cast("dict[str, Any]", parsed), name)
     return Layer(name, _with_functions_from(path.parent, values), trusted)
+
+
+def is_there(path: Path) -> bool:
+    """Also as a link to nowhere. SettingsError where nobody may look."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as problem:
+        raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
+    return True
 
 
 def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
