@@ -33,7 +33,9 @@ def sealed(tmp_path: Path) -> Iterator[Path]:
 
 
 def said(home: str | Path, *args: str | Path) -> tuple[int, str, str]:
-    environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_STATE_HOME": "/nowhere"}
+    # Nobody may not write down either what was covered.
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    environ = {**ours, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_STATE_HOME": "/nowhere"}
     command = [sys.executable, "-c", NOBODY, *map(str, args)]
     done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
