@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import anyio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.agent import wording
 from overspill.agent.control import Control
@@ -94,6 +95,7 @@ async def _run(
         try:
             await _converse(turns, record, session, around.control)
         finally:
+            record.outcome = replace(record.outcome, turns=turns.turn)
             with anyio.CancelScope(shield=True):
                 record.own_threads = [job.tool for job in await session.abort()]
             _complete(record, session)

@@ -83,6 +83,7 @@ async def test_an_abort_ends_everything_at_once_and_leaves_a_record(stage: Stage
         control.abort()
     (record,) = records
     assert (record.outcome.status, record.outcome.report, record.outcome.why) == ("aborted", None, "It was aborted.")
+    assert record.outcome.turns == 1
     (turn,) = record.tree.children
     assert [op.name for op in turn.children][:1] == ["test/m"]
     assert [message.role for message in record.messages] == ["user"]
