@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from overspill.agent import Control, Record, Sources, load_agent, run_agent
 from overspill.agent.progress import Progress
-from overspill.models.base import Request, Response
+from overspill.models.base import Model, Request, Response
 from overspill.settings import Layer
 from overspill.store.files import FileStore
 from overspill.testing import ScriptedModel, ScriptedReply
@@ -122,16 +122,17 @@ class Stage:
     async def run(
         self,
         path: Path,
-        *models: ScriptedModel,
+        *models: Model,
         question: str = "What happened?",
         control: Control | None = None,
+        within: float = HANGS,
         command_line: Mapping[str, Any] = {},
         overrides: Mapping[str, Any] = {},
     ) -> Record:
         sources = Sources(command_line, overrides, (Layer("config", self.settings),))
         store = FileStore(self.folder / "store")
         try:
-            with anyio.fail_after(HANGS):
+            with anyio.fail_after(within):
                 return await run_agent(
                     load_agent(path, sources),
                     question,
