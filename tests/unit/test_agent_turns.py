@@ -329,3 +329,26 @@ async def test_a_report_that_looks_like_a_call_is_the_report(stage: Stage) -> No
     record = await stage.run(agent, scripted("Hm.", lambda s: s.wrapped(looks, "json")))
     assert record.outcome.report is not None
     assert record.outcome.report.value == {"name": "count", "arguments": {"upto": 3}}
+
+
+async def test_functions_of_one_file_share_what_is_in_it(stage: Stage) -> None:
+    (stage.folder / "box.py").write_text(
+        "kept = []\ndef put(x: str) -> str:\n    kept.append(x)\n    return 'put'\ndef look() -> str:\n    return str(kept)\n"
+    )
+    (stage.folder / "link.py").symlink_to(stage.folder / "box.py")
+    stage.functions |= {"put": f"{stage.folder}/box.py:put", "look": f"{stage.folder}/link.py:look"}
+    model = scripted(call("put", x="A"), call("look"), report())
+    await stage.run(stage.write("a.ai"), model)
+    await stage.run(stage.write("a.ai"), other := scripted(call("look"), report()))
+    assert (seen(model)[2].answers, seen(other)[1].answers) == (["put", "['A']"], ["[]"])
+
+
+async def test_calls_that_a_provider_gave_one_id_are_told_apart(stage: Stage) -> None:
+    entries = [{"id": str(number), "tool": "count", "parameters": {"upto": number}} for number in (1, 2, 3)]
+    twice = says("", ToolCall("same", "agent__batch", {"calls": entries}), ToolCall("same", "count", {"upto": 4}))
+    model = scripted(twice, report())
+    record = await stage.run(stage.write("a.ai"), model)
+    batch, single = seen(model)[1].answers
+    assert ([each["output"] for each in json.loads(batch)["results"]], single) == (["0", "0 1", "0 1 2"], "0 1 2 3")
+    assert [message.call_id for message in record.messages if message.role == "tool"][:2] == ["same", "same-2"]
+    assert record.answers[1, "same-2"] == "0 1 2 3"

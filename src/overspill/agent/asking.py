@@ -37,7 +37,17 @@ class Asking:
         if self.plain and not response.calls:  # a call that is only written down is no report
             written = understand(response, [tool["name"] for tool in request.tools])
             response = self._reports.understood(written, plain=True)
+        return _told_apart(response)
+
+
+def _told_apart(response: Response) -> Response:
+    """Some providers give several calls one id, and each is to have its own answer."""
+    ids = [call.id for call in response.calls]
+    if len(set(ids)) == len(ids):
         return response
+    calls = enumerate(response.calls)
+    named = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
+    return replace(response, calls=tuple(named))
 
 
 class Timed:

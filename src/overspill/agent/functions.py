@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Union, get_type_hints
+from typing import Any, TypeAlias, Union, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -19,15 +19,18 @@ from overspill.agent import wording
 from overspill.agent.offers import Offer, failure
 from overspill.errors import SettingsError
 
+Files: TypeAlias = dict[Path, ModuleType]
+"""What was imported from files."""
 _NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def load_function(name: str, reference: str) -> Offer:
-    """Imports it. SettingsError for whatever keeps it from being a tool."""
+def load_function(name: str, reference: str, files: Files | None = None) -> Offer:
+    """Imports it; from a file only once, so that its functions share what is in it. SettingsError for whatever keeps it from
+    being a tool."""
     place, colon, attribute = reference.rpartition(":")
     if not colon or not place or not attribute:
         raise SettingsError(f"The function {name} is {reference!r}. Write it as module:function or file.py:function.")
-    function: Any = _module(name, place)
+    function: Any = _module(name, place, {} if files is None else files)
     for part in attribute.split("."):
         function = getattr(function, part, None)
     if not callable(function):
@@ -36,11 +39,13 @@ def load_function(name: str, reference: str) -> Offer:
     return Offer(name, inspect.getdoc(function) or name, _schema(name, arguments), partial(_call, name, function, arguments))
 
 
-def _module(name: str, place: str) -> ModuleType:
+def _module(name: str, place: str, files: Files) -> ModuleType:
     try:
         if not place.endswith(".py"):
             return importlib.import_module(place)
-        path = Path(place).expanduser().absolute()
+        path = Path(place).expanduser().resolve()
+        if path in files:
+            return files[path]
         found = importlib.util.spec_from_file_location(f"overspill_functions.{path.stem}", path)
         assert found is not None
         assert found.loader is not None
@@ -48,6 +53,7 @@ def _module(name: str, place: str) -> ModuleType:
         found.loader.exec_module(module)
     except Exception as error:  # the user's own code runs here
         raise SettingsError(f"The function {name}: {place} cannot be imported ({type(error).__name__}: {error}).") from error
+    files[path] = module
     return module
 
 

@@ -63,6 +63,8 @@ async def run_agent(
         Parts(each, models or {}, endpoints or {})  # so that a mistake in any of them shows now
     with control.scope:
         async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
+            for each in agent.everyone():
+                tools.of(each)  # likewise
             around = Surroundings(tools, models or {}, endpoints or {}, control, observe, store)
             await _run(agent, record, around, functions or ())
     return record

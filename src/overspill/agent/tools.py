@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from overspill.agent.functions import load_function
+from overspill.agent.functions import Files, load_function
 from overspill.agent.internal import PREFIX
 from overspill.agent.load import Agent
 from overspill.agent.offers import Offer
@@ -49,6 +49,11 @@ class Tools(Struct, frozen=True):
             for tool, offer in offered.items():
                 if wanted.only is not None and tool not in wanted.only:
                     continue
+                if offer.name.startswith(PREFIX):
+                    raise SettingsError(
+                        f"The tool {tool} of the server {wanted.name} would be called {offer.name}, and names that begin with "
+                        f"{PREFIX} are the agent's own. Give the server another name in your settings."
+                    )
                 if found.setdefault(offer.name, offer) is not offer:
                     raise SettingsError(
                         f"Two tools of {agent.file.name} would both be called {offer.name}. Name fewer, or rename a server."
@@ -69,7 +74,8 @@ async def open_tools(
             raise SettingsError(f"{name} is both a function and a server in your settings. Rename one of them.")
         if name not in known and name not in servers:
             raise SettingsError(_unknown(name, file, [*known, *servers]))
-    loaded = {name: load_function(_usable(name), known[name]) for name in {*wanted, *functions} & set(known)}
+    files: Files = {}
+    loaded = {name: load_function(_usable(name), known[name], files) for name in {*wanted, *functions} & set(known)}
     async with open_servers({name: servers[name] for name in wanted if name in servers}, environ, observe) as offered:
         yield Tools(loaded, offered)
 

@@ -106,6 +106,26 @@ async def test_a_tool_that_a_server_does_not_have_is_a_mistake_in_the_agent_file
     )
 
 
+@pytest.mark.parametrize("name", ["agent", "agent__mail"])
+async def test_a_server_whose_tools_would_be_called_like_the_agents_own_is_to_be_renamed(tmp_path: Path, name: str) -> None:
+    stage = Stage(tmp_path)
+    stage.settings["mcpServers"] = {name: {"command": sys.executable, "args": [str(EVERY)]}}
+    with pytest.raises(SettingsError) as error:
+        await stage.run(stage.write("a.ai", f"tools: [{{{name}: [say]}}]"), scripted(report()))
+    assert str(error.value) == (
+        f"The tool say of the server {name} would be called {name}__say, and names that begin with agent__ are the agent's own. "
+        "Give the server another name in your settings."
+    )
+
+
+async def test_a_mistake_in_the_tools_of_an_agent_below_shows_before_the_run(stage: Stage) -> None:
+    stage.write("below.ai", "tools: [{depot: [logs]}]")
+    model = scripted(report())
+    with pytest.raises(SettingsError, match=r"^below\.ai names the tool 'logs' of the server depot, which offers "):
+        await stage.run(stage.write("a.ai", "agents: [below.ai]"), model)
+    assert model.requests == []
+
+
 async def test_names_are_made_fit_for_every_provider_and_stay_different(tmp_path: Path, depot: str) -> None:
     stage = Stage(tmp_path)
     stage.settings["mcpServers"] = {"my depot": {"url": depot}, "my.depot": {"url": depot}, "long" * 20: {"url": depot}}
