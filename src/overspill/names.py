@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from itertools import chain, count
 
 _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -11,6 +13,18 @@ _LONGEST = 64  # characters that every provider takes in a tool's name
 
 def offered_name(tool: str, server: str) -> str:
     return _usable(f"{server}{_SEPARATOR}{tool}")[:_LONGEST]
+
+
+def prefixes(servers: Collection[str]) -> dict[str, str]:
+    """What stands before the tools of each, no two the same; a usable name stays as it is."""
+    found, taken = dict[str, str](), set(servers)
+    for server in servers:
+        plain = _usable(server)
+        names = chain([plain], (f"{plain}_{number}" for number in count(2)))
+        name = next(each for each in names if each == server or each not in taken)
+        taken.add(name)
+        found[server] = name + _SEPARATOR
+    return found
 
 
 def own_name(name: str, server: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from upstream import script
 from wire import Served, Wire, config, every
 
 from overspill import tokens
@@ -106,6 +107,15 @@ def test_a_mistake_of_the_model_is_an_answer_that_says_so(wire: Wire) -> None:
     result = wire.call("get_tool_output", {"mode": "raw"})
     assert result["isError"] is True
     assert "id" in result["content"][0]["text"]
+
+
+def test_a_promise_of_anything_is_a_promise_and_what_a_server_can_may_be_said_oddly(tmp_path: Path) -> None:
+    with Served([script("raw", "promises")], tmp_path) as wire:
+        assert wire.hello()["capabilities"] == {"tools": {"listChanged": True}, "resources": {}}
+        (tool,) = wire.result("tools/list")["tools"]
+        assert "anyOf" in tool["outputSchema"]
+        result = wire.call("huge", {"size": 20_000})
+        assert result["structuredContent"]["overspill"]["handle"] == handle_in(result)
 
 
 def test_a_structured_result_is_kept_once_and_still_fits_its_schema(wire: Wire) -> None:

@@ -357,6 +357,14 @@ def test_an_address_in_use_is_explained(tmp_path: Path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
+def test_a_name_that_nobody_knows_is_explained(tmp_path: Path):
+    with pytest.raises(socket.gaierror) as unknown:
+        socket.getaddrinfo("nowhere.invalid", 0)
+    ended = run(tmp_path, "--http", "nowhere.invalid:0", "--insecure")
+    words = f"overspill: nowhere.invalid:0 cannot be listened on: {unknown.value.strerror}.\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
+
+
 def test_a_certificate_that_is_none_is_explained(tmp_path: Path):
     (tmp_path / "cert.pem").write_text("nothing of the kind")
     ended = run(tmp_path, "--http", "127.0.0.1:0", "--tls-cert", str(tmp_path / "cert.pem"))

@@ -103,6 +103,18 @@ def test_a_server_that_never_lists_what_it_has_hides_no_other(tmp_path: Path) ->
         assert f"The server stuck did not answer {method} within 10 s, so it is left out of that list." in wire.log
 
 
+def test_servers_may_be_called_anything(tmp_path: Path) -> None:
+    with Served([config(every(), name) for name in ("my server", "my/server")], tmp_path) as wire:
+        wire.hello()
+        names = wire.names()
+        assert (names[0], names[len(names) // 2]) == ("my_server__say", "my_server_2__say")
+        pids = [wire.text(f"{prefix}__pid") for prefix in ("my_server", "my_server_2")]
+        assert len(set(pids)) == 2
+        prompts = [prompt["name"] for prompt in wire.result("prompts/list")["prompts"]]
+        assert prompts == ["my_server__greet", "my_server__plain", "my_server_2__greet", "my_server_2__plain"]
+        assert wire.result("prompts/get", {"name": "my_server_2__greet"})["description"] == "d"
+
+
 def test_a_server_that_comes_late_is_announced_when_it_is_there(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     with Served([config(every("legacy", "late", str(tmp_path / "gate")))], tmp_path / "store", first_wait=0.3) as wire:

@@ -53,7 +53,7 @@ def greet(message: dict) -> None:
     else:
         version = "2024-11-05" if "old" in OPTIONS else "1999-01-01" if "strange" in OPTIONS else "2025-11-25"
         info = {"name": "raw", "version": "1", "mood": "odd"}
-        abilities = {} if "toolless" in OPTIONS else {"tools": {}}
+        abilities = {} if "toolless" in OPTIONS else {"tools": True} if "promises" in OPTIONS else {"tools": {}}
         send(
             id=id,
             result={"protocolVersion": version, "capabilities": abilities, "serverInfo": info, "instructions": "Be kind."},
@@ -67,7 +67,9 @@ def discovered(id: object) -> None:
 
 
 def list_tools(message: dict) -> None:
-    if "locked" in OPTIONS:
+    if "promises" in OPTIONS:
+        send(id=message["id"], result={"tools": [{"name": "huge", "inputSchema": {"type": "object"}, "outputSchema": {}}]})
+    elif "locked" in OPTIONS:
         send(id=message["id"], error={"code": -32603, "message": "The database is locked."})
     elif "nonsense" in OPTIONS:
         send(id=message["id"], result={"tools": [{"name": "good", "extra": 1}, {"name": 7}, "bad", {}]})

@@ -51,6 +51,20 @@ def plain(result: Result, place: Place, file: Path) -> str:
     return out
 
 
+def test_half_a_character_in_a_servers_name_is_written_as_it_was(place: Place, cursor: Path):
+    text = '{"mcpServers": {"a\\ud800b": {"command": "cat", "args": ["\\ud83d"]}}}'
+    cursor.write_text(text)
+    result = place.overspill("wrap", "cursor", "--command", "overspill")
+    assert (result.code, result.err) == (0, "")
+    assert "a\\ud800b" in result.out
+    assert json.loads(cursor.read_text())["mcpServers"]["a\ud800b"] == {
+        "command": "overspill",
+        "args": ["proxy", "--name", "a\ud800b", "--", "cat", "\ud83d"],
+    }
+    assert place.overspill("unwrap", "cursor").code == 0
+    assert cursor.read_text() == text
+
+
 def test_a_client_is_wrapped_and_unwrapped_by_its_name(place: Place, cursor: Path):
     result = place.overspill("wrap", "cursor", "--command", "overspill")
     assert (result.code, result.err) == (0, "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from overspill.names import offered_name, own_name
+from overspill.names import offered_name, own_name, prefixes
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,13 @@ def test_a_model_calls_a_servers_tool_by_a_name_that_every_provider_takes(tool: 
 )
 def test_a_tools_own_name_is_the_one_without_its_server(name: str, server: str, own: str):
     assert own_name(name, server) == own
+
+
+def test_no_two_servers_have_one_prefix():
+    assert prefixes(["my server", "my.server", "time", "my_server", "ü"]) == {
+        "my server": "my_server_2__",
+        "my.server": "my_server_3__",
+        "time": "time__",
+        "my_server": "my_server__",
+        "ü": "___",
+    }

@@ -109,7 +109,13 @@ async def test_a_line_as_long_as_the_limit_is_taken():
 
 
 async def test_an_unfinished_last_line_is_no_line():
-    assert await split([b"one\ntw"], 100) == [b"one"]
+    assert await split([b"one\n", b'{"jsonrpc":"2.0","meth'], 100) == [b"one"]
+
+
+async def test_a_last_line_that_only_lacks_its_end_is_taken():
+    last = b'{"jsonrpc":"2.0","method":"m"}'
+    assert await split([b"one\n" + last[:9], last[9:]], 100) == [b"one", last]
+    assert await split([last], len(last) - 1) == []
 
 
 @pytest.mark.parametrize("end", [anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionResetError])

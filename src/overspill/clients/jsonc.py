@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from overspill.errors import SettingsError
+from overspill.notation import dumped
 
 _MAX_DEPTH = 200
 _MAX_DIGITS = 1000
@@ -118,7 +119,7 @@ def removed(container: Node, indexes: Sequence[int]) -> list[Edit]:
 
 
 def string(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return dumped(value).decode()
 
 
 def _number(digits: str) -> float:

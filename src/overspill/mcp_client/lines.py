@@ -31,16 +31,10 @@ class BadLine(Exception):
 
 
 async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[bytes | BadLine]:
-    """Until `receive` ends. A line over the limit is not held in memory; its ends are."""
+    """Until `receive` ends. A line over the limit is not held in memory; its ends are. The last one may lack its end."""
     parts: list[bytes] = []
     size = 0
-    while True:
-        try:
-            chunk = await receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            return
-        if not chunk:
-            return
+    while chunk := await _received(receive):
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             yield _whole(parts, piece, size + len(piece), limit)
@@ -50,6 +44,15 @@ async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[by
             size += len(rest)
             if size > limit:
                 parts = _edges(parts)
+    if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
+        yield last
+
+
+async def _received(receive: Receive) -> bytes:
+    try:
+        return await receive()
+    except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        return b""
 
 
 def _whole(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:

@@ -10,12 +10,12 @@ import anyio
 
 from overspill.mcp_client import Link, Server
 from overspill.mcp_client.link import Raw, mapping
+from overspill.names import prefixes
 from overspill.proxy.reach import each, listed, reach
 from overspill.proxy.schemas import widened
 from overspill.session import Session
 from overspill.tools import TOOLS, definition
 
-SEPARATOR = "__"
 _PREFIX = "overspill_"
 _WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, and only where a client calls what it has never listed
 
@@ -25,6 +25,7 @@ class Catalog:
 
     def __init__(self, servers: Mapping[str, Server], session: Session, *, always: bool) -> None:
         self._servers = servers
+        self._prefixes = prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
         self._always = always
         self._known: dict[str, dict[str, Raw]] = {}
@@ -65,16 +66,14 @@ class Catalog:
 
     def find(self, name: str) -> tuple[Server, str] | None:
         """The server that has it, and what it calls it."""
-        if len(self._servers) == 1:
-            return next(iter(self._servers.values())), name
-        owners = [each for each in self._servers if name.startswith(each + SEPARATOR)]
+        owners = [each for each, prefix in self._prefixes.items() if name.startswith(prefix)]
         if not owners:
             return None
-        owner = max(owners, key=len)
-        return self._servers[owner], name.removeprefix(owner + SEPARATOR)
+        owner = max(owners, key=lambda each: len(self._prefixes[each]))
+        return self._servers[owner], name.removeprefix(self._prefixes[owner])
 
     def shown(self, server: str, name: str) -> str:
-        return name if len(self._servers) == 1 else f"{server}{SEPARATOR}{name}"
+        return self._prefixes[server] + name
 
     async def described(self, server: Server, name: str) -> Raw:
         """The tool as its server lists it; nothing where that is not known in time."""

@@ -11,7 +11,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from overspill.errors import ServerError
 from overspill.mcp_client import Link
-from overspill.mcp_client.link import Raw
+from overspill.mcp_client.link import Raw, mapping
 
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 
@@ -68,6 +68,6 @@ def capabilities(links: Mapping[str, Link | ServerError]) -> Raw:
         for name, value in theirs.items():
             known = merged.get(name)
             merged[name] = {**known, **value} if isinstance(known, dict) and isinstance(value, dict) else value
-    merged["tools"] = {**(merged.get("tools") or {}), "listChanged": True}
-    merged["resources"] = {**(merged.get("resources") or {})}
+    merged["tools"] = {**mapping(merged.get("tools")), "listChanged": True}
+    merged["resources"] = mapping(merged.get("resources"))
     return merged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Generator, Sequence
@@ -57,7 +56,8 @@ class Listening(Struct, frozen=True):
         try:
             listener = socket.create_server((self.host, self.port), family=family)
         except OSError as problem:
-            raise SettingsError(f"{self.host}:{self.port} cannot be listened on: {os.strerror(problem.errno or 0)}.") from None
+            why = str(problem.strerror).partition(" (while")[0]  # what follows is the address again
+            raise SettingsError(f"{self.host}:{self.port} cannot be listened on: {why}.") from None
         # Inherited by every connection: without it an answer of two parts waits 40 ms for the client's acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener

@@ -16,7 +16,6 @@ from overspill.errors import ServerError
 from overspill.mcp_client import Client, Server
 from overspill.mcp_client.link import Raw, mapping
 from overspill.proxy import greeting, outputs
-from overspill.proxy.catalog import SEPARATOR
 from overspill.proxy.eras import INPUT_METHODS, fitted
 from overspill.proxy.exchange import Context, Exchange, Voice
 from overspill.proxy.reach import each, has, listed, reach
@@ -236,9 +235,7 @@ class Routes:
         return servers[candidates[0]]
 
     def _unprefixed(self, server: Server, params: Raw) -> Raw:
-        if self._scope.only is not None:
-            return params
-        prefix = server.name + SEPARATOR
+        prefix = self._scope.catalog.shown(server.name, "")
         if isinstance(params.get("name"), str):
             params = {**params, "name": params["name"].removeprefix(prefix)}
         reference = mapping(params.get("ref"))

@@ -69,7 +69,7 @@ class ToolCalls:
         result = self._worded({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
         if reply.kept is not None and is_version_at_least(exchange.version, _LINKS_SINCE):
             result["content"].append(outputs.link(reply.kept))
-        if not reply.is_error and mapping((await self._catalog.described(server, name)).get("outputSchema")):
+        if not reply.is_error and isinstance((await self._catalog.described(server, name)).get("outputSchema"), dict):
             facts: Raw = {"message": reply.text.split("\n\n")[0]}
             if reply.kept is not None:
                 facts["handle"] = reply.kept.handle
