@@ -1,4 +1,5 @@
-"""A server's tool has two names: its own, for rules and records, and one behind the server's, by which a model calls it."""
+"""Names that others prescribe. A server's tool has two: its own, for rules and records, and one behind the server's, by which a
+model calls it."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from itertools import chain, count
 
 _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""What can be the name of an HTTP header."""
 _LONGEST = 64  # characters that every provider takes in a tool's name
 
 

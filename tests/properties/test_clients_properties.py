@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overspill.clients import jsonc, rewriting
+from overspill import jsonc
+from overspill.clients import rewriting
 from overspill.errors import SettingsError
 
 LAUNCH = ["/opt/with space/overspill"]

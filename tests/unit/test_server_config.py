@@ -187,11 +187,14 @@ def test_names_in_yaml_may_be_numbers(tmp_path: Path):
         (b'{"mcp": {}}', "{path} has no mcpServers. It is the file in which your MCP client lists its servers."),
         (b"[]", "{path} has no mcpServers. It is the file in which your MCP client lists its servers."),
         (b'{"mcpServers": ["a"]}', "mcpServers in {path} is not a mapping of names to servers."),
-        (b'{\n "a": s3cret\n}', "{path} is not usable JSON, line 2: Expecting value."),
-        (b'{ /*\n\n*/ "a": s3cret}', "{path} is not usable JSON, line 3: Expecting value."),
-        (b'{"mcpServers": "unfinished', "{path} is not usable JSON, line 1: Unterminated string starting at."),
+        (b'{\n "a": s3cret\n}', "{path} is not usable JSON, line 2, column 7: a value is missing."),
+        (b'{ /*\n\n*/ "a": s3cret}', "{path} is not usable JSON, line 3, column 9: a value is missing."),
+        (
+            b'{"mcpServers": "unfinished',
+            "{path} is not usable JSON, line 1, column 16: this text is not closed or has a wrong character.",
+        ),
         (b'{"a": "\xff"}', "{path} is not UTF-8. Save it as UTF-8."),
-        pytest.param(b"[" * 100_000, "{path} is nested too deeply.", id="deep"),
+        pytest.param(b"[" * 100_000, "{path} is not usable JSON, line 1, column 202: nested too deeply.", id="deep"),
     ],
 )
 def test_an_unusable_file_is_named_with_the_reason(tmp_path: Path, content: bytes, words: str):

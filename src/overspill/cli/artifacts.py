@@ -15,6 +15,7 @@ from overspill import figures, text
 from overspill.archive import Item
 from overspill.cli import look
 from overspill.cli.config import settings_options
+from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
 from overspill.stored import StoredOutput
 from overspill.tools import parse_range
@@ -73,7 +74,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
         start, end = _span(stored, lines, bytes_)
         if as_json:
             look.print_json(_part(stored, start, end))
-        elif look.on_terminal():
+        elif on_terminal():
             if stored.kept.media == "binary":
                 raise BadRequest(f"{id} is not text. Save it with `{look.program()} artifacts export {id} FILE`.")
             _print_visibly(stored, start, end)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from overspill.cli.terminal import console
 from overspill.errors import SettingsError
 from overspill.notation import dumped
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.schema import dotted, flatten, visible
-
-_WIDTH_WHEN_PIPED = 200
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -73,7 +70,7 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     table = Table("Key", "Value", "From", box=None, pad_edge=False)
     for key, value in values.items():
         table.add_row(*(Text(cell, overflow="fold") for cell in (key, dumped(value).decode(), loaded.origins[key])))
-    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(table)
+    console().print(table)
 
 
 def config_files(config: Path | None) -> list[Layer]:

@@ -18,6 +18,7 @@ from overspill import wording
 from overspill.cli import look
 from overspill.cli.config import load_settings, settings_options
 from overspill.cli.models import endpoints
+from overspill.cli.terminal import on_terminal
 from overspill.errors import SettingsError
 from overspill.extractor import BUILTIN
 from overspill.models.endpoints import Endpoint, open_model
@@ -87,7 +88,7 @@ def _print(found: Extraction, source: str) -> None:
     if not found.found:
         click.echo(f"overspill: {look.visible(_nothing(found, source))}", err=True)
         return
-    click.echo(look.visible(found.text) if look.on_terminal() else found.text)
+    click.echo(look.visible(found.text) if on_terminal() else found.text)
     if found.excerpts and found.model != BUILTIN:
         click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
 

@@ -13,19 +13,18 @@ from typing import Any, BinaryIO
 
 import click
 from rich import box
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from overspill.archive import Archive
 from overspill.cli.config import lasting_store, load_settings
+from overspill.cli.terminal import console
 from overspill.notation import dumped
 from overspill.settings import Settings
 from overspill.store.base import Store
 from overspill.store.files import FileStore
 
-_WIDTH_WHEN_PIPED = 200
 _ENDLESS = 100_000
 
 
@@ -79,14 +78,10 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    console = Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
-    if Measurement.get(console, console.options.update(width=_ENDLESS), table).maximum > console.width:
+    shown = console()
+    if Measurement.get(shown, shown.options.update(width=_ENDLESS), table).maximum > shown.width:
         table.padding = 0
-    console.print(table)
-
-
-def on_terminal() -> bool:
-    return bool(sys.stdout) and sys.stdout.isatty()
+    shown.print(table)
 
 
 def when(milliseconds: int) -> str:

@@ -20,6 +20,7 @@ from overspill.cli import look
 from overspill.cli.config import assigned, config_files, settings_options
 from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
+from overspill.cli.terminal import on_terminal
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import is_there
@@ -205,7 +206,7 @@ def _print(record: Record, *, as_json: bool) -> None:
             }
         )
     elif outcome.report is not None:
-        click.echo(look.visible(outcome.report.content) if look.on_terminal() else clean(outcome.report.content))
+        click.echo(look.visible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
     if outcome.report is None:
         click.echo(f"overspill: {look.visible(outcome.why)}", err=True)
     elif outcome.report.source == "text":

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
 from overspill.agent.snapshot import read_snapshot
 from overspill.cli import look
+from overspill.cli.terminal import console
 from overspill.errors import BadRequest
 from overspill.figures import counted
-
-_WIDTH_WHEN_PIPED = 200
 
 
 @click.group()
@@ -41,7 +38,7 @@ def show(file: Path, as_json: bool) -> None:
         tree = _run(found)
     except (KeyError, TypeError, ValueError, AttributeError):  # whoever wrote the file
         raise BadRequest(f"{file} is no snapshot of this version of Overspill.") from None
-    Console(width=None if sys.stdout.isatty() else _WIDTH_WHEN_PIPED).print(tree)
+    console().print(tree)
 
 
 def _run(run: dict[str, Any]) -> Tree:

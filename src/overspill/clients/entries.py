@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from overspill.clients import jsonc
-from overspill.clients.jsonc import Edit, Node
+from overspill import jsonc
 from overspill.clients.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognised
 from overspill.figures import mistyped
+from overspill.jsonc import Edit, Node
+from overspill.names import HEADER
 
 ALREADY = "it runs through Overspill already"
 _STREAMABLE = {"http", "streamablehttp"}
 _SIGN_IN = {"auth", "headersHelper", "oauth"}
 _COMMAND_KEYS = {"args", "command", "env"}
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _LONGEST_PLAIN_SEGMENT = 19
 
@@ -59,6 +59,10 @@ def secret_url(url: str) -> bool:
     return long or "$" in url or "@" in parts.netloc or bool(parts.query or parts.fragment)
 
 
+def speaks_sse(value: Mapping[str, Any]) -> bool:
+    return "sse" in (value.get("type"), value.get("transport")) or str(value.get("url", "")).rstrip("/").endswith("/sse")
+
+
 def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
     if not isinstance(value.get("command"), str):
         return Refusal(f"it has neither a command nor a url{mistyped(value, ('command', 'url'))}")
@@ -80,7 +84,7 @@ def _url_refusal(value: Mapping[str, Any]) -> Refusal | None:
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
         return _strange_type(value)
-    if value.get("transport") == "sse" or url.rstrip("/").endswith("/sse"):
+    if speaks_sse(value):
         return Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
     if _SIGN_IN & value.keys():
         return Refusal("your client signs in to it, and the proxy cannot")
@@ -103,7 +107,7 @@ def _are_headers(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     headers = cast("dict[str, object]", value)
-    return all(_HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
+    return all(HEADER.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
 
 
 def _wrapped_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from overspill.clients import jsonc
-from overspill.clients.jsonc import Edit, Node
+from overspill import jsonc
 from overspill.clients.proxied import TYPE_VARIABLE, Proxied
+from overspill.jsonc import Edit, Node
 
 
 def unwrapped(entry: Node, found: Proxied) -> list[Edit] | None:

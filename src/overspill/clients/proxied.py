@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from overspill.clients.jsonc import Node
+from overspill.jsonc import Node
 
 HEADER_VARIABLE = "OVERSPILL_HEADER_"
 URL_VARIABLE = "OVERSPILL_URL"

@@ -7,12 +7,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from overspill.clients import entries, jsonc
+from overspill import jsonc
+from overspill.clients import entries
 from overspill.clients.entries import Refusal
-from overspill.clients.jsonc import Edit, Node
 from overspill.clients.originals import unwrapped
 from overspill.clients.proxied import recognised
 from overspill.errors import SettingsError
+from overspill.jsonc import Edit, Node
 
 ALREADY = entries.ALREADY
 NOT_WRAPPED = "it does not run through Overspill"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from overspill.clients import jsonc
+from overspill import jsonc
 from overspill.clients.entries import secret_url
-from overspill.clients.jsonc import Edit, Node
 from overspill.clients.rewriting import Outcome
+from overspill.jsonc import Edit, Node
 
 _HIDDEN = '"…"'
 _TELLING = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")

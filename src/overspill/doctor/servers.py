@@ -11,8 +11,9 @@ from typing import Any, cast
 import anyio
 from msgspec import Struct
 
-from overspill import figures
-from overspill.clients import jsonc, rewriting
+from overspill import figures, jsonc
+from overspill.clients import rewriting
+from overspill.clients.entries import speaks_sse
 from overspill.clients.originals import unwrapped
 from overspill.clients.proxied import recognised
 from overspill.clients.rewriting import Server
@@ -100,7 +101,7 @@ def _ready(server: Server, name: str, environ: Mapping[str, str], variables: Var
     if launch and not shutil.which(launch, path=environ.get("PATH")):
         advice = "Make its entry anew: overspill unwrap, then overspill wrap, with the same file."
         return Finding(server.name, "wrong", f"It is to run through Overspill, but there is no {launch}.", advice)
-    if _speaks_sse(value):
+    if isinstance(value, dict) and speaks_sse(cast("dict[str, Any]", value)):
         return Finding(server.name, "note", "Not looked at: it speaks SSE, and Overspill does not.")
     try:
         configs = server_configs({server.name: value}, f"in {name}", variables)
@@ -117,10 +118,3 @@ def _behind(server: Server) -> tuple[str, Any]:
     if not found or edits is None:
         return "", server.entry.value
     return found.launch[0], jsonc.scan(rewriting.after(server.entry, edits), server.name).value
-
-
-def _speaks_sse(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    entry = cast("dict[str, Any]", value)
-    return "sse" in (entry.get("type"), entry.get("transport")) or str(entry.get("url", "")).rstrip("/").endswith("/sse")

@@ -13,19 +13,18 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from overspill import jsonc
 from overspill.errors import SettingsError
 from overspill.figures import mistyped
+from overspill.names import HEADER
 from overspill.settings.files import parse_yaml
 
 _SECTIONS = ("mcpServers", "servers")
 _REMOTE = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{input:([^}]*)\}")
-_TEXT_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TEXT_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-class ServerConfig(Struct, frozen=True, repr_omit_defaults=True):
+class ServerConfig(Struct, frozen=True):
     """How to reach one server: a command to start, or a URL. Its values may be secrets, so `repr` names it and no more."""
 
     name: str
@@ -93,23 +92,18 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
 def _parsed(path: Path) -> Any:
     try:
         text = path.read_text("utf-8-sig")
-        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parsed_json(text)
+        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parsed_json(text, str(path))
     except OSError as problem:
         raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8. Save it as UTF-8.") from None
-    except json.JSONDecodeError as problem:
-        raise SettingsError(f"{path} is not usable JSON, line {problem.lineno}: {problem.msg}.") from None
-    except RecursionError:
-        raise SettingsError(f"{path} is nested too deeply.") from None
 
 
-def _parsed_json(text: str) -> Any:
+def _parsed_json(text: str, name: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        plain = _TEXT_OR_COMMENT.sub(lambda found: found[0] if found[0][0] == '"' else "\n" * found[0].count("\n") + " ", text)
-        return json.loads(_TEXT_OR_LAST_COMMA.sub(lambda found: "" if found[0] == "," else found[0], plain))
+        return json.loads(text)  # at once, for such a file may hold a client's whole history
+    except (ValueError, RecursionError):
+        return jsonc.scan(text, name).value
 
 
 class _Entry:
@@ -155,7 +149,7 @@ class _Entry:
     def _checked_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._pairs("headers").items()}
         for name, value in headers.items():
-            if not _HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
+            if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
                 raise self._wrong(f"has a header {name!r} that cannot be sent: it has characters that no header has")
         return headers
 

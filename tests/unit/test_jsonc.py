@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.clients import jsonc
-from overspill.clients.jsonc import Edit
+from overspill import jsonc
 from overspill.errors import SettingsError
+from overspill.jsonc import Edit
 
 
 def scan(text: str) -> jsonc.Node:
