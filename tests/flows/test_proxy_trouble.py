@@ -99,6 +99,8 @@ def test_a_server_that_never_lists_what_it_has_hides_no_other(tmp_path: Path) ->
         assert [each["name"] for each in wire.answer(resources)["result"]["resources"]] == ["notes", "pixel"]
         assert wire.answer(read)["result"]["contents"][0]["text"] == "notes"
         assert wire.text("stuck__lines", {"count": 1}) == "line 1: the quick brown fox\n"
+        assert wire.call("get_tool_output", {"id": "nothing", "mode": "raw"})["isError"] is True
+        assert len(json.loads(wire.text("stuck__seen", {"method": "tools/list"}))) == 1  # nobody waited for it again
     for method in asked:
         assert f"The server stuck did not answer {method} within 10 s, so it is left out of that list." in wire.log
 

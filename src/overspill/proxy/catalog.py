@@ -61,7 +61,8 @@ class Catalog:
         """Which of our tools is called by this name, if one is."""
         if not name.endswith(tuple(TOOLS)):
             return None
-        await self._learn_of(self._servers.values(), _WAIT_FOR_NAMES)
+        if len(self._servers) == 1:  # of several, none has a tool without its prefix
+            await self._learn_of(self._servers.values(), _WAIT_FOR_NAMES)
         return next((own for own in TOOLS if self._name(own) == name), None)
 
     def find(self, name: str) -> tuple[Server, str] | None:
