@@ -61,7 +61,7 @@ def test_words_that_only_word_the_request_make_no_match_beside_others() -> None:
 def test_words_left_out_because_they_stand_everywhere_are_mentioned() -> None:
     text = "".join(f"request worker {number} handled by worker pool\n" for number in range(40_000)) + "request worker zebra\n"
     assert ask(text, "worker zebra").text == (
-        "[L40001]\nrequest worker zebra\n(matched 1 record, all shown; words that stand nearly everywhere not counted)"
+        "[L40001]\nrequest worker zebra\n(matched 1 record, all shown; common words not counted)"
     )
     assert ask(text, "worker-7 zebra").text.startswith(
         "[L8]\nrequest worker 7 handled by worker pool\n[L40001]\nrequest worker zebra\n"

@@ -34,9 +34,14 @@ def test_an_excerpt_carries_bytes_lines_and_locator() -> None:
 
 
 def test_the_last_line_says_how_much_is_left_out() -> None:
-    selection = select(build(LOG), "request served node-3", max_tokens=100)
-    rest = "ask more precisely for the rest"
-    assert selection.text.endswith(f"\n(matched {selection.matched} records, showing {selection.text.count('INFO')}; {rest})")
+    assert select(build(LOG), "request served node-3", max_tokens=100).text == (
+        "[L4]\n2026-01-01 10:00:03 INFO request 3 served by node-3\n"
+        "[L9]\n2026-01-01 10:00:08 INFO request 8 served by node-3\n"
+        "[L14]\n2026-01-01 10:00:13 INFO request 13 served by node-3\n"
+        "[L19]\n2026-01-01 10:00:18 INFO request 18 served by node-3\n"
+        "[L24]\n2026-01-01 10:00:23 INFO request 23 served by node-3\n"
+        "(matched 80 records, showing 5; ask more precisely for the rest; common words not counted)"
+    )
 
 
 def test_neighbours_become_one_excerpt() -> None:

@@ -12,6 +12,7 @@ from overspill.engine.failures import Signs, read_signs
 from overspill.engine.kinds import recognise
 from overspill.engine.outline import Kind, Outline, Source, Text
 from overspill.engine.records.blocks import cut_blocks
+from overspill.engine.records.commits import cut_commits, is_history
 from overspill.engine.records.events import cut_events, cut_lines
 from overspill.engine.records.hunks import cut_hunks
 from overspill.engine.records.passages import cut_passages
@@ -140,6 +141,8 @@ class _Cutting:
             cut_blocks(text, start, end, outline)
         elif kind == "matches":
             cut_lines(text, start, end, outline)
+        elif kind == "log" and is_history(text, start):
+            cut_commits(text, start, end, outline)
         elif kind == "log":
             cut_events(text, start, end, outline)
         else:

@@ -26,7 +26,7 @@ _DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
 _MATCH = re.compile(r"(?:[A-Za-z]:)?[\w./\\@+~-]*[A-Za-z/\\][\w./\\@+~-]*[:-]\d+[:-]")
 _STAMP = re.compile(
     r"\W{0,3}(?:\[\s*\d+\.\d+\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s+\d{1,2}\s|\d{10,13}\b"
-    r"|\S+ - \S+ \[\d)"
+    r"|\S+ - \S+ \[\d|(?=[a-f]*\d)[0-9a-f]{7,40} \S)"
 )
 _LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
 _CODE = re.compile(

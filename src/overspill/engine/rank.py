@@ -75,7 +75,8 @@ def rank(index: Index, query: Query) -> Ranking:
     for label, marks in labels.items():
         for term in marks:
             direct[term] += extents[label]
-    asked = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
+    present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
+    asked = {number for number in present if direct[number] < total or total <= _FEW} or present
     worth = _worth(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
     mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
@@ -85,7 +86,7 @@ def rank(index: Index, query: Query) -> Ranking:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
     for record, gain in _phrase_scores(hits.records, terms, query.pairs, total).items():
         scores[record] += gain
-    uncounted = any(term.telling for term in {*query.terms}.difference(terms))
+    uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
     return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted)
 

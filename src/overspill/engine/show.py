@@ -98,7 +98,7 @@ def closing(index: Index, tally: Tally) -> str:
     if tally.shortened:
         said += "; some shortened"
     if tally.uncounted:
-        said += "; words that stand nearly everywhere not counted"
+        said += "; common words not counted"
     return f"({said}{_searched(index)})"
 
 
