@@ -1,4 +1,4 @@
-"""What the engine reads in scripts of many languages, in histories and under names."""
+"""What the engine reads in scripts of many languages, in histories, in listings of programs and under names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import pytest
 
 from overspill.engine import build, select
+from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import parse
 from overspill.engine.rank import rank
 
@@ -76,3 +77,34 @@ def test_a_long_commit_is_cut_at_lines_under_its_name() -> None:
     found = select(build(history.encode()), "module_150", max_tokens=600).excerpts[0]
     assert found.locator.endswith(f" commit {0:032}…")
     assert found.text.startswith(" src/module_")
+
+
+PROCESSES = """\
+USER       PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND
+root         1  0.0  0.1  44844 16544 ?        SLl  04:26   0:08 /sbin/init --quiet and more
+ann      22294 60.3  0.8 597848 20472 ?        R    11:53   0:07 python -m pytest
+ann      30071 82.7  3.8 150329 95597 ?        RNl  11:23  24:52 python -m http.server
+bob      30080  0.2 12.0 768204 25000 ?        SNs  11:23   0:05 python benchmark.py
+"""
+IMAGES = """\
+NAME        SIZE     CREATED
+beta        900MB    3 weeks ago
+alpha       1.2GB    2 days ago
+gamma       12kB     5 hours ago
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "question", "row"),
+    [
+        (PROCESSES, "which process uses the most memory", "bob      30080"),
+        (PROCESSES, "the process with the highest %CPU", "ann      30071"),
+        (IMAGES, "which image has the largest size", "alpha       1.2GB"),
+        (IMAGES, "which image has the smallest size", "gamma       12kB"),
+    ],
+    ids=["memory", "processor", "largest", "smallest"],
+)
+def test_columns_are_ordered_whether_gaps_or_single_spaces_part_them(output: str, question: str, row: str) -> None:
+    index, query = build(output.encode()), parse(question)
+    first = ordered_rows(index, query, rank(index, query)).records[0]
+    assert output[index.outline.starts[first] :].startswith(row)

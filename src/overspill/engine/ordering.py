@@ -36,6 +36,8 @@ _LOW = word_set(
 _FIRST = word_set("first top initial opening beginning start earliest")
 _LAST = word_set("last final latest ending end bottom recent")
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_UNITS = "KMGTP"
+_UNIT = re.compile(r"([kKMGTP])i?B?(?!\w)")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(
@@ -143,18 +145,21 @@ def _column_asked(names: list[str], words: list[str], place: int) -> int | None:
 
 
 def _akin(one: str, other: str) -> bool:
-    shorter = min(len(one), len(other))
-    return one == other or (shorter >= 4 and abs(len(one) - len(other)) <= 3 and one[:shorter] == other[:shorter])
+    """Forms of one word, or one that is cut off: memory, mem."""
+    shorter, longer = sorted((len(one), len(other)))
+    near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
+    return one == other or (near and one[:shorter] == other[:shorter])
 
 
 def _cells(index: Index, table: Table) -> Iterator[tuple[int, list[str]]]:
-    names = _columns(index, table) if table.cells == "json" else []
+    names = _columns(index, table)
     for record in range(table.first, table.last):
         if table.cells == "json":
             fields = _fields(index, record)
             yield record, [fields.get(name, "") for name in names]
         else:
-            yield record, _split(shown(index, index.outline.starts[record], index.outline.ends[record]), table)
+            text = shown(index, index.outline.starts[record], index.outline.ends[record])
+            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
 
 
 def _fields(index: Index, record: int) -> dict[str, str]:
@@ -170,8 +175,8 @@ def _fields(index: Index, record: int) -> dict[str, str]:
 def _split(text: str, table: Table) -> list[str]:
     if table.cells == "pipes":
         return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
-    if table.cells == "spaced":
-        return re.split(r"\s{2,}", text.strip())
+    if table.cells in ("spaced", "words"):
+        return re.split(r"\s{2,}" if table.cells == "spaced" else r"\s+", text.strip())
     rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
     return rows[0] if rows else []
 
@@ -184,4 +189,8 @@ def _value(cell: str, as_date: bool) -> float | None:
         month = _MONTHS.index(date["month"].lower()) if date else 0
         return int(year[1] if year else 0) * 372.0 + month * 31 + day if year or date else None
     number = _NUMBER.search(cell)
-    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) if number else None
+    if not number:
+        return None
+    unit = _UNIT.match(cell, number.end())
+    size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
+    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) * size

@@ -19,7 +19,7 @@ Source: TypeAlias = bytes | mmap
 Text: TypeAlias = bytes | bytearray | mmap
 """What can be sliced, searched and matched without a copy."""
 
-Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "json"]
+Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
 
 
 class Table(Struct, frozen=True):

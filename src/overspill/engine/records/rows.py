@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from overspill.engine.kinds import delimiter_of
-from overspill.engine.outline import Outline, Table, Text
+from overspill.engine.outline import Cells, Outline, Table, Text
 from overspill.engine.records.lines import is_blank, lines_of
 from overspill.text import decode
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
 _SAMPLE = 48_000
+_ROWS = 50
+_GAP = re.compile(rb"\s{2,}")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
@@ -57,9 +59,19 @@ def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None
         return
     start, end = outline.label_starts[header], outline.label_ends[header]
     if len(outline) > first:
-        outline.tables.append(Table(first, len(outline), header, "pipes" if b"|" in text[start:end] else "spaced"))
+        rows = [bytes(text[outline.starts[row] : outline.ends[row]]) for row in range(first, min(first + _ROWS, len(outline)))]
+        outline.tables.append(Table(first, len(outline), header, _cells(bytes(text[start:end]), rows)))
     else:
         outline.record(start, end)
+
+
+def _cells(header: bytes, rows: list[bytes]) -> Cells:
+    """Cells are parted by wide gaps; where that parts rows otherwise than their header, by any space, all but the last cell."""
+    if b"|" in header:
+        return "pipes"
+    wide = sum(len(_GAP.split(row.strip())) == len(_GAP.split(header.strip())) for row in rows)
+    narrow = sum(len(row.split()) >= len(header.split()) for row in rows)
+    return "words" if narrow > max(wide, 0.9 * len(rows)) else "spaced"
 
 
 def _line_end(text: Text, position: int, end: int) -> int:
