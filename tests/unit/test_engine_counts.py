@@ -140,6 +140,12 @@ def test_a_list_that_does_not_fit_whole_is_cut_to_the_lines_that_tell() -> None:
         "[L64]\n2026-01-01 10:00:03 ERROR no 3\n"
         "(matched 4 records, all shown; some shortened)"
     )
+    file = "diff --git a/f{0} b/f{0}\n--- a/f{0}\n+++ b/f{0}\n@@ -1,9 +1,9 @@\n same\n+def f{0}():\n" + " same" * 40 + "\n"
+    patch = "".join(map(file.format, range(3)))
+    assert ask(patch, "list all added functions", 50).text == (
+        "[L6 diff --git a/f0 b/f0]\n+def f0():\n[L13 diff --git a/f1 b/f1]\n+def f1():\n[L20 diff --git a/f2 b/f2]\n+def f2():\n"
+        "(matched 3 records, all shown; some shortened)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,3 +179,9 @@ def test_definitions_are_listed_before_what_stands_inside_them() -> None:
     classes = "".join(f"class C{number}({bases}):\n" + "".join(map(method.format, range(40))) + "\n" for number in range(5))
     shown = ask(classes, "list all classes", 600).text
     assert [line[:9] for line in shown.splitlines() if line.startswith("class ")] == [f"class C{number}(" for number in range(5)]
+
+
+def test_how_many_is_answered_by_what_says_a_number() -> None:
+    run = "".join(f"test_{number} PASSED\n" for number in range(300)) + "== 2 failed, 300 passed in 0.31s ==\n"
+    assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests passed", 120).text
+    assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests failed", 120).text

@@ -30,6 +30,8 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ('{"a": 1}\n{"a": 2}\n{"a": 3}', "ndjson"),
         ("[2026-01-01 10:00:00] started\n[2026-01-01 10:00:01] stopped", "log"),
         ("ERROR one\nINFO two\nWARN three", "log"),
+        ("[    0.000000] Booting\n[    0.015356] CPU: started", "log"),
+        ("[12345]\n[12346]", "ndjson"),
         ("Jan  2 10:00:00 host app: x\nJan  2 10:00:01 host app: y", "log"),
         ("<!DOCTYPE html><html><body>x</body></html>", "html"),
         ("<p>a</p><p>b</p>", "html"),

@@ -15,7 +15,9 @@ _SAMPLE = 48_000
 _WIDEST = 400
 """Characters of a line that are looked at; what begins like a log entry is one."""
 
-_JSON = re.compile(rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*[,\]]))")
+_JSON = re.compile(
+    rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*(?:,|\]\s*(?:[,\]\n]|\Z))))"
+)
 _NEXT_OBJECT = re.compile(rb"[}\]]\s*\r?\n\s*[{\[]")
 _TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)\b[^<>]{0,400}>", re.IGNORECASE)
 _DOCTYPE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)

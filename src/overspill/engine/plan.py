@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from overspill.engine.failures import Signs
@@ -16,6 +18,10 @@ _ASKED_SIDE, _OTHER_SIDE = 0.95, 0.6
 _STRETCH_TOKENS = 450
 _STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
 _VERDICTS = 0.7
+_COUNTS = 0.3
+_NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]* \Z")
+_WIDEST = 12
+"""Bytes before a word in which a number of it may stand."""
 _FAILURE_TERMS = 0.3
 """How much the words of a question about a failure count beside what looks like its cause."""
 RUNNING = ("log", "ndjson", "matches", "code")
@@ -45,6 +51,27 @@ class Plan(Struct, frozen=True):
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
+    way = _plan(index, query, ranking, max_tokens)
+    if query.counting and (counts := _counts(index, ranking)):
+        return Plan((Step(counts, _COUNTS), *way.steps), way.evidence, way.matches)
+    return way
+
+
+def _counts(index: Index, ranking: Ranking) -> Order:
+    """What says a number of what was asked: `58 passed`."""
+    return _order(
+        {
+            record: ranking.scores[record]
+            for record, spots in ranking.hits.items()
+            if any(
+                ranking.terms[term].telling and _NUMBER.search(index.text[max(0, start - _WIDEST) : start])
+                for start, _, term in spots
+            )
+        }
+    )
+
+
+def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     signs = index.signs if query.failure and (index.kind in RUNNING or index.total_bytes <= _SMALL) else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_blamed(ranking, signs))

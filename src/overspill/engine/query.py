@@ -26,6 +26,7 @@ _LISTING = re.compile(
     r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]*? (?:are|were|have))\b",
     re.IGNORECASE,
 )
+_COUNTING = re.compile(r"\b(?:how many|number of|count of)\b", re.IGNORECASE)
 _EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
 _COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
 """How many are asked for: a number that says nothing about the records."""
@@ -57,6 +58,7 @@ class Query(Struct, frozen=True):
     listing: bool
     after: bool
     before: bool
+    counting: bool
     vague: bool
     """Whether these are little words only, looked for since there are no others."""
     pairs: frozenset[tuple[str, str]] = frozenset()
@@ -88,6 +90,7 @@ def parse(text: str) -> Query:
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,
+        counting=_COUNTING.search(text) is not None,
         vague=not silent and len(tokens) > 1,
         pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
