@@ -101,8 +101,9 @@ gamma       12kB     5 hours ago
         (PROCESSES, "the process with the highest %CPU", "ann      30071"),
         (IMAGES, "which image has the largest size", "alpha       1.2GB"),
         (IMAGES, "which image has the smallest size", "gamma       12kB"),
+        (IMAGES.replace("GB", " GB").replace("MB", " MB"), "which image has the largest size", "alpha       1.2 GB"),
     ],
-    ids=["memory", "processor", "largest", "smallest"],
+    ids=["memory", "processor", "largest", "smallest", "units apart"],
 )
 def test_columns_are_ordered_whether_gaps_or_single_spaces_part_them(output: str, question: str, row: str) -> None:
     index, query = build(output.encode()), parse(question)
