@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from threading import Lock
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from overspill import engine, ids, tokens
 from overspill.errors import BadRequest, SettingsError
 from overspill.events import Extracted, Fallback, Looked, Quote, now_ms
-from overspill.extraction import Asks, Cache, Document, Look, Mode, Policy, Progress, extract
+from overspill.extraction import Cache, Document, Look, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger, log_extraction
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
@@ -61,18 +62,20 @@ class Extractor:
         op, started = ids.new(), time.perf_counter()
         kept = stored.kept
         document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
+        model = self._model(wish, op)
         try:
-            found = await extract(
-                document,
-                wish.query,
-                mode=wish.mode,
-                model=self._model(wish, op),
-                policy=self._policy(wish.max_tokens),
-                cache=self._cache,
-                engine=self._select,
-                progress=progress,
-                looked=lambda look: self._note(op, look),
-            )
+            async with model.connected() if model else nullcontext():
+                found = await extract(
+                    document,
+                    wish.query,
+                    mode=wish.mode,
+                    model=model,
+                    policy=self._policy(wish.max_tokens),
+                    cache=self._cache,
+                    engine=self._select,
+                    progress=progress,
+                    looked=lambda look: self._note(op, look),
+                )
         except BadRequest:  # nothing was begun
             raise
         except BaseException:
@@ -89,7 +92,7 @@ class Extractor:
         first = settings.extraction_model or wish.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
-    def _model(self, wish: Wish, op: str) -> Asks | None:
+    def _model(self, wish: Wish, op: str) -> Targets | None:
         models = [self._opened(name) for name in self._asked(wish)]
         if not models:
             return None

@@ -17,6 +17,8 @@ from overspill.models.endpoints import Endpoint, Kind, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.targets import Targets
 from overspill.models.written import UNREADABLE
+from overspill.session import Session
+from overspill.settings import Settings
 from overspill.types import ToolCall
 
 pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
@@ -38,6 +40,7 @@ class Server:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
+        self.connections: set[tuple[str, int]] = set()
         self.closing = threading.Event()
         owner = self
 
@@ -49,6 +52,7 @@ class Server:
                 owner.bodies.append(json.loads(self.rfile.read(length)))
                 owner.headers.append({name.lower(): value for name, value in self.headers.items()})
                 owner.paths.append(self.path)
+                owner.connections.add(self.client_address)
                 owner.answers.pop(0)(self)
 
             def log_message(self, format: str, *args: Any) -> None:
@@ -294,8 +298,23 @@ async def test_a_cancelled_request_leaves_a_model_that_works(server: Server) -> 
 @pytest.mark.anyio
 async def test_requests_share_connections_while_the_model_is_held_open(server: Server) -> None:
     server.answers = [completion({"content": "One."}), completion({"content": "Two."})]
-    async with local(server) as model:  # type: ignore[attr-defined]
-        assert [(await model.ask(QUESTION)).text, (await model.ask(QUESTION)).text] == ["One.", "Two."]
+    targets = Targets([local(server)])
+    async with targets.connected():
+        assert [(await targets.ask(QUESTION)).text, (await targets.ask(QUESTION)).text] == ["One.", "Two."]
+    assert len(server.connections) == 1
+
+
+@pytest.mark.anyio
+async def test_an_extraction_that_asks_several_times_does_so_through_one_connection(server: Server) -> None:
+    server.answers = [chat_call("Grep", '{"pattern": "moon"}'), chat_call("Grep", '{"pattern": "sun"}'), refused(401)]
+    endpoint = Endpoint(kind="openai-compatible", base_url=server.url)
+    settings = Settings(tool_response_max_bytes=100, extraction_model="local/tiny")
+    async with Session(settings, endpoints={"local": endpoint}) as session:
+        kept = (await session.call("scan", {}, lambda: "The moon is far.\n" * 100)).kept
+        assert kept is not None
+        await session.invoke("tool_output", {"handle": kept.handle, "extract": "the moon", "mode": "read-grep"})
+    assert len(server.bodies) == 3
+    assert len(server.connections) == 1
 
 
 def test_a_model_works_in_one_event_loop_after_another(server: Server) -> None:

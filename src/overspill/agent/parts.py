@@ -25,6 +25,7 @@ class Parts:
     ) -> None:
         opened = open_models(agent.settings, models, endpoints, warn)
         targets = Targets(opened, retries=agent.settings.max_retries, observe=noted)
+        self.connected = targets.connected
         self.models = {model.name: model for model in opened}
         self.guard = Guard(agent.settings, targets.context_window, targets.max_output_tokens)
         self.reports = Reports(agent.file.keys.output)

@@ -87,7 +87,7 @@ async def _run(
     tools = around.tools.of(agent, functions)
     budget, endpoints = parts.guard.budget, around.endpoints
     session = Session(agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=around.store)
-    async with session:
+    async with parts.connected(), session:
         record.session = session.id
         begun(session.id)
         offers = {**tools, **_agents(agent, record, session, around)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeAlias
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -62,6 +63,15 @@ class Model(Protocol):
     def max_output_tokens(self) -> int: ...
     async def ask(self, request: Request) -> Response:
         """One request, no retries. Raises ModelError."""
+        ...
+
+
+@runtime_checkable
+class Connects(Protocol):
+    """A model that is reached through connections."""
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        """They stay open between requests meanwhile. It may be entered more than once."""
         ...
 
 

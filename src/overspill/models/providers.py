@@ -39,7 +39,7 @@ _PASSING_STATUS = (408, 409, 425)
 class ProviderModel:
     """One model at one endpoint.
 
-    Connections last as long as requests are under way; `async with model:` keeps them open between requests.
+    Connections last as long as requests are under way; `connected` keeps them open between requests.
     """
 
     def __init__(self, target: str, endpoint: Endpoint, facts: ModelFacts) -> None:
@@ -51,14 +51,15 @@ class ProviderModel:
         self._endpoint = endpoint
         self._model = client.connect(provider, name, endpoint)
 
-    async def __aenter__(self) -> ProviderModel:
+    @asynccontextmanager
+    async def connected(self) -> AsyncGenerator[None]:
         await self._model.__aenter__()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        # A cancelled request has to close its connection too.
-        with anyio.CancelScope(shield=True):
-            await self._model.__aexit__(None, None, None)
+        try:
+            yield
+        finally:
+            # A cancelled request has to close its connection too.
+            with anyio.CancelScope(shield=True):
+                await self._model.__aexit__(None, None, None)
 
     async def ask(self, request: Request) -> Response:
         messages, settings = _messages(request), self._settings(request)
@@ -72,7 +73,7 @@ class ProviderModel:
     @asynccontextmanager
     async def _answering(self) -> AsyncGenerator[None]:
         try:
-            async with self:
+            async with self.connected():
                 yield
         except Exception as error:  # whatever a client library raises is a model that did not answer
             # The library's error quotes what the server said, and that may quote the request or the key: it goes no further.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from overspill import text, tokens
 from overspill.errors import OverspillError, SettingsError
 from overspill.events import Asked, now_ms
-from overspill.models.base import Model, ModelError, Request, Response, Unusable, Usage
+from overspill.models.base import Connects, Model, ModelError, Request, Response, Unusable, Usage
 
 PREVIEW_BYTES = 4096
 FIRST_DELAY = 1.0
@@ -95,6 +96,14 @@ class Targets:
         self._observe = observe
         self._sleep = sleep
         self._chance = chance
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for model in self.models:
+                if isinstance(model, Connects):
+                    await stack.enter_async_context(model.connected())
+            yield
 
     async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
         """An answer that does not pass the check is a failed try, and counted as what it cost."""
