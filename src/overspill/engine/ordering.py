@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator
-from heapq import nlargest
+from heapq import nlargest, nsmallest
 from itertools import islice
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from overspill.engine.cells import column_named, columns_of, rows_of
 from overspill.engine.index import Index
 from overspill.engine.outline import Table
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
-from overspill.engine.show import shown
-from overspill.engine.words import STOP, stem, subwords, word_set
+from overspill.engine.words import word_set
 
 _MOST_ROWS = 200_000
 _SHOWN = 12
@@ -35,6 +31,9 @@ _LOW = word_set(
 )
 _FIRST = word_set("first top initial opening beginning start earliest")
 _LAST = word_set("last final latest ending end bottom recent")
+_DATES = ("date", "year")
+_DATED = 2
+_BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
 _UNITS = "KMGTP"
 _UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
@@ -59,6 +58,8 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking) -> Rows:
     place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), None)
     if (direction is None and place is None) or not index.outline.tables:
         return Rows()
+    if direction is None and place is not None and _BY_MEASURE.search(query.text):
+        direction = (place, words[place] in _FIRST)
     tables = _likeliest(index, ranking)
     if direction is not None:
         for table in tables:
@@ -66,7 +67,8 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking) -> Rows:
                 return Rows(rows, _BY_VALUE)
     if place is None:
         return Rows()
-    return Rows(_by_place(tables, words[place + 1 : place + 2], last=words[place] in _LAST), _BY_PLACE)
+    last = words[place] in _LAST
+    return Rows([*_by_date(index, tables[0], last=last), *_by_place(tables, words[place + 1 : place + 2], last=last)], _BY_PLACE)
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
@@ -93,14 +95,27 @@ def _by_place(tables: list[Table], counted: list[str], *, last: bool) -> list[in
     return rows
 
 
+def _by_date(index: Index, table: Table, *, last: bool) -> list[int]:
+    """The first ones where the rows stand in another order than they happened."""
+    column = column_named(columns_of(index, table), _DATES)
+    if column is None:
+        return []
+    dated = [
+        (value, record)
+        for record, cells in islice(rows_of(index, table), _MOST_ROWS)
+        if column < len(cells) and (value := _value(cells[column], as_date=True)) is not None
+    ]
+    return [record for _, record in (nlargest if last else nsmallest)(_DATED, dated)]
+
+
 def _by_value(index: Index, table: Table, words: list[str], place: int, high: bool, ranking: Ranking) -> list[int]:
-    names = _columns(index, table)
-    column = _column_asked(names, words, place)
+    after, before = words[place + 1 : place + 1 + _COLUMN_WORD], words[:place][::-1] + words[place + 1 + _COLUMN_WORD :]
+    column = column_named(columns_of(index, table), [*after, *before])
     if column is None:
         return []
     column_cells = [
         (record, cells[column])
-        for record, cells in islice(_cells(index, table), _MOST_ROWS)
+        for record, cells in islice(rows_of(index, table), _MOST_ROWS)
         if column < len(cells) and cells[column]
     ]
     as_date = any(_DATE.search(cell) for _, cell in column_cells)
@@ -108,77 +123,25 @@ def _by_value(index: Index, table: Table, words: list[str], place: int, high: bo
     if len(values) < 3 or len(values) < 0.3 * (table.last - table.first):
         return []
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
-    fitting = _fitting(ranking, {record for _, record in values})
-    chosen = [record for _, record in values if record in fitting][:_SHOWN]
-    overall = [record for _, record in values][:_SHOWN]
     asked = next((int(word) for word in words[max(0, place - 1) : place + 2] if word.isdigit()), 1)
-    turns = chosen[:asked] + overall[:asked] + chosen[: 3 * asked] + overall[: 3 * asked] + chosen + overall
+    fitting = [
+        [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
+    ]
+    turns = [record for many in (asked, 3 * asked, _SHOWN) for records in fitting for record in records[:many]]
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
 
 
-def _fitting(ranking: Ranking, records: set[int]) -> set[int]:
-    """Rows that hold the rest of the question: the condition besides the order."""
-    held = {record: sum(ranking.worth[term] for term in {spot[2] for spot in ranking.hits.get(record, ())}) for record in records}
+def _conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
+    """What besides the order may be asked of rows: as much of the question as any has, nothing, or one of its words."""
+    terms = {record: {spot[2] for spot in ranking.hits.get(record, ())} for record in records}
+    held = {record: sum(ranking.worth[term] for term in found) for record, found in terms.items()}
     best = max(held.values(), default=0.0)
-    return {record for record, worth in held.items() if worth >= 0.6 * best}
-
-
-def _columns(index: Index, table: Table) -> list[str]:
-    outline = index.outline
-    if table.cells == "json":
-        return list(_fields(index, table.first))
-    text = shown(index, outline.label_starts[table.header], outline.label_ends[table.header])
-    return _split(text, table)
-
-
-def _column_asked(names: list[str], words: list[str], place: int) -> int | None:
-    """The column the words after (or else before) the superlative name."""
-    stems = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
-    after, before = words[place + 1 : place + 1 + _COLUMN_WORD], words[:place][::-1] + words[place + 1 + _COLUMN_WORD :]
-    for word in (*after, *before):
-        if word in STOP or len(word) < 2:
-            continue
-        for number, known in enumerate(stems):
-            if any(_akin(stem(word), part) for part in known):
-                return number
-    return None
-
-
-def _akin(one: str, other: str) -> bool:
-    """Forms of one word, or one that is cut off: memory, mem."""
-    shorter, longer = sorted((len(one), len(other)))
-    near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
-    return one == other or (near and one[:shorter] == other[:shorter])
-
-
-def _cells(index: Index, table: Table) -> Iterator[tuple[int, list[str]]]:
-    names = _columns(index, table)
-    for record in range(table.first, table.last):
-        if table.cells == "json":
-            fields = _fields(index, record)
-            yield record, [fields.get(name, "") for name in names]
-        else:
-            text = shown(index, index.outline.starts[record], index.outline.ends[record])
-            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
-
-
-def _fields(index: Index, record: int) -> dict[str, str]:
-    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
-    raw = raw.replace(index.fill, b"") if index.fill else raw
-    try:
-        fields = msgspec.json.decode(raw, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return {key: str(field) for key, field in fields.items()}
-
-
-def _split(text: str, table: Table) -> list[str]:
-    if table.cells == "pipes":
-        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
-    if table.cells in ("spaced", "words"):
-        return re.split(r"\s{2,}" if table.cells == "spaced" else r"\s+", text.strip())
-    rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
-    return rows[0] if rows else []
+    telling = {term for found in terms.values() for term in found if ranking.terms[term].telling}
+    alone = [
+        {record for record, found in terms.items() if term in found}
+        for term in sorted(telling, key=lambda term: -ranking.worth[term])
+    ]
+    return [{record for record, worth in held.items() if worth >= 0.6 * best}, records, *alone]
 
 
 def _value(cell: str, as_date: bool) -> float | None:

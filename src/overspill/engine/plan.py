@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from overspill.engine.failures import Signs
 from overspill.engine.index import Index
+from overspill.engine.linking import linked_rows
 from overspill.engine.ordering import ordered_rows
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
@@ -30,7 +31,8 @@ _LEAST = 0.05
 """Share of the best score below which a record only shares a common word with the question."""
 _SMALL = 4_000_000
 _TIERS = 10
-_ROW_LEAD, _ROW_STEP = 1.2, 0.05
+_LINK_LEAD, _LINK_STEP = 0.95, 0.01
+_ROW_LEAD, _ROW_STEP = 1.2, 0.01
 
 Order = list[tuple[int, float]]
 
@@ -82,6 +84,8 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
         _raise_neighbours(scores, ranking, query, len(index.outline))
     rows = ordered_rows(index, query, ranking)
     top = max(scores.values(), default=1.0)
+    for number, record in enumerate(linked_rows(index, query, ranking)):
+        scores[record] = max(scores.get(record, 0.0), top * (_LINK_LEAD - _LINK_STEP * number))
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
     least = 0.0 if query.listing else _LEAST * top

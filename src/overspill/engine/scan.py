@@ -125,7 +125,8 @@ def _goes_on(text: Text, start: int, word: str) -> bool:
 
 
 def _prefix(key: str) -> str:
-    return key[:-1] if len(key) > 3 and key[-1] in "iey" else key
+    """What is looked for of a stem: less than all of it where its last letter may be another (Asian, Asia)."""
+    return key[:-1] if len(key) > 3 and (key[-1] in "iey" or (len(key) > 4 and key.endswith("an"))) else key
 
 
 def _escape(text: str) -> str:

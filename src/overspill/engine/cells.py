@@ -1,0 +1,73 @@
+"""The cells of tables, whatever parts them, and the columns that words name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from overspill.engine.index import Index
+from overspill.engine.outline import Table
+from overspill.engine.show import shown
+from overspill.engine.words import STOP, stem, subwords
+
+
+def columns_of(index: Index, table: Table) -> list[str]:
+    outline = index.outline
+    if table.cells == "json":
+        return list(_fields(index, table.first))
+    text = shown(index, outline.label_starts[table.header], outline.label_ends[table.header])
+    return _split(text, table)
+
+
+def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
+    """Of these records, or of all."""
+    names = columns_of(index, table)
+    for record in records or range(table.first, table.last):
+        if table.cells == "json":
+            fields = _fields(index, record)
+            yield record, [fields.get(name, "") for name in names]
+        else:
+            text = shown(index, index.outline.starts[record], index.outline.ends[record])
+            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
+
+
+def column_named(names: list[str], words: Sequence[str]) -> int | None:
+    """The column that the first of these words names which names one."""
+    stems = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
+    for word in words:
+        if word in STOP or len(word) < 2:
+            continue
+        for number, known in enumerate(stems):
+            if any(_akin(stem(word), part) for part in known):
+                return number
+    return None
+
+
+def _akin(one: str, other: str) -> bool:
+    """Forms of one word, or one that is cut off: memory, mem."""
+    shorter, longer = sorted((len(one), len(other)))
+    near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
+    return one == other or (near and one[:shorter] == other[:shorter])
+
+
+def _fields(index: Index, record: int) -> dict[str, str]:
+    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    raw = raw.replace(index.fill, b"") if index.fill else raw
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return {key: str(field) for key, field in fields.items()}
+
+
+def _split(text: str, table: Table) -> list[str]:
+    if table.cells == "pipes":
+        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
+    if table.cells in ("spaced", "words"):
+        return re.split(r"\s{2,}" if table.cells == "spaced" else r"\s+", text.strip())
+    rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
+    return rows[0] if rows else []
