@@ -231,3 +231,13 @@ def test_a_tokeniser_of_the_caller_counts() -> None:
     selection = select(build(LOG), "request served", max_tokens=50, count_tokens=lambda text: len(text.split()))
     assert len(selection.text.split()) <= 50
     assert selection.excerpts
+
+
+def test_prose_is_also_found_by_the_words_that_its_best_passages_share():
+    filler = [f"The parties meet in month {number} and speak of deliveries, prices and the weather at sea." for number in range(60)]
+    audits = [f"Audit {number}: the buyer may inspect books, ledgers and premises of the seller." for number in range(5)]
+    other = "During business hours the seller opens its premises, ledgers and books to the buyer, who may inspect them."
+    passages = [*filler[:20], *audits, *filler[20:40], other, *filler[40:]]
+    found = select(build("\n\n".join(passages).encode()), "audit", max_tokens=250)
+    assert all(each in found.text for each in (*audits, other))
+    assert found.text.endswith("(matched 5 records, all shown, with 1 other)")

@@ -13,16 +13,16 @@ from overspill.engine.outline import Table
 from overspill.engine.query import Query, parse
 from overspill.engine.rank import Ranking
 from overspill.engine.show import shown
-from overspill.engine.words import stem, word_set
+from overspill.engine.words import stem, subwords, word_set
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
+_KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _KEYS = word_set("id uid uuid guid key code no nr num number ref sku")
 _NO_KEY = ("", "None", "True", "False")
-_ANCHORS, _ALIKE = 4, 0.8
-"""Rows that a question may begin from, and their share of the best one's score."""
-_SHOWN = 12
+_ANCHORS, _ALIKE = 6, 0.8
+"""Rows that a question may begin from: what holds about as much as the best of them, unless that is more than a few."""
 _TABLES = 40
 _MOST_ROWS = 200_000
 
@@ -55,7 +55,7 @@ def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
         if column is None:
             continue
         cells = {record: _same(cells[column], by_year) for record, cells in _whole(index, row.table, column)}
-        found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)][:_SHOWN]
+        found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
     return list(dict.fromkeys(found))
 
 
@@ -76,76 +76,77 @@ def _whole(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[
 
 
 def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
-    """The rows that hold most of the question, or of these of its terms."""
+    """The rows that hold most of the question, or of these of its terms, not counting what their columns are called."""
     counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
-        worth = sum(ranking.worth[term] for term in {spot[2] for spot in spots} & counted)
+        worth = sum(ranking.worth[term] for term in {term for _, end, term in spots if not _KEY.match(index.text, end)} & counted)
         if worth:
             held[record] = worth
     least = _ALIKE * max(held.values(), default=0.0)
     best = sorted((record for record in held if held[record] >= least), key=lambda record: (-held[record], record))
-    return [_Row(record, table) for record in best[:_ANCHORS] if (table := index.outline.table_of(record))]
+    if len(best) > _ANCHORS:
+        return []
+    return [_Row(record, table) for record in best if (table := index.outline.table_of(record))]
 
 
 def _belonging(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """What has its key in another table, when the question has words for that table that the row's own has not."""
-    tables = [table for table in index.outline.tables if table.cells == "json"]
+    tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
     if not 1 < len(tables) <= _TABLES:
         return []
     words = _WORD.findall(query.text.lower())
     found: list[int] = []
     for row in _anchors(index, ranking):
-        own = [_name(index, row.table), *columns_of(index, row.table)]
-        foreign = [word for word in words if column_named(own, [word]) is None]
+        own = _Names(index, row.table)
+        foreign = [word for word in words if not own.speak_of([word])]
         for other in tables:
-            if other is not row.table and column_named([_name(index, other), *columns_of(index, other)], foreign) is not None:
-                found += sorted(_keyed(index, row, other), key=lambda record: -ranking.scores.get(record, 0.0))[:_SHOWN]
+            if other.table is not row.table and other.speak_of(foreign):
+                keyed = _keyed(index, own, row.record, other)
+                found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
     return list(dict.fromkeys(found))
 
 
-def _keyed(index: Index, row: _Row, other: Table) -> list[int]:
-    cells = next(rows_of(index, row.table, [row.record]))[1]
-    mine = dict(zip(columns_of(index, row.table), cells, strict=False))
-    theirs = columns_of(index, other)
+class _Names:
+    """What a table and its columns are called."""
+
+    def __init__(self, index: Index, table: Table) -> None:
+        label = index.outline.under[table.first]
+        self.table = table
+        self.own = shown(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
+        self.columns = columns_of(index, table)
+
+    def speak_of(self, words: list[str]) -> bool:
+        return column_named([self.own, *self.columns], words) is not None
+
+
+def _keyed(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
+    """The rows of the other table that hold this row's key, or whose key it holds."""
+    cells = next(rows_of(index, own.table, [record]))[1]
     pairs = [
         (value, number)
-        for key, value in mine.items()
-        for number, name in enumerate(theirs)
-        if value not in _NO_KEY and _refers(key, _name(index, row.table), name, _name(index, other))
+        for name, value in zip(own.columns, cells, strict=True)
+        for number, theirs in enumerate(other.columns)
+        if value not in _NO_KEY and (_points(theirs, name, own.own) or _points(name, theirs, other.own))
     ]
-    if not pairs:
-        return []
-    text, outline = index.text, index.outline
     spelt = {value.encode() for value, _ in pairs}
+    text, outline = index.text, index.outline
     holding = [
-        record
-        for record in range(other.first, min(other.last, other.first + _MOST_ROWS))
-        if any(value in text[outline.starts[record] : outline.ends[record]] for value in spelt)
+        each
+        for each in range(other.table.first, min(other.table.last, other.table.first + _MOST_ROWS))
+        if any(value in text[outline.starts[each] : outline.ends[each]] for value in spelt)
     ]
-    found = rows_of(index, other, holding) if holding else ()
-    return [record for record, cells in found if any(cells[number] == value for value, number in pairs)]
+    found = rows_of(index, other.table, holding) if holding else ()
+    return [each for each, cells in found if any(cells[number] == value for value, number in pairs)]
 
 
-def _refers(key: str, table: str, other_key: str, other_table: str) -> bool:
-    """Whether one of two columns holds the key of the other: code and country_code, airline and the airlines' id."""
-    mine, theirs = _parts(key), _parts(other_key)
-    if not mine or not theirs:
+def _points(column: str, key: str, table: str) -> bool:
+    """`country_code` points at a country's `code` and at its like, `airline` and `airline_id` at an airline's `id`."""
+    words, ends, named = _stems(column), _stems(key), _stems(table)
+    if not words or not ends or ends[-1] not in _KEYS:
         return False
-    named = {stem(word) for word in _parts(table)}, {stem(word) for word in _parts(other_table)}
-    if mine == theirs:
-        return mine[-1] in _KEYS and len(mine) > 1
-    if theirs[-1] in _KEYS and {*map(stem, theirs[:-1])} == named[0] and mine[-1] == theirs[-1]:
-        return True
-    if mine[-1] in _KEYS and {*map(stem, mine[:-1])} == named[1] and mine[-1] == theirs[-1]:
-        return True
-    return (theirs[-1] in _KEYS and {*map(stem, mine)} == named[1]) or (mine[-1] in _KEYS and {*map(stem, theirs)} == named[0])
+    return words in (named, ends[1:] and ends) or (words[-1] in _KEYS and words[:-1] == named)
 
 
-def _parts(name: str) -> list[str]:
-    return [part.lower() for word in _WORD.findall(name) for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", word)]
-
-
-def _name(index: Index, table: Table) -> str:
-    label = index.outline.under[table.first]
-    return shown(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
+def _stems(name: str) -> list[str]:
+    return [stem(part) for part in subwords(name)]

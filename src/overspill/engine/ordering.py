@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from heapq import nlargest, nsmallest
 from itertools import islice
 
@@ -32,7 +33,7 @@ _LOW = word_set(
 _FIRST = word_set("first top initial opening beginning start earliest")
 _LAST = word_set("last final latest ending end bottom recent")
 _DATES = ("date", "year")
-_DATED = 2
+_FOREMOST = 2
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
 _UNITS = "KMGTP"
@@ -51,8 +52,8 @@ class Rows(Struct, frozen=True):
     evidence: float = 0.0
 
 
-def ordered_rows(index: Index, query: Query, ranking: Ranking) -> Rows:
-    """Empty when the question does not ask about order or no table fits."""
+def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
+    """Empty when the question does not ask about order or no table fits. Some rows alone may be meant already."""
     words = re.findall(r"[^\W_]+", query.text.lower())
     direction = next(((number, word in _HIGH) for number, word in enumerate(words) if word in _HIGH or word in _LOW), None)
     place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), None)
@@ -61,10 +62,16 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking) -> Rows:
     if direction is None and place is not None and _BY_MEASURE.search(query.text):
         direction = (place, words[place] in _FIRST)
     tables = _likeliest(index, ranking)
+    if among:
+        table = index.outline.table_of(among[0])
+        rows = _by_value(index, table, words, *direction, ranking, among) if table and direction else []
+        return Rows(rows, _BY_VALUE if rows else 0.0)
     if direction is not None:
         for table in tables:
-            if rows := _by_value(index, table, words, *direction, ranking):
+            if rows := _by_value(index, table, words, *direction, ranking, range(table.first, table.last)):
                 return Rows(rows, _BY_VALUE)
+        if direction[1] and (rows := _commonest(index, tables[0], words[: direction[0]][::-1])):
+            return Rows(rows, _BY_PLACE)
     if place is None:
         return Rows()
     last = words[place] in _LAST
@@ -80,7 +87,8 @@ def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
             best[table.first] = max(score, best.get(table.first, 0.0))
 
     def relevance(table: Table) -> tuple[float, int]:
-        header = sum(ranking.worth[term] for term in ranking.labels.get(table.header, {}))
+        labels = (table.header, outline.under[table.first])
+        header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, {})})
         return header + best.get(table.first, 0.0), table.last - table.first
 
     return nlargest(_TABLES, outline.tables, key=relevance)
@@ -105,22 +113,24 @@ def _by_date(index: Index, table: Table, *, last: bool) -> list[int]:
         for record, cells in islice(rows_of(index, table), _MOST_ROWS)
         if column < len(cells) and (value := _value(cells[column], as_date=True)) is not None
     ]
-    return [record for _, record in (nlargest if last else nsmallest)(_DATED, dated)]
+    return [record for _, record in (nlargest if last else nsmallest)(_FOREMOST, dated)]
 
 
-def _by_value(index: Index, table: Table, words: list[str], place: int, high: bool, ranking: Ranking) -> list[int]:
+def _by_value(
+    index: Index, table: Table, words: list[str], place: int, high: bool, ranking: Ranking, records: Sequence[int]
+) -> list[int]:
     after, before = words[place + 1 : place + 1 + _COLUMN_WORD], words[:place][::-1] + words[place + 1 + _COLUMN_WORD :]
     column = column_named(columns_of(index, table), [*after, *before])
     if column is None:
         return []
     column_cells = [
         (record, cells[column])
-        for record, cells in islice(rows_of(index, table), _MOST_ROWS)
+        for record, cells in rows_of(index, table, records[:_MOST_ROWS])
         if column < len(cells) and cells[column]
     ]
     as_date = any(_DATE.search(cell) for _, cell in column_cells)
     values = [(value, record) for record, cell in column_cells if (value := _value(cell, as_date)) is not None]
-    if len(values) < 3 or len(values) < 0.3 * (table.last - table.first):
+    if len(values) < 3 or len(values) < 0.3 * len(records):
         return []
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     asked = next((int(word) for word in words[max(0, place - 1) : place + 2] if word.isdigit()), 1)
@@ -129,6 +139,19 @@ def _by_value(index: Index, table: Table, words: list[str], place: int, high: bo
     ]
     turns = [record for many in (asked, 3 * asked, _SHOWN) for records in fitting for record in records[:many]]
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
+
+
+def _commonest(index: Index, table: Table, words: list[str]) -> list[int]:
+    """Which of them has the most rows, where no column says how many: the first of those rows."""
+    column = column_named(columns_of(index, table), words)
+    if column is None:
+        return []
+    places: dict[str, list[int]] = {}
+    for record, cells in islice(rows_of(index, table), _MOST_ROWS):
+        if column < len(cells) and cells[column].strip():
+            places.setdefault(cells[column].strip().casefold(), []).append(record)
+    most = nlargest(_FOREMOST, places.values(), key=len)
+    return [record for records in most if len(records) > 1 for record in records[:_FOREMOST]]
 
 
 def _conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:

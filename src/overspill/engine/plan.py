@@ -31,7 +31,7 @@ _LEAST = 0.05
 """Share of the best score below which a record only shares a common word with the question."""
 _SMALL = 4_000_000
 _TIERS = 10
-_LINK_LEAD, _LINK_STEP = 0.95, 0.01
+_LINKED, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
 _ROW_LEAD, _ROW_STEP = 1.2, 0.01
 
 Order = list[tuple[int, float]]
@@ -82,9 +82,10 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
-    rows = ordered_rows(index, query, ranking)
+    linked = linked_rows(index, query, ranking)
+    rows = ordered_rows(index, query, ranking, linked)
     top = max(scores.values(), default=1.0)
-    for number, record in enumerate(linked_rows(index, query, ranking)):
+    for number, record in enumerate(linked[:_LINKED]):
         scores[record] = max(scores.get(record, 0.0), top * (_LINK_LEAD - _LINK_STEP * number))
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from overspill.engine.choose import Filling, Piece
+from overspill.engine.company import widened
 from overspill.engine.index import Index
 from overspill.engine.plan import RUNNING, Plan, plan
 from overspill.engine.query import parse
@@ -54,6 +55,8 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _quarter
     asked = parse(query)
     ranking = rank(index, asked)
+    if index.kind == "prose":
+        ranking = widened(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted)
     room = max_tokens - count(closing(index, least)) - 1
     if index.kind in RUNNING:

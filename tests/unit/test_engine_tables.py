@@ -1,0 +1,120 @@
+"""Questions that one row does not answer by its words: rows by their order, by what they share, by their keys."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from overspill.engine import build, select
+from overspill.engine.index import Index
+from overspill.engine.linking import linked_rows
+from overspill.engine.ordering import ordered_rows
+from overspill.engine.query import parse
+from overspill.engine.rank import rank
+
+WORKS = """\
+Title,Finished,Place,Height
+Stone Gate,June 2007,North Park,10
+River Song,1994,South Hall,7
+Old Bell,1816-1877,Castle,22
+Quiet Moon,1994,North Park,3
+Iron Tree,May 1931,Harbour,22
+Long Wave,2001,Harbour,5
+"""
+SHIPS = """\
+Ship,Year,Country,Crew
+Aurora,1999,Norway,120
+Borealis,1987,Chile,80
+Corona,2004,Norway,95
+Delta,1987,Norway,40
+Eclipse,2010,Chile,61
+Fjord,1991,Peru,33
+Gale,2001,Peru,12
+"""
+NAMES = ("Ada", "Ben", "Cyd", "Dag", "Eve", "Fay", "Gus", "Hal")
+SHOP = json.dumps(
+    {
+        "customers": [{"id": 11 + number, "name": f"{name} Holm", "city": "Oslo"} for number, name in enumerate(NAMES)],
+        "orders": [
+            {"id": 500 + number, "customer_id": 11 + number % 8, "total": 10 * number, "carrier": ("NB", "PX")[number % 2]}
+            for number in range(40)
+        ],
+        "carriers": [
+            {"code": "NB", "company": "Northern Boats"},
+            {"code": "PX", "company": "Pack Express"},
+            {"code": "QR", "company": "Quick Rail"},
+        ],
+        "notes": [{"text": f"remark {number}", "weight": number} for number in range(30)],
+    }
+)
+
+
+def rows_for(output: str, question: str) -> list[str]:
+    """The rows that stand out by order or by a link, best first."""
+    index, query = build(output.encode()), parse(question)
+    ranking = rank(index, query)
+    linked = linked_rows(index, query, ranking)
+    return [_text(index, record) for record in ordered_rows(index, query, ranking, linked).records or linked]
+
+
+def _text(index: Index, record: int) -> str:
+    return bytes(index.text[index.outline.starts[record] : index.outline.ends[record]]).decode().strip()
+
+
+@pytest.mark.parametrize(
+    ("output", "question", "rows"),
+    [
+        (
+            WORKS,
+            "which work has the same height as Iron Tree?",
+            {"Old Bell,1816-1877,Castle,22", "Iron Tree,May 1931,Harbour,22"},
+        ),
+        (
+            WORKS,
+            "what was finished in the same year as 'River Song'?",
+            {"River Song,1994,South Hall,7", "Quiet Moon,1994,North Park,3"},
+        ),
+        (SHIPS, "ships of the same year as Delta", {"Borealis,1987,Chile,80", "Delta,1987,Norway,40"}),
+    ],
+    ids=["number", "year in a column of another name", "year"],
+)
+def test_the_same_as_in_another_row_is_looked_up_there(output: str, question: str, rows: set[str]) -> None:
+    assert set(rows_for(output, question)) == rows
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("what was the first ship?", "Borealis,1987,Chile,80"),
+        ("what was the last ship?", "Eclipse,2010,Chile,61"),
+        ("which ship is last in terms of crew?", "Gale,2001,Peru,12"),
+        ("which Norwegian ship, I mean of Norway, has the smallest crew?", "Delta,1987,Norway,40"),
+        ("which country has the most ships?", "Aurora,1999,Norway,120"),
+    ],
+)
+def test_order_is_by_date_by_the_measure_that_is_named_or_by_how_many(question: str, first: str) -> None:
+    assert rows_for(SHIPS, question)[0] == first
+
+
+def test_top_rows_come_before_rows_that_hold_a_word_of_the_question() -> None:
+    rows = [f"city {number},{'ships and more ships' if number % 4 else 'none'},{number * 10}" for number in range(400)]
+    found = select(build(("name,remark,tonnage\n" + "\n".join(rows)).encode()), "ships with the top 5 tonnage", max_tokens=200)
+    assert [row for row in rows if row in found.text][-5:] == rows[-5:]
+
+
+def test_what_has_its_key_in_another_table_is_found_there() -> None:
+    orders = rows_for(SHOP, "which orders did Ben make?")
+    assert [json.loads(row)["id"] for row in orders] == [500 + number for number in range(40) if number % 8 == 1]
+
+
+def test_order_counts_among_what_belongs_to_the_row_that_is_named() -> None:
+    assert json.loads(rows_for(SHOP, "what is the largest order total of Ben")[0])["id"] == 533
+
+
+def test_a_key_leads_to_the_table_that_it_is_the_key_of() -> None:
+    assert rows_for(SHOP, "which company carried order 501?") == ['{"code": "PX", "company": "Pack Express"}']
+
+
+def test_many_rows_that_hold_as_much_lead_nowhere() -> None:
+    assert rows_for(SHOP, "which orders went to Oslo customers, by company") == []
