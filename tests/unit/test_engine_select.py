@@ -234,7 +234,9 @@ def test_a_tokeniser_of_the_caller_counts() -> None:
 
 
 def test_prose_is_also_found_by_the_words_that_its_best_passages_share():
-    filler = [f"The parties meet in month {number} and speak of deliveries, prices and the weather at sea." for number in range(60)]
+    filler = [
+        f"The parties meet in month {number} and speak of deliveries, prices and the weather at sea." for number in range(60)
+    ]
     audits = [f"Audit {number}: the buyer may inspect books, ledgers and premises of the seller." for number in range(5)]
     other = "During business hours the seller opens its premises, ledgers and books to the buyer, who may inspect them."
     passages = [*filler[:20], *audits, *filler[20:40], other, *filler[40:]]

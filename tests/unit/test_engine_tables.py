@@ -50,6 +50,23 @@ SHOP = json.dumps(
 )
 
 
+LS = """\
+total 96
+-rw-r--r-- 1 ann staff     1200 Feb 17  2023 alpha.txt
+drwxr-xr-x 9 ann staff     4096 Mar  2 11:40 beta
+-rw-r--r-- 1 ann staff 98875896 Mar 24  2026 gamma.bin
+-rw-r--r-- 1 ann staff       12 Dec 30 09:01 delta.cfg
+"""
+DU = "4\tsrc/a.py\n120\tsrc/big\n8\tsrc/c.py\n132\tsrc\n"
+FIND = "".join(f"{size} src/module_{size}.py\n" for size in (310, 20, 4410, 77, 9))
+ONELINE = "".join(
+    f"{number:07x}a Mend the {name}\n" for number, name in enumerate(("roof", "door", "gate", "wall", "pump"), 0xA00)
+)
+HISTORY = "".join(
+    f"commit {number:040x}\nAuthor: Ann\n\n    Mend {name}\n\n" for number, name in enumerate(("roof", "door", "gate"))
+)
+
+
 def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
@@ -95,6 +112,28 @@ def test_the_same_as_in_another_row_is_looked_up_there(output: str, question: st
 )
 def test_order_is_by_date_by_the_measure_that_is_named_or_by_how_many(question: str, first: str) -> None:
     assert rows_for(SHIPS, question)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("output", "question", "first"),
+    [
+        (LS, "what is the largest file?", "gamma.bin"),
+        (LS, "the smallest file", "delta.cfg"),
+        (DU, "what takes the most space", "132\tsrc"),
+        (FIND, "which module is the biggest", "module_4410.py"),
+        (ONELINE, "the most recent commit", "Mend the roof"),
+        (ONELINE, "what was the first commit", "Mend the pump"),
+        (HISTORY, "what is the last commit about", "    Mend roof"),
+    ],
+    ids=["ls", "ls, smallest", "du", "find", "newest", "oldest", "history"],
+)
+def test_listings_without_named_columns_are_ordered_by_size_and_histories_by_age(output: str, question: str, first: str) -> None:
+    assert rows_for(output, question)[0].endswith(first)
+
+
+def test_a_log_of_events_is_no_listing_of_sizes() -> None:
+    log = "".join(f"2026-01-01 10:00:{number:02d} INFO worker {900 - number} ready\n" for number in range(50))
+    assert rows_for(log, "which worker took the most memory") == []
 
 
 def test_top_rows_come_before_rows_that_hold_a_word_of_the_question() -> None:

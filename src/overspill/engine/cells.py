@@ -14,6 +14,15 @@ from overspill.engine.outline import Table
 from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
+_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_UNITS = "KMGTP"
+_UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
+_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE = re.compile(
+    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
+)
+
 
 def columns_of(index: Index, table: Table) -> list[str]:
     outline = index.outline
@@ -71,3 +80,22 @@ def _split(text: str, table: Table) -> list[str]:
         return re.split(r"\s{2,}" if table.cells == "spaced" else r"\s+", text.strip())
     rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
     return rows[0] if rows else []
+
+
+def is_date(cell: str) -> bool:
+    return _DATE.search(cell) is not None
+
+
+def measured(cell: str, as_date: bool = False) -> float | None:
+    """A number, or in a column of dates the days of one."""
+    if as_date:
+        year, date = _YEAR.search(cell), _DATE.search(cell)
+        day = int(date["d1"] or date["d2"] or 1) if date else 0
+        month = _MONTHS.index(date["month"].lower()) if date else 0
+        return int(year[1] if year else 0) * 372.0 + month * 31 + day if year or date else None
+    number = _NUMBER.search(cell)
+    if not number:
+        return None
+    unit = _UNIT.match(cell, number.end())
+    size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
+    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) * size

@@ -30,6 +30,8 @@ _STAMP = re.compile(
     r"\W{0,3}(?:\[\s*\d+\.\d+\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s+\d{1,2}\s|\d{10,13}\b"
     r"|\S+ - \S+ \[\d|(?=[a-f]*\d)[0-9a-f]{7,40} \S)"
 )
+HISTORY = re.compile(rb"commit [0-9a-f]{7,64}\b")
+"""How `git log` begins a commit."""
 _LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
 _CODE = re.compile(
     r"\s*(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
@@ -53,6 +55,8 @@ def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
     head = _sample(data, start, stop)
     if shape := _by_opening(head):
         return shape
+    if HISTORY.match(head):
+        return "log"
     middle = start + (stop - start) // 2
     lines = _lines(head)
     if stop - start > 3 * _SAMPLE:

@@ -9,8 +9,9 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.engine.cells import column_named, columns_of, rows_of
+from overspill.engine.cells import column_named, columns_of, is_date, measured, rows_of
 from overspill.engine.index import Index
+from overspill.engine.listings import listed_rows, newest_rows
 from overspill.engine.outline import Table
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
@@ -35,14 +36,6 @@ _LAST = word_set("last final latest ending end bottom recent")
 _DATES = ("date", "year")
 _FOREMOST = 2
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
-_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
-_UNITS = "KMGTP"
-_UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
-_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DATE = re.compile(
-    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
-)
 
 
 class Rows(Struct, frozen=True):
@@ -52,30 +45,59 @@ class Rows(Struct, frozen=True):
     evidence: float = 0.0
 
 
+class _Asked(Struct, frozen=True):
+    """What a question says about order, and where: its superlative and its "first" or "last", -1 where it has none."""
+
+    words: list[str]
+    most: int
+    high: bool
+    place: int
+    last: bool
+
+    @property
+    def many(self) -> int:
+        at = max(self.most, self.place)
+        return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if word.isdigit()), 1)
+
+
 def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
-    """Empty when the question does not ask about order or no table fits. Some rows alone may be meant already."""
-    words = re.findall(r"[^\W_]+", query.text.lower())
-    direction = next(((number, word in _HIGH) for number, word in enumerate(words) if word in _HIGH or word in _LOW), None)
-    place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), None)
-    if (direction is None and place is None) or not index.outline.tables:
+    """Empty when the question does not ask about order or nothing here has one. Some rows alone may be meant already."""
+    asked = _asked(query.text)
+    if asked.most < 0 and asked.place < 0:
         return Rows()
-    if direction is None and place is not None and _BY_MEASURE.search(query.text):
-        direction = (place, words[place] in _FIRST)
-    tables = _likeliest(index, ranking)
     if among:
         table = index.outline.table_of(among[0])
-        rows = _by_value(index, table, words, *direction, ranking, among) if table and direction else []
+        rows = _by_value(index, table, asked, ranking, among) if table else []
         return Rows(rows, _BY_VALUE if rows else 0.0)
-    if direction is not None:
-        for table in tables:
-            if rows := _by_value(index, table, words, *direction, ranking, range(table.first, table.last)):
-                return Rows(rows, _BY_VALUE)
-        if direction[1] and (rows := _commonest(index, tables[0], words[: direction[0]][::-1])):
-            return Rows(rows, _BY_PLACE)
-    if place is None:
-        return Rows()
-    last = words[place] in _LAST
-    return Rows([*_by_date(index, tables[0], last=last), *_by_place(tables, words[place + 1 : place + 2], last=last)], _BY_PLACE)
+    tables = _likeliest(index, ranking)
+    for table in tables:
+        if rows := _by_value(index, table, asked, ranking, range(table.first, table.last)):
+            return Rows(rows, _BY_VALUE)
+    rows = _otherwise(index, tables, asked)
+    return Rows(rows, _BY_PLACE if rows else 0.0)
+
+
+def _asked(question: str) -> _Asked:
+    words = re.findall(r"[^\W_]+", question.lower())
+    most = next((number for number, word in enumerate(words) if word in _HIGH or word in _LOW), -1)
+    place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), -1)
+    high = most >= 0 and words[most] in _HIGH
+    if most < 0 <= place and _BY_MEASURE.search(question):
+        most, high = place, words[place] in _FIRST
+    return _Asked(words, most, high, place, last=place >= 0 and words[place] in _LAST)
+
+
+def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> list[int]:
+    """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
+    rows: list[int] = []
+    if asked.most >= 0:
+        rows = _commonest(index, tables[0], asked) if tables and asked.high else []
+        rows = rows or listed_rows(index, high=asked.high)
+    if rows or asked.place < 0:
+        return rows
+    if not tables:
+        return newest_rows(index, asked.many, newest=asked.last)
+    return [*_by_date(index, tables[0], last=asked.last), *_by_place(tables, asked)]
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
@@ -94,12 +116,11 @@ def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
     return nlargest(_TABLES, outline.tables, key=relevance)
 
 
-def _by_place(tables: list[Table], counted: list[str], *, last: bool) -> list[int]:
-    wanted = int(counted[0]) if counted and counted[0].isdigit() else 1
+def _by_place(tables: list[Table], asked: _Asked) -> list[int]:
     rows: list[int] = []
     for table in tables:
-        edge = range(table.last - 1, table.first - 1, -1) if last else range(table.first, table.last)
-        rows.extend(islice(edge, min(_SHOWN, wanted + 1)))
+        edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
+        rows.extend(islice(edge, min(_SHOWN, asked.many + 1)))
     return rows
 
 
@@ -111,16 +132,16 @@ def _by_date(index: Index, table: Table, *, last: bool) -> list[int]:
     dated = [
         (value, record)
         for record, cells in islice(rows_of(index, table), _MOST_ROWS)
-        if column < len(cells) and (value := _value(cells[column], as_date=True)) is not None
+        if column < len(cells) and (value := measured(cells[column], as_date=True)) is not None
     ]
     return [record for _, record in (nlargest if last else nsmallest)(_FOREMOST, dated)]
 
 
-def _by_value(
-    index: Index, table: Table, words: list[str], place: int, high: bool, ranking: Ranking, records: Sequence[int]
-) -> list[int]:
-    after, before = words[place + 1 : place + 1 + _COLUMN_WORD], words[:place][::-1] + words[place + 1 + _COLUMN_WORD :]
-    column = column_named(columns_of(index, table), [*after, *before])
+def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, records: Sequence[int]) -> list[int]:
+    """By the column that the words after the superlative name, or else those before it."""
+    words, after = asked.words, asked.most + 1
+    near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
+    column = column_named(columns_of(index, table), near) if asked.most >= 0 else None
     if column is None:
         return []
     column_cells = [
@@ -128,22 +149,21 @@ def _by_value(
         for record, cells in rows_of(index, table, records[:_MOST_ROWS])
         if column < len(cells) and cells[column]
     ]
-    as_date = any(_DATE.search(cell) for _, cell in column_cells)
-    values = [(value, record) for record, cell in column_cells if (value := _value(cell, as_date)) is not None]
+    as_date = any(is_date(cell) for _, cell in column_cells)
+    values = [(value, record) for record, cell in column_cells if (value := measured(cell, as_date)) is not None]
     if len(values) < 3 or len(values) < 0.3 * len(records):
         return []
-    values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
-    asked = next((int(word) for word in words[max(0, place - 1) : place + 2] if word.isdigit()), 1)
+    values.sort(key=lambda pair: (-pair[0] if asked.high else pair[0], pair[1]))
     fitting = [
         [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
     ]
-    turns = [record for many in (asked, 3 * asked, _SHOWN) for records in fitting for record in records[:many]]
+    turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for records in fitting for record in records[:many]]
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
 
 
-def _commonest(index: Index, table: Table, words: list[str]) -> list[int]:
-    """Which of them has the most rows, where no column says how many: the first of those rows."""
-    column = column_named(columns_of(index, table), words)
+def _commonest(index: Index, table: Table, asked: _Asked) -> list[int]:
+    """Which of them has the most rows: the first of those rows."""
+    column = column_named(columns_of(index, table), asked.words[: asked.most][::-1])
     if column is None:
         return []
     places: dict[str, list[int]] = {}
@@ -165,18 +185,3 @@ def _conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
         for term in sorted(telling, key=lambda term: -ranking.worth[term])
     ]
     return [{record for record, worth in held.items() if worth >= 0.6 * best}, records, *alone]
-
-
-def _value(cell: str, as_date: bool) -> float | None:
-    """A number, or in a column of dates the days of one."""
-    if as_date:
-        year, date = _YEAR.search(cell), _DATE.search(cell)
-        day = int(date["d1"] or date["d2"] or 1) if date else 0
-        month = _MONTHS.index(date["month"].lower()) if date else 0
-        return int(year[1] if year else 0) * 372.0 + month * 31 + day if year or date else None
-    number = _NUMBER.search(cell)
-    if not number:
-        return None
-    unit = _UNIT.match(cell, number.end())
-    size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
-    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) * size
