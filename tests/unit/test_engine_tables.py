@@ -157,3 +157,12 @@ def test_a_key_leads_to_the_table_that_it_is_the_key_of() -> None:
 
 def test_many_rows_that_hold_as_much_lead_nowhere() -> None:
     assert rows_for(SHOP, "which orders went to Oslo customers, by company") == []
+
+
+@pytest.mark.parametrize("mark", ["   ", ",", "\t"])
+def test_a_row_with_a_cell_that_is_the_word_comes_before_rows_that_say_it_twice(mark: str) -> None:
+    names = [f"pack-{number}" for number in range(60)]
+    rows = [f"{name}{mark}{number}.0{mark}lib{number}-zlib zlib bindings" for number, name in enumerate(names)]
+    rows[40] = f"zlib{mark}1.3{mark}compression"
+    output = "\n".join([f"name{mark}version{mark}summary", *rows])
+    assert rows[40] in select(build(output.encode()), "which version of zlib is installed", max_tokens=60).text

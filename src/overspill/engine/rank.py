@@ -11,7 +11,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from overspill.engine.index import Index
-from overspill.engine.outline import Outline
+from overspill.engine.outline import Outline, Text
 from overspill.engine.query import Query, Term
 from overspill.engine.scan import Finder, telling
 
@@ -25,6 +25,11 @@ _PHRASE = 0.5
 _SPREAD = 400
 """Records under a label up to which the label alone makes them candidates."""
 _CODE = ("code", "diff", "matches")
+_CELLED = ("csv", "columns", "json", "ndjson")
+_CELL = 3.0
+"""How often a term counts that is all of a cell."""
+_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
+_GAPS = (b"  ", b"| ", b" |")
 _FEW = 20
 """Records of which none has to be told from the others."""
 _MANY = 5_000
@@ -110,6 +115,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     labels: dict[int, dict[int, float]] = {}
     found: dict[int, dict[int, float]] = {}
     finder = Finder(terms, code=index.kind in _CODE) if terms else None
+    celled = index.kind in _CELLED
     for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
         start, end, term, exactness = hit
         if number == most:
@@ -120,8 +126,15 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
         if (record := outline.record_at(start)) >= 0:
             hits.setdefault(record, []).append((start, end, term))
             counts = found.setdefault(record, {})
-            counts[term] = counts.get(term, 0.0) + exactness
+            alone = celled and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
+            counts[term] = counts.get(term, 0.0) + exactness * (_CELL if alone else 1.0)
     return _Hits(hits, labels, found, len(outline))
+
+
+def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
+    """Whether nothing else stands between the marks or gaps on both sides."""
+    before, after = bytes(text[max(first, start - 2) : start]), bytes(text[end : min(last, end + 2)])
+    return (not before or before[-1:] in _MARKS or before in _GAPS) and (not after or after[:1] in _MARKS or after in _GAPS)
 
 
 def _worth(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
