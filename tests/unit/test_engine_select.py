@@ -243,3 +243,10 @@ def test_prose_is_also_found_by_the_words_that_its_best_passages_share():
     found = select(build("\n\n".join(passages).encode()), "audit", max_tokens=250)
     assert all(each in found.text for each in (*audits, other))
     assert found.text.endswith("(matched 5 records, all shown, with 1 other)")
+
+
+def test_one_version_itself_outweighs_many_that_only_begin_with_it():
+    times = {f"3.{minor}.0": f"2025-0{minor}-01" for minor in range(1, 9)}
+    previews = {f"3.5.0-next-{number}": f"2024-01-{number:02}" for number in range(10, 99)}
+    output = json.dumps({"versions": [*previews, *times], "time": {**previews, **times}}, indent=2)
+    assert '"3.5.0": "2025-05-01"' in select(build(output.encode()), "when was version 3.5.0 released", max_tokens=150).text

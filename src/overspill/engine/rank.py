@@ -44,6 +44,18 @@ class _Hits(Struct):
     found: dict[int, dict[int, float]]
     seen: int
 
+    def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
+        """What only resembles a term (less than 1) counts once, and only where nothing is the term itself."""
+        spots, counts, term = self.records.setdefault(record, []), self.found.setdefault(record, {}), spot[2]
+        so_far = counts.get(term, 0.0)
+        if weight < 1 <= so_far:
+            return
+        if so_far < 1 <= weight and so_far:
+            spots[:] = [other for other in spots if other[2] != term]
+            so_far = 0.0
+        spots.append(spot)
+        counts[term] = so_far + weight if weight >= 1 else max(so_far, weight)
+
 
 class Ranking(Struct):
     """Scores by record, the hits behind them, and how much each term tells."""
@@ -111,24 +123,21 @@ def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hi
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
-    hits: dict[int, list[tuple[int, int, int]]] = {}
-    labels: dict[int, dict[int, float]] = {}
-    found: dict[int, dict[int, float]] = {}
+    found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.kind in _CODE) if terms else None
     celled = index.kind in _CELLED
     for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
         start, end, term, exactness = hit
         if number == most:
-            return _Hits(hits, labels, found, max(1, outline.record_from(start) - 1))
+            found.seen = max(1, outline.record_from(start) - 1)
+            return found
         if (label := outline.label_at(start)) >= 0:
-            marks = labels.setdefault(label, {})
+            marks = found.labels.setdefault(label, {})
             marks[term] = max(exactness, marks.get(term, 0.0))
         if (record := outline.record_at(start)) >= 0:
-            hits.setdefault(record, []).append((start, end, term))
-            counts = found.setdefault(record, {})
-            alone = celled and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
-            counts[term] = counts.get(term, 0.0) + exactness * (_CELL if alone else 1.0)
-    return _Hits(hits, labels, found, len(outline))
+            alone = celled and exactness == 1 and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
+            found.add(record, (start, end, term), _CELL if alone else exactness)
+    return found
 
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
