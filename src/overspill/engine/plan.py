@@ -119,9 +119,9 @@ def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, 
 
 def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
-    scores = dict(ranking.scores)
+    scores = {record: score * _FAILURE_TERMS for record, score in ranking.scores.items()}
     for record, share in signs.scores.items():
-        scores[record] = scores.get(record, 0.0) * _FAILURE_TERMS + top * share
+        scores[record] = scores.get(record, 0.0) + top * share
     return scores
 
 
