@@ -250,3 +250,14 @@ def test_one_version_itself_outweighs_many_that_only_begin_with_it():
     previews = {f"3.5.0-next-{number}": f"2024-01-{number:02}" for number in range(10, 99)}
     output = json.dumps({"versions": [*previews, *times], "time": {**previews, **times}}, indent=2)
     assert '"3.5.0": "2025-05-01"' in select(build(output.encode()), "when was version 3.5.0 released", max_tokens=150).text
+
+
+def test_what_tells_of_a_failure_comes_before_what_only_holds_the_words_around_the_question():
+    setting = [f"worker {number}: nightly pipeline of the harbour project, stage log" for number in range(40)]
+    cause = ["error: pump.c has no symbol `valve_open`", "  needed by harbour/main.c", "  while linking the harbour binary"]
+    lines = [*setting, *(f"compiling unit {number}" for number in range(300)), *cause]
+    lines += [*(f"uploading report part {number}" for number in range(300)), "done, exit code 2"]
+    question = "This is the log of the nightly pipeline of the harbour project. Why did it fail?"
+    found = select(build("\n".join(lines).encode()), question, max_tokens=400)
+    assert all(line in found.text for line in cause)
+    assert not any(line in found.text for line in setting)
