@@ -261,3 +261,12 @@ def test_what_tells_of_a_failure_comes_before_what_only_holds_the_words_around_t
     found = select(build("\n".join(lines).encode()), question, max_tokens=400)
     assert all(line in found.text for line in cause)
     assert not any(line in found.text for line in setting)
+
+
+def test_a_passage_that_its_heading_names_too_comes_before_others_that_say_it_as_often():
+    sections = [
+        f"## Part {number}\n\nThe {('valve', 'pump')[number % 2]} of part {number} is seen to weekly." for number in range(40)
+    ]
+    sections[30] = "## Valve\n\nThe valve is made of bronze and opens to the left."
+    found = select(build("\n\n".join(sections).encode()), "valve", max_tokens=60)
+    assert "made of bronze" in found.text

@@ -19,6 +19,8 @@ _K1 = 1.2
 _B = 0.5
 _LABEL = 0.8
 """How much a term in a heading, key or column counts beside one in the record."""
+_BOTH = 0.3
+"""How much of that counts where the record has the term too."""
 _ADJACENT = 8
 """Bytes between two terms that still make a phrase."""
 _PHRASE = 0.5
@@ -206,9 +208,12 @@ def _score(
     size = outline.ends[record] - outline.starts[record]
     norm = _K1 * (1 - _B + _B * size / mean)
     shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
+    above: dict[int, float] = {}
     for label in outline.lineage(record):
         for term, exactness in labels.get(label, {}).items():
-            shares[term] = max(shares.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL))
+            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL))
+    for term, share in above.items():
+        shares[term] = max(share, shares[term] + _BOTH * share) if term in shares else share
     return sum(worth[term] * share for term, share in shares.items())
 
 
