@@ -296,3 +296,11 @@ def test_which_tests_failed_is_answered_by_verdicts_before_anything_else() -> No
     selection = select(build("\n".join(lines).encode()), "which of the tests failed", max_tokens=80)
     assert "not ok 123 - rounds down" in selection.text
     assert "not ok 321 - keeps order" in selection.text
+
+
+def test_a_term_in_the_heading_counts_also_where_the_passage_has_it() -> None:
+    plain, headed = "The valve of the mill is old.", "The valve of the dock is old."
+    index = build("\n\n".join(["## Mill", plain, "## Valve", headed, *["## Rest", "Nothing to see here."] * 5]).encode())
+    scores = rank(index, parse("valve")).scores
+    text = bytes(index.text).decode()
+    assert scores[index.outline.record_at(text.index(headed))] > scores[index.outline.record_at(text.index(plain))]

@@ -263,7 +263,7 @@ def test_what_tells_of_a_failure_comes_before_what_only_holds_the_words_around_t
     assert not any(line in found.text for line in setting)
 
 
-def test_a_passage_that_its_heading_names_too_comes_before_others_that_say_it_as_often():
+def test_a_heading_that_is_found_brings_what_stands_below_it():
     sections = [
         f"## Part {number}\n\nThe {('valve', 'pump')[number % 2]} of part {number} is seen to weekly." for number in range(40)
     ]

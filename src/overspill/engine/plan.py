@@ -15,6 +15,7 @@ from overspill.engine.rank import Ranking
 
 _ANCHORS = 5
 """Best records whose neighbours are looked at when the question says "after" or "before"."""
+_BODY = 0.95
 _ASKED_SIDE, _OTHER_SIDE = 0.95, 0.6
 _STRETCH_TOKENS = 450
 _STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
@@ -80,6 +81,7 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
         steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
         return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
+    _raise_bodies(scores, index, ranking)
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
     linked = linked_rows(index, query, ranking)
@@ -106,6 +108,14 @@ def _alike(scores: dict[int, float]) -> Order:
     """For what has no best: records that hold about as much of it, as they stand."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
+
+
+def _raise_bodies(scores: dict[int, float], index: Index, ranking: Ranking) -> None:
+    """A heading that was found says little without what stands below it."""
+    for label in ranking.labels:
+        heading = index.outline.record_at(index.outline.label_starts[label])
+        if heading in scores and heading + 1 < len(index.outline) and index.outline.under[heading + 1] == label:
+            scores[heading + 1] = max(scores.get(heading + 1, 0.0), scores[heading] * _BODY)
 
 
 def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, total: int) -> None:
