@@ -137,14 +137,14 @@ class Settings:
         """Whether a slow tool may go on in the background."""
         return self.async_
 
-    @property
+    @cached_property
     def size_cap(self) -> int:
         """0: none. With `async` off there is no token threshold either, and something has to bound what passes."""
         if self.tool_response_max_bytes is None:
             return 0 if self.async_ else DEFAULT_SIZE_CAP
         return self.tool_response_max_bytes
 
-    @property
+    @cached_property
     def effective_token_threshold(self) -> int | None:
         return self.async_token_threshold if self.async_ else None
 
@@ -155,7 +155,8 @@ class Settings:
         """
         known = self._tools_with_rules
         # Names without a rule share one entry, so that names nobody knows cannot make the cache grow.
-        own, full = own_name(name, server).lower(), name.lower()
+        full = name.lower()
+        own = own_name(name, server).lower() if server else full
         rule = (own if own in known else "", full if full in known else "", server if server in self.servers else "")
         found = self._by_rule.get(rule)
         if found is None:
