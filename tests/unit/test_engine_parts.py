@@ -16,6 +16,7 @@ from overspill.engine.reading import filler, unescaped, without_colours, without
 from overspill.engine.records.blocks import cut_blocks
 from overspill.engine.records.hunks import cut_hunks
 from overspill.engine.records.lines import split_long
+from overspill.engine.records.passages import cut_passages
 from overspill.engine.words import stem, subwords
 from overspill.text import decode
 
@@ -304,3 +305,12 @@ def test_a_term_in_the_heading_counts_also_where_the_passage_has_it() -> None:
     scores = rank(index, parse("valve")).scores
     text = bytes(index.text).decode()
     assert scores[index.outline.record_at(text.index(headed))] > scores[index.outline.record_at(text.index(plain))]
+
+
+def test_a_paragraph_in_capitals_is_no_pile_of_headings() -> None:
+    shouted = "IN NO EVENT WILL ANY HOLDER OF RIGHTS\nBE LIABLE TO YOU FOR DAMAGES, INCLUDING\nLOSS OF DATA OR OF PROFIT"
+    text = f"WARRANTY\n\nThere is none.\n\nLIABILITY\n\n{shouted}\n\nREST\nNothing else holds.\n"
+    outline = Outline()
+    cut_passages(text.encode(), 0, len(text), outline)
+    records = [text[start:end].strip() for start, end in zip(outline.starts, outline.ends, strict=True)]
+    assert records == ["WARRANTY", "There is none.", "LIABILITY", shouted, "REST\nNothing else holds."]

@@ -16,7 +16,7 @@ _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _NUMBERED = re.compile(
     rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$"
 )
-_CAPITALS = re.compile(rb"\s*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*$")
+_CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
 
@@ -78,15 +78,18 @@ class _Section:
 def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
     """`wrapped`: a paragraph runs over several lines up to a blank one; otherwise every line is one."""
     section = _Section(text, outline)
+    shouted = False
     for line_start, line_end in lines_of(text, start, end):
         line = text[line_start:line_end]
+        # Lines in capitals, one after the other, are a paragraph in capitals: contracts have them.
+        shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
         if is_blank(line):
             if wrapped or TABLE_EDGE in line:
                 section.end_paragraph()
         elif line.count(b"|") >= 2:
             if b"--" not in line or not _RULE.match(line):
                 section.row(line_start, line_end)
-        elif depth := _heading_depth(line):
+        elif not shouted and (depth := _heading_depth(line)):
             section.heading(line_start, line_end, depth)
         else:
             if not wrapped or section.header >= 0:
