@@ -307,6 +307,17 @@ def test_a_term_in_the_heading_counts_also_where_the_passage_has_it() -> None:
     assert scores[index.outline.record_at(text.index(headed))] > scores[index.outline.record_at(text.index(plain))]
 
 
+def test_what_is_cut_without_a_sentence_to_cut_after_is_cut_between_words() -> None:
+    text = b"lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore"
+    parts = [text[start:end] for start, end in split_long(text, 0, len(text), 30)]
+    assert parts == [
+        b"lorem ipsum dolor sit amet ",
+        b"consectetur adipiscing elit ",
+        b"sed do eiusmod tempor ",
+        b"incididunt ut labore",
+    ]
+
+
 def test_a_paragraph_in_capitals_is_no_pile_of_headings() -> None:
     shouted = "IN NO EVENT WILL ANY HOLDER OF RIGHTS\nBE LIABLE TO YOU FOR DAMAGES, INCLUDING\nLOSS OF DATA OR OF PROFIT"
     text = f"WARRANTY\n\nThere is none.\n\nLIABILITY\n\n{shouted}\n\nREST\nNothing else holds.\n"

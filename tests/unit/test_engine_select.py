@@ -270,3 +270,11 @@ def test_a_heading_that_is_found_brings_what_stands_below_it():
     sections[30] = "## Valve\n\nThe valve is made of bronze and opens to the left."
     found = select(build("\n\n".join(sections).encode()), "valve", max_tokens=60)
     assert "made of bronze" in found.text
+
+
+def test_how_to_end_something_is_no_question_about_a_failure_in_a_manual():
+    options = [f"--option-{number} makes the rebase of the branch keep part {number} of it, as before." for number in range(40)]
+    options[10] = "--abort gives the rebase up and brings the branch back to where it was before it began."
+    options[35] = "Any command that fails will interrupt the rebase, with exit code 1, and it can go on later."
+    found = select(build("\n\n".join(options).encode()), "how to abort a rebase", max_tokens=60)
+    assert options[10] in found.text

@@ -75,7 +75,8 @@ def _counts(index: Index, ranking: Ranking) -> Order:
 
 
 def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    signs = index.signs if query.failure and (index.kind in RUNNING or index.total_bytes <= _SMALL) else None
+    told = index.kind in RUNNING or (index.total_bytes <= _SMALL and not query.how)
+    signs = index.signs if query.failure and told else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_blamed(ranking, signs))
         steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)

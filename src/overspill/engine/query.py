@@ -21,6 +21,7 @@ _FAILURE = re.compile(
     r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
     re.IGNORECASE,
 )
+_HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)
 _LISTING = re.compile(
     r"\b(?:all|every|each|list|how many|what are"
     r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]*? (?:are|were|have))\b",
@@ -55,6 +56,8 @@ class Query(Struct, frozen=True):
     text: str
     terms: tuple[Term, ...]
     failure: bool
+    how: bool
+    """Whether it asks how something is done or what it means, not what happened."""
     listing: bool
     after: bool
     before: bool
@@ -87,6 +90,7 @@ def parse(text: str) -> Query:
         text=text,
         terms=tuple(terms.values()),
         failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
+        how=_HOW.search(text) is not None,
         listing=_LISTING.search(text) is not None,
         after=_AFTER.search(text) is not None,
         before=_BEFORE.search(text) is not None,

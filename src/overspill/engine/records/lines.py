@@ -25,13 +25,16 @@ def is_blank(line: bytes | bytearray) -> bool:
 
 
 def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one."""
+    """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one, else a word."""
     while end - start > limit:
         cut = start + limit
         soft = [found.end() for found in _SOFT.finditer(text, start + limit // 3, cut)]
         stops = [position for position in soft if text[position - 2 : position - 1] in b".;!?"]
+        space = max(text.rfind(mark, start + limit // 3, cut) for mark in (b" ", b"\n"))
         if stops or soft:
             cut = (stops or soft)[-1]
+        elif space >= 0:
+            cut = space + 1
         else:
             while cut > start + 1 and text[cut] & 0xC0 == 0x80:
                 cut -= 1
