@@ -114,6 +114,12 @@ def test_order_is_by_date_by_the_measure_that_is_named_or_by_how_many(question: 
     assert rows_for(SHIPS, question)[0] == first
 
 
+@pytest.mark.parametrize(("fruit", "first"), [("pears", "South,4,8"), ("plums", "West,9,3")])
+def test_of_columns_that_share_a_word_the_one_with_more_of_them_is_meant(fruit: str, first: str) -> None:
+    prices = "Shop,Price plums,Price pears\nNorth,5,1\nEast,1,2\nSouth,4,8\nWest,9,3\n"
+    assert rows_for(prices, f"which shop has the highest price of {fruit}?")[0] == first
+
+
 @pytest.mark.parametrize(
     ("output", "question", "first"),
     [

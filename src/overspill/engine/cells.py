@@ -45,14 +45,16 @@ def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator
 
 
 def column_named(names: list[str], words: Sequence[str]) -> int | None:
-    """The column that the first of these words names which names one."""
-    stems = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
-    for word in words:
-        if word in STOP or len(word) < 2:
-            continue
-        for number, known in enumerate(stems):
-            if any(_akin(stem(word), part) for part in known):
-                return number
+    """The column that the first of these words names which names one; of several such, the one that most of them name."""
+    known = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
+    stems = [stem(word) for word in words if word not in STOP and len(word) > 1]
+
+    def naming(number: int) -> int:
+        return sum(any(_akin(word, part) for part in known[number]) for word in stems)
+
+    for word in stems:
+        if named := [number for number, parts in enumerate(known) if any(_akin(word, part) for part in parts)]:
+            return max(named, key=naming)
     return None
 
 
