@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+
 from overspill import events
 from overspill.budget import ContextBudget
 from overspill.calls import Calls
@@ -48,3 +54,25 @@ class Opened:
             self.ledger.note_settlements(self.budget)
         self.ledger.flush()
         self.shelf.close()
+
+
+@asynccontextmanager
+async def shelf_by(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
+    """A shelf for a session that is about to open, closed again where it does not: nobody else knows of it."""
+    found: list[Shelf] = []
+    wanted = True
+
+    def work() -> None:
+        found.append(opening())
+        if not wanted:  # whoever asked is gone, and the thread could not be interrupted
+            found[0].close()
+
+    try:
+        await anyio.to_thread.run_sync(work)
+        yield found[0]
+    except BaseException:
+        wanted = False
+        with anyio.CancelScope(shield=True):
+            for shelf in found:
+                await anyio.to_thread.run_sync(shelf.close)
+        raise

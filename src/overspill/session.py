@@ -25,7 +25,7 @@ from overspill.job import Job
 from overspill.ledger import Ledger, accounting, logger
 from overspill.models.base import Model
 from overspill.models.endpoints import Endpoint
-from overspill.opened import Opened
+from overspill.opened import Opened, shelf_by
 from overspill.optree import Op, op_tree
 from overspill.perform import Tool
 from overspill.refs import Check
@@ -78,8 +78,9 @@ class Session:
 
     async def begin(self) -> None:
         async with self._beginning:
-            if self._open is None:
-                shelf = await anyio.to_thread.run_sync(self._open_shelf)
+            if self._open is not None:
+                return
+            async with shelf_by(self._open_shelf) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = Family(self._place, self.family) if self.family else None

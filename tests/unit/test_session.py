@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 import overspill
 from overspill import ContextBudget, Session, Settings
 from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, SettingsError, StoreError, UnknownHandle
+from overspill.store.base import Retention
+from overspill.store.file_shelf import LiveFileShelf
 from overspill.store.files import FileStore, file_store
 from overspill.store.memory import MemoryStore
 from overspill.truncate import STRATEGIES, Cut, Shape
@@ -81,6 +87,51 @@ async def test_a_name_belongs_to_one_live_session(tmp_path: Path):
     async with Session(at(tmp_path), name="research"):
         with pytest.raises(NameInUse):
             await Session(at(tmp_path), name="research").begin()
+
+
+class OpensWhenLet(FileStore):
+    """So that a session can be cancelled while its store is being opened."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked, self.let = Event(), Event()
+
+    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
+        self.asked.set()
+        assert self.let.wait(timeout=30)
+        return super().open_shelf(session, name=name, retention=retention)
+
+
+async def opens_in_the_end(name: str, store: FileStore) -> None:
+    with anyio.fail_after(10):
+        while True:
+            try:
+                async with Session(name=name, store=store):
+                    return
+            except NameInUse:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_a_session_that_is_cancelled_while_it_begins_lets_go_of_its_name(tmp_path: Path):
+    store = OpensWhenLet(tmp_path)
+    async with anyio.create_task_group() as group:
+        group.start_soon(Session(name="research", store=store).begin)
+        await anyio.to_thread.run_sync(store.asked.wait)
+        group.cancel_scope.cancel()
+        store.let.set()
+    await opens_in_the_end("research", store)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_is_cancelled_while_its_session_begins_lets_go_of_its_name(tmp_path: Path):
+    store = OpensWhenLet(tmp_path)
+    task = asyncio.ensure_future(Session(name="research", store=store).begin())
+    await anyio.to_thread.run_sync(store.asked.wait)
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
+    store.let.set()
+    await opens_in_the_end("research", store)
 
 
 async def test_keep_limits_are_applied_before_a_kept_session_opens(tmp_path: Path):
