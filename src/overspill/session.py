@@ -34,7 +34,7 @@ from overspill.store.base import Shelf, Store
 from overspill.store.files import file_store
 from overspill.stored import StoredOutput
 from overspill.tools import TOOLS, Format, definition
-from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Kind, Output, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -249,12 +249,17 @@ class Session:
         """
         gate, call = self._opened.gate, ToolCall("", name)
         got = gate.collector(self.settings.for_tool(name))
-        if is_blocks(data) and any(block_text(block) is None for block in data):
-            data = await anyio.to_thread.run_sync(to_json, data)
-        await got.take(data)
-        if got.error is not None and not got.broke_off:
-            raise got.error
-        return await gate.keep(call, got, "requested")
+        blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
+        if any(block_text(block) is None for block in blocks):
+            data = await anyio.to_thread.run_sync(to_json, blocks)
+        try:
+            await got.take(data)
+            if got.error is not None and not got.broke_off:
+                raise got.error
+            return await gate.keep(call, got, "requested")
+        except BaseException:
+            got.discard()
+            raise
 
     def open(self, handle: str) -> StoredOutput:
         """A stored output of this session, to read without a model. `with` closes it."""

@@ -24,7 +24,7 @@ from overspill.store.file_shelf import LiveFileShelf
 from overspill.store.files import FileStore, file_store
 from overspill.store.memory import MemoryStore
 from overspill.truncate import STRATEGIES, Cut, Shape
-from overspill.types import ToolCall
+from overspill.types import Output, ToolCall
 
 BIG = "line of text\n" * 2000
 
@@ -355,6 +355,8 @@ async def stream() -> AsyncIterator[str]:
             [{"type": "text", "text": "x"}, IMAGE],
             b'[{"type":"text","text":"x"},{"type":"image","data":"QUJD","mimeType":"image/png"}]',
         ),
+        (Output([{"type": "text", "text": "x"}]), b"x"),
+        (Output([IMAGE]), b'[{"type":"image","data":"QUJD","mimeType":"image/png"}]'),
     ],
 )
 async def test_a_host_may_keep_anything(data: Any, stored: bytes):
@@ -374,6 +376,23 @@ async def test_what_a_host_cannot_keep_raises_and_is_not_made_up():
         kept = await session.keep(failing())
         assert session.open(kept.handle).bytes() == b"some"
         assert kept.missing == "the tool failed before it was finished: OSError: gone"
+
+
+async def test_what_was_being_kept_when_its_host_was_cancelled_leaves_no_file(tmp_path: Path):
+    async with Session(at(tmp_path, retention="keep")) as session:
+        async with anyio.create_task_group() as group:
+            flowing = anyio.Event()
+
+            async def endless() -> AsyncIterator[bytes]:
+                yield b"x" * 3_000_000
+                flowing.set()
+                await anyio.sleep_forever()
+
+            group.start_soon(session.keep, endless())
+            await flowing.wait()
+            assert len(list(tmp_path.rglob("*.part"))) == 1
+            group.cancel_scope.cancel()
+        assert list(tmp_path.rglob("*.part")) == []
 
 
 async def test_keeping_more_than_the_maximum_says_what_is_missing():
