@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from overspill import ids, tokens
+from overspill.errors import BadRequest
 
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
@@ -60,6 +61,10 @@ class Output(Struct, frozen=True):
 
     content: list[Block]
     is_error: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its letters would pass for blocks
+            raise BadRequest('Output takes a list of content blocks, not a text: [{"type": "text", "text": …}].')
 
 
 class Kept(Struct, frozen=True):

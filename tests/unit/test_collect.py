@@ -19,6 +19,7 @@ import pytest
 
 from overspill import ids
 from overspill.collect import Collected, block_text, describe, is_blocks, to_json
+from overspill.errors import BadRequest
 from overspill.spool import MEMORY, Spool
 from overspill.store.base import Shelf
 from overspill.store.memory import MemoryStore
@@ -344,6 +345,12 @@ async def test_objects_of_the_mcp_sdk_are_blocks_too(got: Collected):
 async def test_an_output_says_what_are_blocks_and_whether_they_report_an_error(got: Collected):
     await got.take(Output([TEXT], is_error=True))
     assert (got.content, got.is_error, got.error) == ([TEXT], True, None)
+
+
+def test_an_output_of_a_mere_text_says_how_to_write_it():
+    with pytest.raises(BadRequest) as caught:
+        Output("HTTP 503", is_error=True)
+    assert str(caught.value) == 'Output takes a list of content blocks, not a text: [{"type": "text", "text": …}].'
 
 
 async def test_an_output_without_blocks_is_just_that(got: Collected):
