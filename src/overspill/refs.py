@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
-from overspill.errors import BadRequest, HandleError, RefError
+from overspill.errors import OverspillError, RefError
 from overspill.names import own_name
 from overspill.query import Number, lookup
 from overspill.query.document import Value, is_array, is_object, opened, written
@@ -114,9 +114,10 @@ class _Filling:
             members = cast("Mapping[str, Any]", value)
             filled = {key: self.fill(member, (*path, key)) for key, member in members.items()}
             return members if all(filled[key] is member for key, member in members.items()) else filled
-        if is_array(value):
-            items = [self.fill(item, (*path, index)) for index, item in enumerate(value)]
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        if isinstance(value, list | tuple):
+            given = cast("Sequence[Any]", value)
+            items = [self.fill(item, (*path, index)) for index, item in enumerate(given)]
+            return given if all(new is old for new, old in zip(items, given, strict=True)) else items
         return value
 
     def _string(self, text: str, path: Path) -> Any:
@@ -128,7 +129,7 @@ class _Filling:
         place = reduce(below, path, "")
         try:
             content, size = self._content(reference[1], reference[2])
-        except (HandleError, BadRequest, RefError) as error:
+        except OverspillError as error:
             raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
         self.uses.append(Use(reference[1], size, place))
         return content

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from overspill import Session, Settings
+from overspill import Session, Settings, ToolCall
 from overspill.errors import ExpiredHandle, StoreError
 
 LINES = "".join(f"line {number:06}\n" for number in range(1, 10_001))
@@ -92,4 +92,19 @@ async def test_a_stream_that_would_have_passed_says_that_it_is_gone(tmp_path: Pa
         assert reply.text == (
             "[The output has 2,400,000 bytes. Nothing of it could be stored: "
             "its beginning was stored and has been removed since. What is not shown above is gone; call the tool again for less.]"
+        )
+
+
+async def test_a_reference_to_an_output_that_the_store_refuses_is_an_answer_too(tmp_path: Path):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        kept = await session.keep("text")
+        (file,) = tmp_path.rglob(kept.id)
+        file.unlink()
+        file.symlink_to(tmp_path / "elsewhere")
+        call = ToolCall("1", "send", {"body": f"{{{{output:{kept.handle}}}}}"})
+        (reply,) = await session.turn([call], lambda _: "sent")
+        assert (reply.is_error, reply.text) == (
+            True,
+            f"The argument /body cannot be filled in: Could not open {kept.handle}: it is a symbolic link, and those are never "
+            "followed. The tool send was not called.",
         )

@@ -73,6 +73,10 @@ def test_references_are_found_at_any_depth() -> None:
     assert args["files"][0] == {"a/b": "{{output:text#L1-1}}", "mode": 7}
 
 
+def test_references_in_a_tuple_are_filled_in_like_those_in_a_list() -> None:
+    assert filled({"texts": ("{{output:text#L1-1}}", "x")}) == ({"texts": ["one\n", "x"]}, [Use("text", 4, "/texts/0")])
+
+
 def test_arguments_without_references_stay_the_same_object() -> None:
     args = {"a": ["b", {"c": 1.5}], "d": None}
     new, uses = filled(args)
