@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, wraps
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -74,7 +74,7 @@ class SyncSession:
 
     @property
     def counters(self) -> Counters:
-        return self._session.counters
+        return self._run(lambda: self._session.counters)
 
     def call(
         self,
@@ -113,16 +113,16 @@ class SyncSession:
         return self._session.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        return self._session.tools(format)
+        return self._run(partial(self._session.tools, format))
 
     def notice(self) -> str:
-        return self._session.notice()
+        return self._run(self._session.notice)
 
     def keep(self, data: Any, name: str = "output") -> Kept:
         return self._run(partial(self._session.keep, data, name))
 
     def kept(self) -> list[Kept]:
-        return self._session.kept()
+        return self._run(self._session.kept)
 
     def open(self, handle: str) -> StoredOutput:
         return self._session.open(handle)
@@ -151,10 +151,10 @@ class SyncSession:
         return blocking
 
     def op_tree(self) -> Op:
-        return self._session.op_tree()
+        return self._run(self._session.op_tree)
 
     def accounting(self) -> list[dict[str, Any]]:
-        return self._session.accounting()
+        return self._run(self._session.accounting)
 
     def stop(self) -> None:
         self._run(self._session.stop)
@@ -162,7 +162,8 @@ class SyncSession:
     def abort(self) -> list[JobInfo]:
         return self._run(self._session.abort)
 
-    def _run(self, work: Callable[[], Awaitable[R]]) -> R:
+    def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
+        """In the session's own thread, so that nobody looks at what it is just changing."""
         if self._portal is None:
             raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
-        return self._portal.call(work)
+        return cast("R", self._portal.call(work))

@@ -101,8 +101,21 @@ def test_a_session_that_is_not_open_says_how_to_open_it():
         assert session.call("a", {}, lambda: "x").text == "x"
     with pytest.raises(SessionClosed):
         session.call("a", {}, lambda: "x")
-    with pytest.raises(SessionClosed):
-        session.tools()
+
+
+@pytest.mark.parametrize("look", ["tools", "notice", "kept", "op_tree", "accounting"])
+def test_nothing_can_be_looked_at_in_a_session_that_is_not_open(look: str):
+    with pytest.raises(SessionClosed) as caught:
+        getattr(opened(), look)()
+    assert str(caught.value) == "The session is not open. Use `with SyncSession() as session`."
+
+
+def test_threads_may_look_while_others_start_work():
+    with opened() as session, ThreadPoolExecutor(4) as threads:
+        work = [threads.submit(session.start, "quick", {}, lambda: "done") for _ in range(300)]
+        looks = [threads.submit(look) for _ in range(300) for look in (session.notice, session.accounting)]
+        assert {type(look.result(30)) for look in looks} == {str, list}
+        assert len({each.result(30) for each in work}) == 300
 
 
 def test_a_failure_to_open_leaves_nothing_running():
