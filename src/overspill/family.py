@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 
 from msgspec import Struct
 
@@ -30,27 +30,31 @@ class Family:
 
     def find(self, spelling: str) -> Relative | None:
         session, file = ids.parse(spelling)
-        for shelf in self._ended(session):
-            for kept in _stored(shelf):
-                if kept.id == file and kept.session == shelf.session:
-                    return Relative(kept, shelf)
+        for shelf, outputs in self._ended(session):
+            if file in outputs:
+                return Relative(outputs[file], shelf)
             shelf.close()
         return None
 
     def has_outputs(self) -> bool:
-        for shelf in self._ended():
-            with closing(shelf):
-                if any(True for _ in _stored(shelf)):
-                    return True
+        for shelf, outputs in self._ended():
+            shelf.close()
+            if outputs:
+                return True
         return False
 
-    def _ended(self, session: str | None = None) -> Iterator[Shelf]:
-        """Newest first, open for reading."""
+    def _ended(self, session: str | None = None) -> Iterator[tuple[Shelf, dict[str, Kept]]]:
+        """Newest first, open for reading, with what each has stored; one that is removed meanwhile is passed over."""
         for label in reversed(self._store.shelves()):
             if label.name.startswith(self._prefix) and session in (None, label.session) and not label.live:
-                with suppress(HandleError, StoreError):  # it is removed meanwhile
-                    yield self._store.read_shelf(label.session)
+                with suppress(HandleError, StoreError), ExitStack() as undo:
+                    shelf = self._store.read_shelf(label.session)
+                    undo.callback(shelf.close)
+                    outputs = _stored(shelf)
+                    undo.pop_all()
+                    yield shelf, outputs
 
 
-def _stored(shelf: Shelf) -> Iterator[Kept]:
-    return (event.kept for event in events.read(shelf.journal()) if isinstance(event, Stored))
+def _stored(shelf: Shelf) -> dict[str, Kept]:
+    found = (event.kept for event in events.read(shelf.journal()) if isinstance(event, Stored))
+    return {kept.id: kept for kept in found if kept.session == shelf.session}

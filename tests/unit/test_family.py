@@ -10,6 +10,8 @@ import pytest
 
 from overspill import Session, Settings
 from overspill.errors import UnknownHandle
+from overspill.family import Family
+from overspill.store.file_shelf import FileShelf
 from overspill.store.files import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.types import Kept
@@ -69,6 +71,23 @@ async def test_a_handle_with_the_wrong_session_in_it_opens_nothing(store: Memory
     async with Session(family="ann", store=store) as later:
         with pytest.raises(UnknownHandle):
             later.open(f"session-{other.session}/{kept.id}")
+
+
+class RemovedOnTheWay(FileStore):
+    """Somebody removes each shelf between the moment it is opened for reading and the moment it is read."""
+
+    def read_shelf(self, session: str) -> FileShelf:
+        shelf = super().read_shelf(session)
+        self.remove_shelf(session)
+        return shelf
+
+
+async def test_a_session_that_is_removed_while_it_is_looked_at_is_passed_over(tmp_path: Path) -> None:
+    ann = Family(RemovedOnTheWay(tmp_path), "ann")
+    kept = await kept_by("ann", FileStore(tmp_path))
+    assert ann.find(kept.handle) is None
+    await kept_by("ann", FileStore(tmp_path))
+    assert not ann.has_outputs()
 
 
 async def test_sessions_of_a_family_are_kept_beyond_the_process(tmp_path: Path) -> None:
