@@ -88,17 +88,30 @@ def test_an_unknown_provider_is_answered_with_the_nearest_and_the_way_to_add_one
             {"lab": Endpoint(kind="openai-compatible")},
             "The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
         ),
-        (
-            "lab/m",
-            {"lab": Endpoint(kind="openai-compatible", base_url="file:///etc/passwd")},
-            "The base URL of the model endpoint 'lab' has to begin with http:// or https://.",
-        ),
     ],
 )
 def test_an_endpoint_that_cannot_work_says_what_is_missing(target: str, endpoints: dict[str, Endpoint], text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         open_model(target, endpoints, {})
     assert str(refused.value) == text
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "http://", "http://[::1", "http://box:port/v1", "http://box:99999"])
+def test_a_base_url_that_is_no_address_is_refused_when_it_is_to_be_asked(url: str) -> None:
+    endpoint = Endpoint(kind="openai-compatible", base_url=url)
+    with pytest.raises(SettingsError) as refused:
+        open_model("lab/m", {"lab": endpoint}, {})
+    assert str(refused.value) == (
+        "The base URL of the model endpoint 'lab' is no address of a server. It looks like http://127.0.0.1:8080/v1."
+    )
+    assert endpoint.address == ""
+
+
+@pytest.mark.parametrize("host", ["box:port", "http://[::1"])
+def test_a_wrong_address_of_ollama_is_said_only_to_who_asks_it(host: str) -> None:
+    found = from_environment({"OLLAMA_HOST": host})
+    with pytest.raises(SettingsError, match=r"^The base URL of the model endpoint 'ollama' is no address of a server"):
+        open_model("ollama/qwen3", found, {})
 
 
 def test_without_the_extra_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

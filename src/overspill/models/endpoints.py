@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
@@ -37,14 +37,14 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """The base URL for people: without a user, a password or a query."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        """The base URL for people, without a user, a password or a query; empty where it is none."""
+        parts = _split(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts else ""
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [
             ("kind", self.kind),
-            ("base_url", self.address if self.base_url else ""),
+            ("base_url", self.address),
             ("api_key", "***" if self.api_key else ""),
             ("headers", sorted(self.headers)),
             ("timeout", self.timeout),
@@ -121,8 +121,10 @@ def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
     url = endpoint.base_url or _default_url(endpoint.kind, known)
     if not url:
         raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise SettingsError(f"The base URL of the model endpoint {provider!r} has to begin with http:// or https://.")
+    if _split(url) is None:
+        raise SettingsError(
+            f"The base URL of the model endpoint {provider!r} is no address of a server. It looks like http://127.0.0.1:8080/v1."
+        )
     needs_key = endpoint.kind in _NEEDS_KEY or (known is not None and known.keys and not endpoint.base_url)
     if needs_key and not endpoint.api_key:
         wanted = f"set {known.keys[0]}" if known and known.keys else f"name its variable in providers.{provider}.apiKeyEnv"
@@ -151,6 +153,18 @@ def _ollama_url(host: str) -> str:
     if not host:
         return ""
     address = host if "://" in host else f"http://{host}"
-    parts = urlsplit(address)
+    parts = _split(address)
+    if parts is None:  # said when Ollama is asked: most programs never do
+        return address
     port = "" if parts.port or parts.scheme == "https" else ":11434"
     return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"
+
+
+def _split(url: str) -> SplitResult | None:
+    """None where it is no address that a server can have."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # of brackets without an end, or of a port that is no number
+        return None
+    return parts if usable else None
