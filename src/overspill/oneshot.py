@@ -58,13 +58,13 @@ def _name(source: Source) -> str:
 
 def _file(path: Path) -> Iterator[bytes]:
     try:
-        file = path.open("rb")
+        with path.open("rb") as file:
+            yield from _blocks(file)
     except OSError as error:
         raise BadRequest(f"{path} cannot be read: {error.strerror}.") from None
-    return _blocks(file)
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while block := file.read(_BLOCK):
-            yield block
+    """A file that was given stays open: whoever opened it closes it."""
+    while block := file.read(_BLOCK):
+        yield block

@@ -32,6 +32,14 @@ async def test_a_session_that_ends_leaves_nothing(tmp_path: Path):
     assert list(tmp_path.rglob("*")) == []
 
 
+async def test_a_file_of_the_callers_stays_open(tmp_path: Path):
+    with (tmp_path / "build.log").open("w+b") as file:
+        file.write(LOG.encode())
+        file.seek(0)
+        await extract(file, "failures", settings=Settings(storeDir=str(tmp_path / "store")))
+        assert file.tell() == len(LOG)
+
+
 async def test_a_missing_file_is_a_clear_error(tmp_path: Path):
     with pytest.raises(BadRequest) as caught:
         await extract(tmp_path / "none.log", "x", settings=Settings(storeDir=str(tmp_path)))
