@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from overspill.agent.asking import Timed
 from overspill.models.base import Message, Model, ModelError, Request, Response, Usage
 from overspill.models.endpoints import Endpoint, Kind, open_model
 from overspill.models.facts import ModelFacts
@@ -296,9 +297,10 @@ async def test_a_cancelled_request_leaves_a_model_that_works(server: Server) -> 
 
 
 @pytest.mark.anyio
-async def test_requests_share_connections_while_the_model_is_held_open(server: Server) -> None:
+@pytest.mark.parametrize("held", [lambda model: model, lambda model: Timed(model, 60)], ids=["as it is", "with llmTimeout"])
+async def test_requests_share_connections_while_the_model_is_held_open(server: Server, held: Callable[[Model], Model]) -> None:
     server.answers = [completion({"content": "One."}), completion({"content": "Two."})]
-    targets = Targets([local(server)])
+    targets = Targets([held(local(server))])
     async with targets.connected():
         assert [(await targets.ask(QUESTION)).text, (await targets.ask(QUESTION)).text] == ["One.", "Two."]
     assert len(server.connections) == 1

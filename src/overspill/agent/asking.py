@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import anyio
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from overspill.agent.final import Reports
 from overspill.agent.guard import Guard
 from overspill.errors import SettingsError
-from overspill.models.base import Model, ModelError, Request, Response
+from overspill.models.base import Connects, Model, ModelError, Request, Response
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.targets import Targets
@@ -59,6 +60,9 @@ class Timed:
         self.max_output_tokens = model.max_output_tokens
         self._model = model
         self._seconds = seconds
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        return self._model.connected() if isinstance(self._model, Connects) else nullcontext()
 
     async def ask(self, request: Request) -> Response:
         try:
