@@ -68,7 +68,7 @@ class Session:
         self.name = f"{family}/{ids.new()}" if family and not name else name
         self.family = family
         self.budget = budget
-        self._store = store
+        self._store = store or file_store(self.settings.store_dir, self.settings.max_run_bytes)
         self._models = models or {}
         self._endpoints = {**endpoints_of(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
@@ -83,7 +83,7 @@ class Session:
             async with shelf_by(self._open_shelf) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-                family = Family(self._place, self.family) if self.family else None
+                family = Family(self._store, self.family) if self.family else None
                 opened = Opened(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 opened.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await opened.calls.jobs.open()
@@ -99,7 +99,7 @@ class Session:
             left = await opened.calls.jobs.abort()
             await anyio.to_thread.run_sync(opened.close)
             if self.family and not opened.gate.kept:  # many come and go, and most keep nothing
-                await anyio.to_thread.run_sync(self._place.remove_shelf, opened.shelf.session)
+                await anyio.to_thread.run_sync(self._store.remove_shelf, opened.shelf.session)
         if left:
             names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
             logger.warning(
@@ -322,12 +322,8 @@ class Session:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
 
-    @property
-    def _place(self) -> Store:
-        return self._store or file_store(self.settings.store_dir, self.settings.max_run_bytes)
-
     def _open_shelf(self) -> Shelf:
-        settings, store = self.settings, self._place
+        settings, store = self.settings, self._store
         retention = "keep" if self.name else settings.retention
         if retention == "keep":
             store.expire(settings.keep_days, settings.keep_bytes)

@@ -435,6 +435,20 @@ def test_sessions_of_one_place_share_its_store(tmp_path: Path):
     assert file_store(str(tmp_path), 10) is file_store(str(tmp_path), 10)
 
 
+async def test_a_relative_place_is_below_the_working_directory_of_when_the_session_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        session = Session(Settings(storeDir="outputs"))
+        monkeypatch.chdir(tmp_path)
+        async with session:
+            kept = await session.keep("text")
+            assert [path.relative_to(tmp_path).parts[:2] for path in tmp_path.rglob(kept.id)] == [(folder.name, "outputs")]
+
+
 async def test_where_the_host_shows_no_notice_the_text_says_wait():
     async with Session(Settings(asyncTimeoutSecs=0.01), store=MemoryStore(), notice=False) as session:
         reply = await session.call("crawl", {}, anyio.sleep_forever)

@@ -158,7 +158,11 @@ def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
         return KeptShelf(place.session, label.live, directory.stat(layout.JOURNAL).st_mtime, layout.size(directory))
 
 
-@cache
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
-    """One for each root in a process: its sessions share a run."""
-    return FileStore(None if directory is None else Path(directory).absolute(), run_bytes=run_bytes)
+    """One for each root in a process: its sessions share a run. A relative one is below the working directory of now."""
+    return _shared(None if directory is None else Path(directory).absolute(), run_bytes)
+
+
+@cache
+def _shared(root: Path | None, run_bytes: int) -> FileStore:
+    return FileStore(root, run_bytes=run_bytes)
