@@ -46,6 +46,7 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("src/a.py:1:import os\nsrc/b.py:22:import re\nsrc/c.py:3:x", "matches"),
         ("import os\n\n\ndef run(x):\n    return os.path(x)\n\n\nclass A:\n    pass", "code"),
         ("3f1ee12 Take short texts as they are\n6d21c95 Let older clients read them\n0bed8fd Explain an error once", "log"),
+        ("commit 3f1ee12\nAuthor: Ann Low <a.low@example.com>\n\n    Mend the roof\n", "log"),
         ("version: 3\nservices:\n  web:\n    image: x\n    ports:\n      - 80", "code"),
         (PROSE, "prose"),
         ("# Title\n\ntext\n\n## Part\n\nmore", "prose"),

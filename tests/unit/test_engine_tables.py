@@ -172,3 +172,28 @@ def test_a_row_with_a_cell_that_is_the_word_comes_before_rows_that_say_it_twice(
     rows[40] = f"zlib{mark}1.3{mark}compression"
     output = "\n".join([f"name{mark}version{mark}summary", *rows])
     assert rows[40] in select(build(output.encode()), "which version of zlib is installed", max_tokens=60).text
+
+
+def test_a_question_may_count_in_signs_and_in_numbers_too_long_for_any_table() -> None:
+    assert {rows_for(SHIPS, f"top {many} crew")[0] for many in ("²", "9" * 5_000)} == {"Aurora,1999,Norway,120"}
+
+
+def test_a_row_with_a_cell_too_long_to_be_read_takes_no_part_in_the_order() -> None:
+    output = SHIPS + 'Hull,2002,Peru,"' + "x" * 200_000 + '"\n'
+    assert rows_for(output, "which ship has the largest crew")[0] == "Aurora,1999,Norway,120"
+
+
+def test_a_table_of_which_only_the_header_is_searched_has_no_rows_to_order() -> None:
+    assert select(build(SHIPS.encode(), max_memory=10), "the largest crew").excerpts == ()
+    assert select(build(SHIPS.encode(), max_memory=10), "the largest ship").text.splitlines()[0] == "[L1]"
+
+
+def test_a_row_of_a_text_inside_json_leads_to_no_other_table() -> None:
+    visits = "guest,amount\n" + "".join(f"g{number},{number}{',surplus' * (number == 7)}\n" for number in range(60))
+    output = json.dumps({**json.loads(SHOP), "visits": visits})
+    assert rows_for(output, "which customers and carriers had g7") == []
+
+
+def test_a_row_of_very_many_cells_is_shortened_to_those_that_were_asked_for() -> None:
+    output = SHIPS + "Hull,2002,Peru," + "sail 77," * 200_000 + "anchor\n"
+    assert "anchor" in select(build(output.encode()), "sail and anchor of Hull", max_tokens=200).text

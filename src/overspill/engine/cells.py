@@ -15,8 +15,10 @@ from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
 _NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_PLAIN = str.maketrans("−", "-", ",' ")
 _UNITS = "KMGTP"
 _UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
+_WIDE_GAP = re.compile(r"\s{2,}")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(
@@ -79,9 +81,14 @@ def _split(text: str, table: Table) -> list[str]:
     if table.cells == "pipes":
         return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
     if table.cells in ("spaced", "words"):
-        return re.split(r"\s{2,}" if table.cells == "spaced" else r"\s+", text.strip())
-    rows: list[list[str]] = list(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
-    return rows[0] if rows else []
+        return _WIDE_GAP.split(text.strip()) if table.cells == "spaced" else text.split()
+    if '"' not in text:
+        return text.split(table.delimiter)
+    try:
+        return next(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
+    except csv.Error:
+        # A cell longer than the parser takes: no cell of this row can be told.
+        return []
 
 
 def is_date(cell: str) -> bool:
@@ -100,4 +107,4 @@ def measured(cell: str, as_date: bool = False) -> float | None:
         return None
     unit = _UNIT.match(cell, number.end())
     size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
-    return float(re.sub(r"[,' ]", "", number[0]).replace("−", "-")) * size
+    return float(number[0].translate(_PLAIN)) * size

@@ -126,11 +126,10 @@ class Filling:
         return _joined([parts[number] for number in sorted(taken)])
 
     def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
-        spots = self.ranking.hits.get(record, [])
-        worths: list[float] = []
-        for start, end in parts:
-            held = {term for position, _, term in spots if start <= position < end}
-            worths.append(sum(self.ranking.worth[term] for term in held))
+        held: list[set[int]] = [set() for _ in parts]
+        for position, _, term in self.ranking.hits.get(record, []):
+            held[bisect_right(parts, position, key=lambda part: part[0]) - 1].add(term)
+        worths = [sum(self.ranking.worth[term] for term in sorted(terms)) for terms in held]
         smooth = [
             0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
             for number in range(len(worths))

@@ -19,7 +19,7 @@ _JSON = re.compile(
     rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*(?:,|\]\s*(?:[,\]\n]|\Z))))"
 )
 _NEXT_OBJECT = re.compile(rb"[}\]]\s*\r?\n\s*[{\[]")
-_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)\b[^<>]{0,400}>", re.IGNORECASE)
+_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
 _DOCTYPE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(rb"\s*(?:<\?xml\b|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>)")
 _CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")

@@ -47,6 +47,7 @@ def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
     words = _WORD.findall(asked["what"].lower())[::-1]
     keys = {term.key for term in parse(asked["whom"]).terms}
     found: list[int] = []
+    read: dict[tuple[int, int], dict[int, str]] = {}
     for row in _anchors(index, ranking, keys):
         column = column_named(columns_of(index, row.table), words)
         by_year = "year" in words
@@ -54,7 +55,10 @@ def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
             column = _dated(index, row)
         if column is None:
             continue
-        cells = {record: _same(cells[column], by_year) for record, cells in _whole(index, row.table, column)}
+        place = (row.table.first, column)
+        if place not in read:
+            read[place] = {record: _same(cells[column], by_year) for record, cells in _whole(index, row.table, column)}
+        cells = read[place]
         found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
     return list(dict.fromkeys(found))
 
@@ -98,6 +102,8 @@ def _belonging(index: Index, query: Query, ranking: Ranking) -> list[int]:
     words = _WORD.findall(query.text.lower())
     found: list[int] = []
     for row in _anchors(index, ranking):
+        if row.table.cells != "json":
+            continue
         own = _Names(index, row.table)
         foreign = [word for word in words if not own.speak_of([word])]
         for other in tables:

@@ -35,6 +35,7 @@ _FIRST = word_set("first top initial opening beginning start earliest")
 _LAST = word_set("last final latest ending end bottom recent")
 _DATES = ("date", "year")
 _FOREMOST = 2
+_COUNT = re.compile(r"\d{1,6}")
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
 
 
@@ -57,7 +58,7 @@ class _Asked(Struct, frozen=True):
     @property
     def many(self) -> int:
         at = max(self.most, self.place)
-        return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if word.isdigit()), 1)
+        return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
 
 
 def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:

@@ -28,7 +28,7 @@ def shown(index: Index, start: int, end: int) -> str:
     text = decode(part.replace(index.fill, b"") if index.fill else part)
     if index.kind == "html":
         text = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text))
-    return _CARRIAGE.sub("", text).strip("\r\n")
+    return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
 def locator(index: Index, record: int, start: int, line: int) -> str:

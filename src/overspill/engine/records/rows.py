@@ -34,7 +34,10 @@ def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
         elif not is_blank(text[position:stop]):
             outline.record(position, stop, header)
         position = stop
-    outline.tables.append(Table(first, len(outline), header, "delimited", mark or ","))
+    if len(outline) > first:
+        outline.tables.append(Table(first, len(outline), header, "delimited", mark or ","))
+    elif header >= 0:
+        outline.record(outline.label_starts[header], outline.label_ends[header])
 
 
 def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
