@@ -89,6 +89,10 @@ OPEN = (
             ("--http", "127.0.0.1:0", "--token-env", "NOWHERE", "--", "cat"),
             "overspill: The environment variable NOWHERE is not set.\n",
         ),
+        (
+            ("--http", "127.0.0.1:0", "--set", "providers.lab.apiKeyEnv=NOWHERE", "--", "cat"),
+            "overspill: providers.lab.apiKeyEnv is NOWHERE, and that variable is not set.\n",
+        ),
     ],
 )
 def test_a_mistake_is_said_in_one_line(place: Place, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], words: str) -> None:

@@ -45,13 +45,14 @@ def serve(given: Mapping[str, Any]) -> None:
         dry_run=given["dry_run"],
         list_outputs=given["list_outputs"],
     )
+    served = endpoints(settings, os.environ)
     listening = _listening(given, os.environ) if given["address"] else None
     listener = listening.open() if listening is not None else None
     if listening is not None and listener is not None:
         _announce(given, listening, listening.address(listener))
 
     async def run() -> None:
-        async with open_scopes(settings, options, endpoints(settings, os.environ), log) as scopes:
+        async with open_scopes(settings, options, served, log) as scopes:
             await _until_told(partial(speak, scopes))
 
     async def speak(scopes: Scopes, told: anyio.Event) -> None:
