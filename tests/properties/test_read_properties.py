@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from readers import BytesReader
 
@@ -222,16 +222,7 @@ def test_the_size_of_blocks_changes_no_hit(data: bytes, pattern: str, block: int
     compiled = compile_pattern(pattern, ignore_case=False, literal=False)
 
     def hits(size: int) -> list[tuple[int, int]]:
-        search = Search(memoryview(data), compiled, 0, line_start=0, reach=reach, seconds=None, block=size)
+        search = Search(memoryview(data), compiled, 0, line_start=0, reach=reach, block=size)
         return [tuple(hit) for hit in search.hits()]
 
     assert hits(block) == hits(1 << 20)
-
-
-@settings(max_examples=20)
-@given(contents)
-def test_every_answer_to_an_impatient_search_gets_further(data: bytes) -> None:
-    reader = BytesReader(data)
-    view = View(reader)
-    answer = grep(reader, view, "no such thing", Bound(200), seconds=0)
-    assert (answer.hits, answer.searched_to, answer.exact, answer.next) == (0, len(data), True, None)

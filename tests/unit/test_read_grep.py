@@ -191,19 +191,6 @@ def test_one_line_of_a_hundred_megabytes_is_searched() -> None:
         assert (answer.total, answer.exact) == (1, True)
 
 
-def test_a_search_out_of_time_says_how_far_it_came_and_goes_on_from_there() -> None:
-    reader = BytesReader(b"some line\n" * 1_000_000 + b"needle\n")
-    view = View(reader)
-    answer = grep(reader, view, "needle", ROOMY, seconds=0)
-    assert (answer.hits, answer.exact) == (0, False)
-    assert answer.next == answer.searched_to
-    assert 4_000_000 < answer.searched_to < 5_000_000
-    while not answer.hits:
-        assert answer.next is not None
-        answer = grep(reader, view, "needle", ROOMY, start_byte=answer.next, seconds=0)
-    assert answer.text.endswith("\n1000001:needle")
-
-
 def test_an_output_growing_meanwhile_is_searched_as_far_as_the_view_goes() -> None:
     reader = BytesReader(b"needle\n")
     view = View(reader)

@@ -55,9 +55,7 @@ def grep(
     ignore_case: bool = False,
     literal: bool = False,
     start_byte: object = 0,
-    seconds: float | None = None,
 ) -> Grep:
-    """`seconds` may end the search early; it then got at least one block further, and `next` goes on from there."""
     start, around = whole("from", start_byte, 0), whole("context", context, 0)
     if start > view.bytes:
         raise BadRequest(_PAST.format(start=start, total=view.bytes))
@@ -67,7 +65,7 @@ def grep(
     line = view.line_at(start)
     page = _Page(reader, view, bound, min(around, _MOST_CONTEXT), line)
     buffer = reader.buffer()[: view.bytes]
-    search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach, seconds=seconds)
+    search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach)
     hits = search.hits()
     hit = next(hits, None)
     waiting = 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from time import monotonic
 from typing import NamedTuple
 
 from overspill.read.pattern import Literal, Pattern
@@ -33,15 +32,7 @@ class Search:
     """Hits from `start` on. Afterwards `reached` tells how far the bytes have been searched."""
 
     def __init__(
-        self,
-        buffer: memoryview,
-        pattern: Pattern,
-        start: int,
-        *,
-        line_start: int,
-        reach: int,
-        seconds: float | None,
-        block: int = _BLOCK,
+        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK
     ) -> None:
         self.reached = start
         self._buffer = buffer
@@ -49,7 +40,6 @@ class Search:
         self._line_start = line_start
         self._reach = reach
         self._block = block
-        self._deadline = None if seconds is None else monotonic() + seconds
 
     def hits(self) -> Iterator[Hit]:
         start = self._line_start
@@ -57,8 +47,6 @@ class Search:
             end, following = self._whole_lines(start)
             yield from self._hits_in(start, end)
             self.reached = start = following
-            if self._deadline is not None and monotonic() >= self._deadline:
-                return
 
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
         text = self._buffer[start:end] if isinstance(self._pattern, Literal) else _prepared(self._buffer[start:end])
