@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 from msgspec import Struct
@@ -12,8 +12,6 @@ from msgspec.structs import replace
 from overspill.models.base import Message, Request, Response, ToolChoice
 from overspill.models.written import UNREADABLE, understand
 from overspill.types import ToolCall
-
-FINAL_HINT = "This is your last turn: no tool can be called any more. Give your final answer now, from what you have found."
 
 
 class Asks(Protocol):
@@ -28,13 +26,6 @@ class Step(Struct, frozen=True):
     response: Response
     messages: tuple[Message, ...]
     """What the conversation grows by: the response, then an answer to each of its calls."""
-
-
-class Outcome(Struct, frozen=True):
-    response: Response | None
-    """None when the model had nothing to say in the end."""
-    turns: int
-    reason: Literal["answered", "last_turn", "empty"]
 
 
 async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
@@ -63,26 +54,26 @@ async def converse(
     run_calls: RunCalls,
     *,
     max_turns: int,
-    final_hint: str = FINAL_HINT,
+    final_hint: str,
     insist: Callable[[], str] = lambda: "",
-) -> Outcome:
+) -> Response:
     """Steps until the model answers without calling anything; in the last turn it cannot call, and is told so.
 
     While `insist` has words, an answer comes too soon: they are said and the model has to call. If it still does not, that is it.
     """
-    for turn in range(1, max_turns):
+    for _ in range(1, max_turns):
         taken = await step(model, request, run_calls)
         choice: ToolChoice = "auto"
         said: tuple[Message, ...] = ()
         if not taken.response.calls:
             urgent = insist() if request.tool_choice == "auto" and taken.response.text.strip() else ""
             if not urgent:
-                return _outcome(taken.response, turn, "answered")
+                return taken.response
             choice, said = "required", (Message("user", urgent),)
         request = replace(request, messages=(*request.messages, *taken.messages, *said), tool_choice=choice)
     # The tools stay listed: some providers reject a conversation with calls of tools that are not.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
-    return _outcome((await step(model, last, run_calls)).response, max_turns, "last_turn")
+    return (await step(model, last, run_calls)).response
 
 
 def in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
@@ -100,12 +91,6 @@ def in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
         return [answers[place] for place in range(len(calls))]
 
     return run_calls
-
-
-def _outcome(response: Response, turns: int, reason: Literal["answered", "last_turn"]) -> Outcome:
-    if response.text.strip():
-        return Outcome(response, turns, reason)
-    return Outcome(None, turns, "empty")
 
 
 def complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:

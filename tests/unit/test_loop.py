@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from overspill.loop import FINAL_HINT, Outcome, RunCalls, converse, in_parallel, step
+from overspill.loop import RunCalls, converse, in_parallel, step
 from overspill.models.base import Message, ModelError, Request, Response
 from overspill.models.written import UNREADABLE
 from overspill.testing import ScriptedModel
@@ -21,6 +21,7 @@ GREP = {
     },
 }
 STATUS = {"name": "Status", "description": "Says how things are.", "parameters": {"type": "object"}}
+HINT = "Answer now."
 QUESTION = Request("sys", (Message("user", "Where is the moon?"),), (GREP, STATUS))
 
 
@@ -116,8 +117,8 @@ async def test_the_calls_of_a_step_run_at_the_same_time() -> None:
 @pytest.mark.anyio
 async def test_a_conversation_goes_on_until_the_model_answers() -> None:
     model = ScriptedModel([grep("1"), (grep("2"), grep("3")), "There."])
-    outcome = await converse(model, QUESTION, ECHO, max_turns=15)
-    assert outcome == Outcome(Response("There.", model="test/scripted"), 3, "answered")
+    said = await converse(model, QUESTION, ECHO, max_turns=15, final_hint=HINT)
+    assert said == Response("There.", model="test/scripted")
     assert [message.text for message in model.requests[-1].messages] == ["Where is the moon?", "", "ran 1", "", "ran 2", "ran 3"]
     assert all(request.tool_choice == "auto" for request in model.requests)
 
@@ -130,44 +131,48 @@ async def test_an_answer_that_comes_too_soon_is_followed_by_a_call() -> None:
         seen.append(call.id)
         return await echo(call)
 
+    def insist() -> str:
+        return "" if seen else "Look first."
+
     model = ScriptedModel(["Nowhere.", grep("1"), "There."])
-    outcome = await converse(model, QUESTION, in_parallel(look), max_turns=15, insist=lambda: "" if seen else "Look first.")
-    assert outcome == Outcome(Response("There.", model="test/scripted"), 3, "answered")
+    said = await converse(model, QUESTION, in_parallel(look), max_turns=15, final_hint=HINT, insist=insist)
+    assert said == Response("There.", model="test/scripted")
     assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
-    said = ["Where is the moon?", "Nowhere.", "Look first.", "", "ran 1"]
-    assert [message.text for message in model.requests[-1].messages] == said
+    conversation = ["Where is the moon?", "Nowhere.", "Look first.", "", "ran 1"]
+    assert [message.text for message in model.requests[-1].messages] == conversation
 
 
 @pytest.mark.anyio
 async def test_a_model_that_does_not_call_even_when_it_has_to_has_answered() -> None:
     model = ScriptedModel(["Nowhere.", "As I said."])
-    outcome = await converse(model, QUESTION, nothing_to_run, max_turns=15, insist=lambda: "Look first.")
-    assert outcome == Outcome(Response("As I said.", model="test/scripted"), 2, "answered")
+    said = await converse(model, QUESTION, nothing_to_run, max_turns=15, final_hint=HINT, insist=lambda: "Look first.")
+    assert said == Response("As I said.", model="test/scripted")
 
 
 @pytest.mark.anyio
 async def test_in_the_last_turn_the_model_can_only_answer_and_is_told_so() -> None:
     model = ScriptedModel([grep("1"), "From what I saw: there."])
-    outcome = await converse(model, QUESTION, ECHO, max_turns=2)
-    assert outcome == Outcome(Response("From what I saw: there.", model="test/scripted"), 2, "last_turn")
+    said = await converse(model, QUESTION, ECHO, max_turns=2, final_hint=HINT)
+    assert said == Response("From what I saw: there.", model="test/scripted")
     assert model.requests[1].tool_choice == "none"
-    assert model.requests[1].messages[-1] == Message("user", FINAL_HINT)
+    assert model.requests[1].messages[-1] == Message("user", HINT)
 
 
 @pytest.mark.anyio
 async def test_calls_of_the_last_turn_are_not_run() -> None:
     answer = Response('There. {"tool": "Status"}', (grep("1"),))
-    outcome = await converse(ScriptedModel([answer]), QUESTION, nothing_to_run, max_turns=1, final_hint="Answer now.")
-    assert outcome == Outcome(Response('There. {"tool": "Status"}'), 1, "last_turn")
+    said = await converse(ScriptedModel([answer]), QUESTION, nothing_to_run, max_turns=1, final_hint=HINT)
+    assert said == Response('There. {"tool": "Status"}')
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("replies", "turns"), [([" \n"], 1), ([grep("1"), grep("2")], 2)])
-async def test_a_model_that_says_nothing_in_the_end_gave_no_response(replies: list[str | ToolCall], turns: int) -> None:
-    assert await converse(ScriptedModel(replies), QUESTION, ECHO, max_turns=2) == Outcome(None, turns, "empty")
+@pytest.mark.parametrize(("replies", "text"), [([" \n"], " \n"), ([grep("1"), grep("2")], "")])
+async def test_a_model_that_says_nothing_in_the_end_is_not_asked_for_ever(replies: list[str | ToolCall], text: str) -> None:
+    said = await converse(ScriptedModel(replies), QUESTION, ECHO, max_turns=2, final_hint=HINT)
+    assert (said.text, said.calls) == (text, ())
 
 
 @pytest.mark.anyio
 async def test_a_model_that_fails_ends_the_conversation_with_its_error() -> None:
     with pytest.raises(ModelError, match="down"):
-        await converse(ScriptedModel([grep("1"), ModelError("down", passing=True)]), QUESTION, ECHO, max_turns=5)
+        await converse(ScriptedModel([grep("1"), ModelError("down", passing=True)]), QUESTION, ECHO, max_turns=5, final_hint=HINT)

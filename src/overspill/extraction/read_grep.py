@@ -117,10 +117,10 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
         max_output_tokens=output_tokens(inquiry.model),
     )
     desk = _Desk(inquiry, nonce, inquiry.room(request))
-    outcome = None
+    response = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
-            outcome = await converse(
+            response = await converse(
                 desk,
                 request,
                 in_parallel(desk.answer),
@@ -130,9 +130,9 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-    if outcome is None or outcome.response is None:  # an empty answer passes no check
+    if response is None:
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
-    report = inquiry.report(outcome.response, nonce)
+    report = inquiry.report(response, nonce)
     quotes = [Quote(text) for text in report.quotes]
     located = await in_thread(lambda: locate(document.reader, quotes))
     extraction = findings.extraction(inquiry, report, located, (), strategy="read-grep")
