@@ -63,13 +63,13 @@ def count(text: str, model: str | None = None) -> Count:
     return Count(round(sample * len(text) / (_SLICE * _SLICES)), True)
 
 
-def more_than(text: str, limit: int, model: str | None = None) -> bool:
+def more_than(text: str, limit: int) -> bool:
     """Whether text has more than `limit` tokens, without counting further than needed to know."""
     if len(text) * 4 <= limit:  # no token is shorter than a byte, and no character longer than four
         return False
-    encoder, _ = _encoder(model)
+    encoder, _ = _encoder(None)
     if encoder is None:
-        return count(text, model).tokens > limit
+        return count(text).tokens > limit
     found = 0
     for start in range(0, len(text), EXACT_UP_TO):
         found += _length(encoder, text[start : start + EXACT_UP_TO])

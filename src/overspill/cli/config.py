@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -36,17 +36,10 @@ def settings_options(command: Command) -> Command:
     return command
 
 
-def load_settings(
-    preset: str | None,
-    config: Path | None,
-    assignments: Sequence[str],
-    frontmatter: Mapping[str, Any] = {},
-    usual: Sequence[Layer] = (),
-) -> Loaded:
+def load_settings(preset: str | None, config: Path | None, assignments: Sequence[str], usual: Sequence[Layer] = ()) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
     cli = command_line(preset, assignments)
-    files = {"config": config, "cwd": Path(), "user_config_dir": user_config_dir()}
-    loaded = load(cli=cli, frontmatter=frontmatter, usual=usual, **files)
+    loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual)
     for warning in loaded.warnings:
         click.echo(f"overspill: {warning}", err=True)
     return loaded
