@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from overspill import text, wording
-from overspill.extraction import NOT_FOUND
-from overspill.extractor import BUILTIN
+from overspill.extraction import BUILTIN, NOT_FOUND
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.truncate import truncate

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from overspill import engine, ids, tokens
 from overspill.errors import BadRequest, SettingsError
 from overspill.events import Extracted, Fallback, Looked, Quote, now_ms
-from overspill.extraction import Cache, Document, Look, Mode, Policy, Progress, extract
+from overspill.extraction import BUILTIN, Cache, Document, Look, Mode, Policy, Progress, extract
 from overspill.ledger import Ledger, log_extraction
 from overspill.models.base import Model, ModelError, Request, Response
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
@@ -25,7 +25,6 @@ from overspill.settings import Settings
 from overspill.stored import StoredOutput
 from overspill.types import Extraction
 
-BUILTIN = "builtin/lexical"
 _INDEXES = 4  # one may take as much memory as a large output
 
 

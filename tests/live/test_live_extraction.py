@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from live_model import LiveModel
 
-from overspill.extraction import NOT_FOUND
-from overspill.extractor import BUILTIN
+from overspill.extraction import BUILTIN, NOT_FOUND
 from overspill.optree import Op
 from overspill.session import Session
 from overspill.types import Kept

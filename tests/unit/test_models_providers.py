@@ -14,12 +14,13 @@ import pytest
 
 from overspill.agent.asking import Timed
 from overspill.models.base import Message, Model, ModelError, Request, Response, Usage
-from overspill.models.endpoints import Endpoint, Kind, open_model
+from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.targets import Targets
 from overspill.models.written import UNREADABLE
 from overspill.session import Session
 from overspill.settings import Settings
+from overspill.settings.keys import ProviderKind
 from overspill.types import ToolCall
 
 pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
@@ -357,7 +358,7 @@ async def test_organisation_and_project_of_the_environment_stay_here(server: Ser
     assert model.context_window == 4096
 
 
-def opened(server: Server, kind: Kind, target: str) -> Model:
+def opened(server: Server, kind: ProviderKind, target: str) -> Model:
     url = server.url.removesuffix("/v1") if kind in ("anthropic", "google") else server.url
     endpoint = Endpoint(kind=kind, base_url=url, api_key=KEY)
     return open_model(target, {target.partition("/")[0]: endpoint}, {target: ModelFacts(1000, 100)})

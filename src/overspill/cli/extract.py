@@ -20,7 +20,7 @@ from overspill.cli.config import load_settings, settings_options
 from overspill.cli.models import endpoints
 from overspill.cli.terminal import on_terminal
 from overspill.errors import SettingsError
-from overspill.extractor import BUILTIN
+from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.oneshot import extract as extract_from
 from overspill.settings import Settings

@@ -7,7 +7,7 @@ from functools import partial
 
 from overspill.doctor.findings import Finding
 from overspill.errors import SettingsError
-from overspill.extractor import BUILTIN
+from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint, complete, open_model
 from overspill.settings import Settings
 

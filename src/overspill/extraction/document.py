@@ -10,6 +10,7 @@ from msgspec import Struct
 from overspill.errors import OverspillError
 from overspill.models.base import Request, Response
 from overspill.models.targets import Check
+from overspill.settings.keys import Fallback
 from overspill.store.base import Reader
 from overspill.types import Size
 
@@ -17,7 +18,6 @@ Mode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate", "snip
 """`snippets` is full-chunked for verbatim passages alone: chunks of half the window, 5 % overlap."""
 
 Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate"]
-Fallback: TypeAlias = Literal["builtin", "truncate"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """(chunks done, chunks to do), each time a chunk is done."""

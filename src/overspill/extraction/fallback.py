@@ -14,7 +14,6 @@ from overspill.types import Extraction
 BUILTIN = "builtin/lexical"
 
 PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
-_CHARS_PER_TOKEN = 4
 _LOOK_AHEAD = 4
 
 
@@ -42,7 +41,7 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
 
 def truncated(document: Document, policy: Policy) -> Extraction:
     """Blocks. Reads only as much of both ends as may be shown."""
-    limit = policy.max_tokens * _CHARS_PER_TOKEN
+    limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
     cut = _cut(document, limit)
     while tokens.more_than(cut.text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
@@ -18,8 +18,7 @@ from overspill.errors import MissingPackage, SettingsError
 from overspill.models import scripted
 from overspill.models.base import Model
 from overspill.models.facts import ModelFacts, facts_of
-
-Kind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
+from overspill.settings.keys import ProviderKind
 
 TIMEOUT = 120.0
 
@@ -27,7 +26,7 @@ TIMEOUT = 120.0
 class Endpoint(Struct, frozen=True, kw_only=True):
     """One place that serves models. Neither the key nor a header's value is ever shown."""
 
-    kind: Kind
+    kind: ProviderKind
     base_url: str = ""
     """Empty for the provider's own address."""
     api_key: str = ""
@@ -55,7 +54,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class _Known(Struct, frozen=True):
-    kind: Kind
+    kind: ProviderKind
     base_url: str
     keys: tuple[str, ...]
     """Environment variables the key is usually in, the first that is set; empty where no key is needed."""
@@ -134,7 +133,7 @@ def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
     )
 
 
-def _default_url(kind: Kind, known: _Known | None) -> str:
+def _default_url(kind: ProviderKind, known: _Known | None) -> str:
     if known is not None and known.kind == kind:
         return known.base_url
     return _KNOWN[kind].base_url if kind in _KNOWN else ""

@@ -14,7 +14,6 @@ from msgspec import Meta, Struct
 PresetName: TypeAlias = Literal["overspill", "tool_output", "artifacts", "slow"]
 Strategy: TypeAlias = Literal["head", "tail", "head_tail", "line", "element", "none"]
 LineFrom: TypeAlias = Literal["start", "end"]
-Retention: TypeAlias = Literal["session", "process", "keep"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]

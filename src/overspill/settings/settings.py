@@ -24,7 +24,6 @@ from overspill.settings.keys import (
     Provider,
     Ratio,
     RefsSettings,
-    Retention,
     Retries,
     RetrievalTool,
     Seconds,
@@ -36,6 +35,7 @@ from overspill.settings.keys import (
 from overspill.settings.layers import Layer, nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.settings.schema import Values, flatten, visible
+from overspill.store.base import Retention
 
 DEFAULT_SIZE_CAP = 12_288
 
