@@ -159,7 +159,7 @@ class Collected:
 
     async def _take_json(self, value: Any) -> None:
         try:
-            content = await anyio.to_thread.run_sync(to_json, value) if _is_large(value) else to_json(value)
+            content = to_json(value)  # here: it would hold up the event loop from a thread, too
         except (TypeError, ValueError, RecursionError) as error:
             content = wording.not_serialisable(type(value).__name__, str(error))
             self.is_error, self.error = True, TypeError(content)
@@ -221,10 +221,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True)
     return msgspec.to_builtins(value)
-
-
-def _is_large(value: Any) -> bool:
-    return isinstance(value, list | dict) and len(cast("list[Any]", value)) > 1000
 
 
 def _media(head: bytes) -> Media:
