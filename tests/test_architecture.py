@@ -137,6 +137,26 @@ def test_files_and_functions_are_short(module: str):
     assert [(name, length) for name, length in lengths if length > MAX_FUNCTION_LINES] == []
 
 
+def test_only_commands_know_the_environment():
+    readers = {
+        module
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
+    }
+    assert {room(module) for module in readers} == {"cli"}
+
+
+def test_only_a_sessions_owner_starts_tasks_outside_a_group():
+    starters = {
+        module
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("create_task", "ensure_future", "spawn_system_task")
+    }
+    assert starters == {"overspill.owner"}
+
+
 def test_importing_overspill_loads_no_framework():
     loaded = modules_loaded_by("import sys, overspill; print(*sys.modules, file=sys.stderr)")
     assert loaded & {"mcp", "pydantic", "pydantic_ai", "rich", "yaml", "click"} == set()
