@@ -26,7 +26,7 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
 
 
 class Opened(Event, frozen=True, tag="session"):
-    """The first line of every journal, and one more for each time it was opened again."""
+    """The first line of every journal; a session that is opened again goes on in the same one."""
 
     session: str
     name: str = ""

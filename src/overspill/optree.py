@@ -39,7 +39,7 @@ def op_tree(events: Iterable[Entry]) -> Op:
     for event in events:
         match event:
             case Opened():
-                root = Op("session", event.session, root.t or event.t)
+                root = Op("session", event.session, event.t)
             case Called():
                 ops.append(_called(event, root.name))
             case TurnBegan():
