@@ -1,10 +1,34 @@
-"""Models as an extraction asks them, without retries: each answer of a script is the only one."""
+"""What an extraction is given: a stored document, and models that are asked without retries, so that each answer of a script is
+the only one."""
 
 from __future__ import annotations
 
-from overspill.models.base import Model
+import re
+from hashlib import sha256
+
+from overspill import ids
+from overspill.extraction import Document
+from overspill.measure import size_of
+from overspill.models.base import Model, Request
 from overspill.models.targets import Targets
+from overspill.store.memory import MemoryStore
 
 
 def once(model: Model) -> Targets:
     return Targets([model], retries=0)
+
+
+def stored(content: str, tool: str = "fetch", args: str = "{}") -> Document:
+    shelf = MemoryStore().open_shelf(session := ids.new())
+    writer = shelf.create(file := ids.new())
+    writer.append(content.encode())
+    writer.commit()
+    digest = sha256(content.encode()).hexdigest()
+    return Document(ids.handle(session, file), tool, args, shelf.open(file), size_of(content), digest)
+
+
+def nonce(request: Request) -> str:
+    """Of the wrapper that the report is asked for in."""
+    found = re.search(r"<ai-agent-([0-9a-f]+)-FINAL", request.system)
+    assert found
+    return found[1]

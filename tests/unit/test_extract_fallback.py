@@ -1,29 +1,15 @@
 """What answers when no model can."""
 
-from hashlib import sha256
-
 import pytest
-from asking import once
+from asking import once, stored
 from msgspec import Struct
 
-from overspill import ids
 from overspill.extraction import Document, ExtractionFailed, Mode, Policy, extract
 from overspill.measure import size_of
 from overspill.models.base import ModelError
-from overspill.store.memory import MemoryStore
 from overspill.testing import ScriptedModel
 
 LOG = "".join(f"line {number}\n" for number in range(1, 5001)) + "the needle\n"
-
-
-def stored(content: str) -> Document:
-    shelf = MemoryStore().open_shelf(session := ids.new())
-    writer = shelf.create(file := ids.new())
-    writer.append(content.encode())
-    writer.commit()
-    reader = shelf.open(file)
-    digest = sha256(content.encode()).hexdigest()
-    return Document(ids.handle(session, file), "fetch", "{}", reader, size_of(content), digest)
 
 
 class Found(Struct, frozen=True):

@@ -3,20 +3,21 @@
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 
 import anyio
+import asking
 import pytest
-from asking import once
+from asking import nonce, once
 from trio.testing import MockClock
 
-from overspill import ids, tokens
+from overspill import tokens
 from overspill.errors import BadRequest
-from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
+from overspill.extraction import Cache, ExtractionFailed, Policy, extract
 from overspill.measure import size_of
 from overspill.models.base import ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.store.memory import MemoryStore
 from overspill.testing import ScriptedModel
 from overspill.types import ToolCall
 
@@ -25,22 +26,7 @@ NEEDLE = "00901 GET /items/901 500 in 28 ms: connection reset by peer"
 LINES[901] = NEEDLE
 LOG = "\n".join(LINES) + "\n"
 NO_FALLBACK = Policy(fallback=())
-
-
-def stored(content: str, tool: str = "fetch_logs", args: str = '{"since":"1h"}') -> Document:
-    shelf = MemoryStore().open_shelf(session := ids.new())
-    writer = shelf.create(file := ids.new())
-    writer.append(content.encode())
-    writer.commit()
-    reader = shelf.open(file)
-    digest = sha256(content.encode()).hexdigest()
-    return Document(ids.handle(session, file), tool, args, reader, size_of(content), digest)
-
-
-def nonce(request: Request) -> str:
-    found = re.search(r"<ai-agent-([0-9a-f]+)-FINAL", request.system)
-    assert found
-    return found[1]
+stored = partial(asking.stored, tool="fetch_logs", args='{"since":"1h"}')
 
 
 def wrapped(request: Request, content: str) -> str:

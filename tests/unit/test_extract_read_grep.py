@@ -4,35 +4,25 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from hashlib import sha256
+from functools import partial
 from typing import Any
 
 import anyio
+import asking
 import pytest
 from asking import once
 
-from overspill import ids
 from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
 from overspill.extraction.read_grep import TOOLS
 from overspill.measure import size_of
 from overspill.models.base import Message, ModelError, Request
 from overspill.models.targets import Targets
-from overspill.store.memory import MemoryStore
 from overspill.testing import ScriptedModel
 from overspill.types import Extraction, ToolCall
 
 LOG = "".join(f"line {number} says {'error' if number % 100 == 0 else 'ok'}\n" for number in range(1, 2001))
 NO_FALLBACK = Policy(fallback=())
-
-
-def stored(content: str) -> Document:
-    shelf = MemoryStore().open_shelf(session := ids.new())
-    writer = shelf.create(file := ids.new())
-    writer.append(content.encode())
-    writer.commit()
-    reader = shelf.open(file)
-    digest = sha256(content.encode()).hexdigest()
-    return Document(ids.handle(session, file), "fetch_logs", '{"n":1}', reader, size_of(content), digest)
+stored = partial(asking.stored, tool="fetch_logs", args='{"n":1}')
 
 
 class Explorer(ScriptedModel):
