@@ -292,3 +292,10 @@ def test_a_reader_that_goes_away_and_a_closed_output_leave_no_traceback(place: P
         shell = f'exec "{sys.executable}" -c "{RUN}" {" ".join(command)} >&-'
         closed = subprocess.run(["/bin/sh", "-c", shell], env=env, capture_output=True, timeout=60, check=False)
         assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", [("artifacts", "list"), ("stats",), ("jobs",), ("doctor",)])
+def test_in_a_folder_that_is_gone_a_command_says_so(place: Place, command: tuple[str, ...]):
+    (place.root / "cwd").rmdir()
+    gone = "overspill: The folder you are in has been removed. Go to another one and run this again.\n"
+    assert place.overspill(*command) == (2, "", gone)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -83,4 +84,17 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = 2
     except click.Abort:
         code = 130
+    except FileNotFoundError:
+        if _has_folder():
+            raise
+        click.echo("overspill: The folder you are in has been removed. Go to another one and run this again.", err=True)
+        code = 2
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
