@@ -165,6 +165,8 @@ class Session:
         tool = self._callable(name, tool)
         if errors not in ("answer", "raise"):
             raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
+        if background not in (None, True, False, "now"):
+            raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
         return await self._opened.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
@@ -287,6 +289,8 @@ class Session:
         """Register a function under its name. Called directly, it goes through the gate and returns the text for the model."""
         name = getattr(function, "__name__", type(function).__name__)
         signature = inspect.signature(function)
+        if self.owns(name):
+            raise BadRequest(f"{name} cannot be a tool: Overspill has one of that name, which a model would get. Rename it.")
         if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):
             raise BadRequest(f"{name} cannot be a tool: a model names its arguments, and {signature} has some without a name.")
         self._registered[name] = function

@@ -288,6 +288,17 @@ def test_a_function_without_names_for_its_arguments_cannot_be_a_tool():
     assert str(caught.value) == ("<lambda> cannot be a tool: a model names its arguments, and (*urls) has some without a name.")
 
 
+def test_a_function_named_like_one_of_our_tools_cannot_be_a_tool():
+    def get_artifact(id: str) -> str:
+        return id
+
+    with pytest.raises(BadRequest) as caught:
+        Session().tool(get_artifact)
+    assert str(caught.value) == (
+        "get_artifact cannot be a tool: Overspill has one of that name, which a model would get. Rename it."
+    )
+
+
 def test_a_callable_object_is_registered_by_its_class():
     class Search:
         def __call__(self, q: str) -> str:
@@ -510,6 +521,7 @@ async def test_a_strategy_of_ones_own_can_be_named_in_the_settings():
         (lambda s: s.call("x", {}, "text"), "The tool x is of type str; it has to be something that can be called."),
         (lambda s: s.start("x", {}, 3), "The tool x is of type int; it has to be something that can be called."),
         (lambda s: s.call("x", {}, str, errors="foo"), "errors is 'foo'; allowed: 'answer', 'raise'."),
+        (lambda s: s.call("x", {}, str, background="no"), "background is 'no'; allowed: None, True, False, 'now'."),
         (lambda s: s.turn([{"name": "x"}]), "a call of the turn is of type dict; it has to be ToolCall(id, name, args)."),
         (lambda s: s.extract("x", "y", max_tokens=0), "max_tokens is 0; it must be at least 1."),
     ],
