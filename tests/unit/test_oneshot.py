@@ -27,8 +27,8 @@ async def test_any_source_will_do(kind: str, tmp_path: Path):
     assert found.model == "builtin/lexical"
 
 
-async def test_a_session_that_ends_leaves_nothing(tmp_path: Path):
-    await extract(LOG, "failures", settings=Settings(storeDir=str(tmp_path), retention="session"))
+async def test_nothing_is_left_whatever_the_retention(tmp_path: Path):
+    await extract(LOG, "failures", settings=Settings(storeDir=str(tmp_path), retention="keep"))
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -44,6 +44,13 @@ async def test_a_missing_file_is_a_clear_error(tmp_path: Path):
     with pytest.raises(BadRequest) as caught:
         await extract(tmp_path / "none.log", "x", settings=Settings(storeDir=str(tmp_path)))
     assert str(caught.value) == f"{tmp_path / 'none.log'} cannot be read: No such file or directory."
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that opens and cannot be read")
+async def test_a_file_that_opens_and_cannot_be_read_is_a_clear_error(tmp_path: Path):
+    with pytest.raises(BadRequest) as caught:
+        await extract(Path("/proc/self/mem"), "x", settings=Settings(storeDir=str(tmp_path)))
+    assert str(caught.value) == "/proc/self/mem cannot be read: Input/output error."
 
 
 async def test_an_empty_question_is_refused(tmp_path: Path):
