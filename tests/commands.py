@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,7 +51,7 @@ class Place:
         return Result(int(str(end.value.code)), *self._capsys.readouterr())
 
     def process(self, *args: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        env = {**options.pop("env", os.environ), "PYTHONPATH": str(SOURCE)}
         return subprocess.run([sys.executable, "-c", RUN, *args], env=env, timeout=60, check=False, **options)
 
     def without(self, module: str, *args: str) -> Result:
@@ -79,3 +83,31 @@ class Place:
 
 
 Overspill = Callable[..., Result]
+
+
+def on_a_terminal(
+    *args: str, answer: bytes | signal.Signals = b"", asked: bytes = b"[y/N]", columns: int = 100
+) -> tuple[int, str]:
+    """As a person sees it, who types or presses something when asked."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": str(columns)}
+    # Whatever runs the tests in the background may have them ignore it.
+    heeding = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
+    process = subprocess.Popen([sys.executable, "-c", heeding, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
+    os.close(theirs)
+    seen, due = bytearray(), 0.0
+    while True:
+        try:
+            if select.select([ours], [], [], 0.5)[0]:
+                seen += os.read(ours, 65536)
+        except OSError:  # the other side is closed
+            break
+        if asked in seen and isinstance(answer, signal.Signals) and time.monotonic() > due:
+            # Again, after a while: one that comes just before a read begins is not heard, one while it ends is too much.
+            process.send_signal(answer)
+            due = time.monotonic() + 5
+        elif isinstance(answer, bytes) and answer and asked in seen:
+            os.write(ours, answer)
+            answer = b""
+    os.close(ours)
+    return process.wait(timeout=60), seen.decode()

@@ -2,17 +2,14 @@
 
 import json
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import anyio
 import pytest
-from commands import RUN, SOURCE, Place
+from commands import RUN, SOURCE, Place, on_a_terminal
 
 from overspill.session import Session
 from overspill.settings import Settings
@@ -201,32 +198,6 @@ def test_clean_removes_what_closed_sessions_left(place: Place):
     assert removed == {"removed": 1, "bytes": 792, "sessions": [kept.session]}
 
 
-def on_a_terminal(*args: str, answer: bytes | signal.Signals = b"", columns: int = 100) -> tuple[int, str]:
-    """As a person sees it, who types or presses something when asked."""
-    ours, theirs = pty.openpty()
-    env = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": str(columns)}
-    # Whatever runs the tests in the background may have them ignore it.
-    heeding = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
-    process = subprocess.Popen([sys.executable, "-c", heeding, *args], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
-    os.close(theirs)
-    seen, due = bytearray(), 0.0
-    while True:
-        try:
-            if select.select([ours], [], [], 0.5)[0]:
-                seen += os.read(ours, 65536)
-        except OSError:  # the other side is closed
-            break
-        if b"[y/N]" in seen and isinstance(answer, signal.Signals) and time.monotonic() > due:
-            # Again, after a while: one that comes just before a read begins is not heard, one while it ends is too much.
-            process.send_signal(answer)
-            due = time.monotonic() + 5
-        elif isinstance(answer, bytes) and answer and b"[y/N]" in seen:
-            os.write(ours, answer)
-            answer = b""
-    os.close(ours)
-    return process.wait(timeout=60), seen.decode()
-
-
 def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
     async def call() -> list[Reply]:
         store = FileStore(place.store)
@@ -299,3 +270,23 @@ def test_in_a_folder_that_is_gone_a_command_says_so(place: Place, command: tuple
     (place.root / "cwd").rmdir()
     gone = "overspill: The folder you are in has been removed. Go to another one and run this again.\n"
     assert place.overspill(*command) == (2, "", gone)
+
+
+def test_what_a_locale_cannot_show_is_shown_as_an_escape_and_json_stays_json(place: Place):
+    (kept,) = place.keep(**{"grüße 🙂": LINES})
+    old = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    table = place.process("artifacts", "info", kept.artifact_id, env=old, capture_output=True)
+    assert (table.returncode, table.stderr) == (0, b"")
+    assert "grüße \\U0001f642" in table.stdout.decode("latin-1")
+    facts = place.process("artifacts", "info", kept.artifact_id, "--json", env=old, capture_output=True)
+    assert json.loads(facts.stdout.decode("utf-8"))["tool"] == "grüße 🙂"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("args", [("list",), ("list", "--json"), ("show",), ("export",)])
+def test_a_full_disk_below_standard_output_is_one_line(place: Place, args: tuple[str, ...]):
+    (kept,) = place.keep(log=LINES)
+    rest = {"show": (kept.artifact_id,), "export": (kept.artifact_id, "-")}.get(args[0], ())
+    with open("/dev/full", "wb") as full:
+        done = place.process("artifacts", *args, *rest, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"overspill: Reading or writing failed: No space left on device.\n")

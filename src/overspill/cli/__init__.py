@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from io import TextIOWrapper
+from typing import Any, NamedTuple, NoReturn, cast
 
 import click
 
@@ -74,6 +75,9 @@ def overspill() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
+    if isinstance(sys.stdout, TextIOWrapper):
+        # What an old locale cannot show is shown as standard error shows it.
+        cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         code = overspill.main(args, prog_name="overspill", standalone_mode=False)
     except click.ClickException as problem:
@@ -82,19 +86,18 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except OverspillError as problem:
         click.echo(f"overspill: {problem}", err=True)
         code = 2
+    except OSError as problem:
+        click.echo(f"overspill: {_said(problem)}", err=True)
+        code = 2
     except click.Abort:
         code = 130
-    except FileNotFoundError:
-        if _has_folder():
-            raise
-        click.echo("overspill: The folder you are in has been removed. Go to another one and run this again.", err=True)
-        code = 2
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _has_folder() -> bool:
+def _said(problem: OSError) -> str:
+    """What no command expects, such as a full disk below standard output."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        return False
-    return True
+        return "The folder you are in has been removed. Go to another one and run this again."
+    return f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."

@@ -58,7 +58,7 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     values = {dotted(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
     if as_json:
         rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
-        click.echo(dumped(rows, indent=2).decode())
+        click.echo(dumped(rows, indent=2))
         return
     table = Table("Key", "Value", "From", box=None, pad_edge=False)
     for key, value in values.items():

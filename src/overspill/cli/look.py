@@ -56,7 +56,7 @@ def standard_input(reading: str) -> BinaryIO:
 
 
 def print_json(value: Any) -> None:
-    click.echo(dumped(value, indent=2).decode())
+    click.echo(dumped(value, indent=2))  # as bytes: JSON is UTF-8 in every locale
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
