@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from commands import on_a_terminal
 
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
@@ -179,6 +180,27 @@ def test_ctrl_c_leaves_nothing_behind(place: Path):
     assert process.returncode == 130
     assert b"Traceback" not in errors
     assert list((place / "temp").iterdir()) == []
+
+
+def test_one_ctrl_d_ends_what_is_typed(place: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(place))
+    code, seen = on_a_terminal("extract", "hello", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")
+    assert code == 0
+    assert "[L1]\r\nhello world\r\n(matched 1 record, all shown)\r\n" in seen
+
+
+def test_ctrl_c_ends_the_wait_for_something_typed(place: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("TMPDIR", str(place / "temp"))
+    code, seen = on_a_terminal("extract", "hello", answer=signal.SIGINT, asked=b"end with Ctrl-D.")
+    assert (code, "Traceback" in seen) == (130, False)
+    assert list((place / "temp").iterdir()) == []
+
+
+def test_an_answer_for_which_there_is_no_room_is_not_silence(place: Path):
+    done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "1")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "overspill: What was found in build.log does not fit. Raise --max-tokens.\n"
 
 
 def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
 import anyio
 import click
@@ -26,6 +27,8 @@ from overspill.oneshot import extract as extract_from
 from overspill.settings import Settings
 from overspill.tools import ExtractMode
 from overspill.types import Extraction
+
+_BLOCK = 1 << 20
 
 
 @click.command()
@@ -54,7 +57,7 @@ def extract(
     Without a model the built-in engine answers: no key, no network. Exit code 1 when nothing was found.
     """
     settings = load_settings(**options).settings
-    source = look.standard_input("Reading") if str(file) == "-" else file
+    source = _arriving(look.standard_input("Reading")) if str(file) == "-" else file
     served = endpoints(settings, os.environ, models)
     asked, problem = _askable(models, settings, served)
 
@@ -81,12 +84,29 @@ def extract(
     sys.exit(0 if found.found else 1)
 
 
+def _arriving(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:
+    """What may let us wait is not read in a thread, which Ctrl-C could not end; and one Ctrl-D is enough."""
+    mode = os.fstat(file.fileno()).st_mode
+    return _stream(file) if file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else file
+
+
+async def _stream(file: BinaryIO) -> AsyncIterator[bytes]:
+    while True:
+        await anyio.wait_readable(file)
+        if not (block := os.read(file.fileno(), _BLOCK)):
+            return
+        yield block
+
+
 def _print(found: Extraction, source: str) -> None:
     """What was not found is told beside standard output: whoever reads that on takes it for an answer."""
     for warning in found.warnings:
         click.echo(f"overspill: {warning}", err=True)
     if not found.found:
         click.echo(f"overspill: {look.visible(_nothing(found, source))}", err=True)
+        return
+    if not found.text:
+        click.echo(f"overspill: What was found in {look.visible(source)} does not fit. Raise --max-tokens.", err=True)
         return
     click.echo(look.visible(found.text) if on_terminal() else found.text)
     if found.excerpts and found.model != BUILTIN:
