@@ -160,7 +160,7 @@ class Session:
         wrong with arguments into which stored outputs were filled, or None: then the tool is not called.
         """
         if tool is None and self.owns(name):
-            return await self.invoke(name, args or {}, id=id)
+            return await self.invoke(name, args, id=id)
         call = ToolCall(id, name, args or {}, server, kind)
         tool = self._callable(name, tool)
         if errors not in ("answer", "raise"):
@@ -211,9 +211,9 @@ class Session:
         call = ToolCall("", name, args or {}, server, kind)
         return (await self._opened.calls.start(call, self._callable(name, tool))).artifact_id
 
-    async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
+    async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         """Answer a call of one of our own tools. Mistakes of the model are answers too."""
-        return await self._opened.retrieval.invoke(name, args, id)
+        return await self._opened.retrieval.invoke(name, args or {}, id)
 
     def owns(self, name: str) -> bool:
         return name in TOOLS
@@ -250,6 +250,8 @@ class Session:
         Content blocks that are not all text are stored as their JSON, so that nothing of them is missing.
         """
         gate, call = self._opened.gate, ToolCall("", name)
+        if data is None:
+            raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
         got = gate.collector(self.settings.for_tool(name))
         blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
         if any(block_text(block) is None for block in blocks):

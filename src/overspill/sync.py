@@ -106,7 +106,7 @@ class SyncSession:
     ) -> str:
         return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind))
 
-    def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
+    def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         return self._run(partial(self._session.invoke, name, args, id=id))
 
     def owns(self, name: str) -> bool:

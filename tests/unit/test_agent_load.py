@@ -107,6 +107,8 @@ def test_secrets_of_servers_are_not_shown() -> None:
 def test_mistakes_are_reported_with_the_files_name(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^Unknown key 'maxTurn' in a\.ai\. Did you mean 'maxTurns'\?$"):
         load_agent(write(tmp_path, "a.ai", "maxTurn: 1"))
+    with pytest.raises(SettingsError, match=r"^Unknown key 'modls' in a\.ai\. Did you mean 'models'\?$"):  # and not 'tools'
+        load_agent(write(tmp_path, "a.ai", "modls: x/y"))
 
 
 def test_agents_below_have_settings_of_their_own_and_the_models_of_their_caller(tmp_path: Path) -> None:

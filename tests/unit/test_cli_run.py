@@ -210,7 +210,7 @@ def test_a_run_whose_model_fails_has_its_own_exit_code_and_a_snapshot(place: Pla
     write("b.ai", "", [{"calls": [{"tool": "count", "args": {"upto": 1}}]}])
     result = place.overspill("run", "b.ai", "x", *COUNT, "--snapshot", "s.gz")
     assert result.code == 3
-    assert result.err.endswith("overspill: scripted/b.ai.json has 1 answers and was asked once more.\n")
+    assert result.err.endswith("overspill: scripted/b.ai.json has 1 answer and was asked once more.\n")
     found = json.loads(place.overspill("snapshot", "show", "s.gz", "--json").out)
     assert (found["status"], [turn["turn"] for turn in found["opTree"]["turns"]]) == ("failed", [1, 2])
 

@@ -383,6 +383,8 @@ async def test_what_a_host_cannot_keep_raises_and_is_not_made_up():
             await session.keep(object())
         with pytest.raises(OSError, match="gone"):
             await session.keep(failing_at_once())
+        with pytest.raises(BadRequest, match=r"^There is nothing to store as 'report': it is None\.$"):
+            await session.keep(None, "report")
         assert session.counters.kept == 0
         kept = await session.keep(failing())
         assert session.open(kept.handle).bytes() == b"some"

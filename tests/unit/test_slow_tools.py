@@ -37,7 +37,7 @@ async def get(session: Session, id: str, mode: str = "raw", **more: Any) -> str:
 
 
 async def wait(session: Session) -> str:
-    return (await session.invoke("wait_for_tool_output", {})).text
+    return (await session.invoke("wait_for_tool_output")).text
 
 
 @pytest.mark.promise("no-turn-blocked")

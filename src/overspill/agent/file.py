@@ -35,13 +35,13 @@ def read_agent_file(path: Path) -> AgentFile:
     frontmatter, prompt = _parts(read_text(path, str(path)), path.name)
     if not prompt:
         raise SettingsError(f"{path.name} has no prompt. Write below its frontmatter what the agent is to do.")
-    own = by_spelling(FileKeys)
+    own, others = by_spelling(FileKeys), by_spelling(Settings)
     settings: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for key, value in frontmatter.items():
         if key in own:
             given[key] = _checked(key, value, path.name)
-        elif key not in by_spelling(Settings) and (near := get_close_matches(key, own, n=1)):
+        elif key not in others and (near := get_close_matches(key, [*own, *others], n=1)) and near[0] in own:
             raise SettingsError(f"Unknown key {key!r} in {path.name}. Did you mean {near[0]!r}?")
         else:
             settings[key] = _beside(key, value, path.parent)

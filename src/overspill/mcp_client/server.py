@@ -76,7 +76,7 @@ class Server:
         self._closed = False
 
     async def run(self) -> None:
-        pause = _FIRST_PAUSE
+        pause, said = _FIRST_PAUSE, ""
         try:
             while True:
                 began, died = anyio.current_time(), False
@@ -89,9 +89,11 @@ class Server:
                     # The first SDKs end at a method they do not know, so the newer greeting may be what it died of.
                     self._client = replace(self._client, modern=False)
                     continue
+                if self._link is not None or self.problem != said:  # trying in vain again is no news
+                    self.log(self.problem)
+                said = self.problem
                 self._failed += self._link is None
                 self._link = None
-                self.log(self.problem)
                 if anyio.current_time() - began > _STEADY:
                     pause = _FIRST_PAUSE
                 self._next_start = anyio.current_time() + pause

@@ -13,6 +13,7 @@ from typing import Any, cast
 from msgspec import Struct, ValidationError, convert
 
 from overspill.errors import SettingsError
+from overspill.figures import counted
 from overspill.models.base import ModelError, Request, Response
 from overspill.models.facts import ModelFacts
 from overspill.settings.files import parse_yaml, read_text
@@ -46,7 +47,7 @@ class ScriptFile:
 
     async def ask(self, request: Request) -> Response:
         if self._asked == len(self._replies):
-            raise ModelError(f"{self.name} has {self._asked} answers and was asked once more.", passing=False)
+            raise ModelError(f"{self.name} has {counted(self._asked, 'answer')} and was asked once more.", passing=False)
         reply = self._replies[self._asked]
         self._asked += 1
         words = _words(request)
