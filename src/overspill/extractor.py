@@ -12,7 +12,7 @@ from threading import Lock
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import engine, ids, tokens
+from overspill import engine, ids, tokens, wording
 from overspill.errors import BadRequest, SettingsError
 from overspill.events import Extracted, Fallback, Looked, Quote, now_ms
 from overspill.extraction import BUILTIN, Cache, Document, Look, Mode, Policy, Progress, extract
@@ -81,7 +81,7 @@ class Extractor:
             self._record(op, stored, wish, None, started)
             raise
         self._record(op, stored, wish, found, started)
-        return found
+        return replace(found, warnings=(wording.incomplete(kept), *found.warnings)) if kept.missing else found
 
     def targets(self, wish: Wish) -> Sequence[str]:
         """The first that is set: the wish's own, toolOutput.models, extractionModel, the turn's, the host's; else the engine."""

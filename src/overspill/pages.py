@@ -88,7 +88,7 @@ def shortened(stored: StoredOutput, cut: Cut) -> Page:
 
 def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
     """A page of a finished output. One about an output that is not all there says so."""
-    return _noted(wording.incomplete(stored.kept), bound, fetch) if stored.kept.missing else fetch(bound)
+    return _noted(f"[{wording.incomplete(stored.kept)}]", bound, fetch) if stored.kept.missing else fetch(bound)
 
 
 def _noted(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:

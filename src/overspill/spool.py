@@ -70,7 +70,7 @@ class Spool:
             self._meter.add(accepted)
             self._memory += accepted
             if len(accepted) < len(data):
-                self.failure = f"one output may have at most {self._limit:,} bytes (max_artifact_size)."
+                self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
 
     def add_text(self, content: str) -> None:
         """In slices, so that the UTF-8 of a large text never stands beside it whole."""

@@ -180,8 +180,8 @@ QUERY_REQUIRED = "Query required for extract mode."
 
 
 def incomplete(kept: Kept) -> str:
-    """Follows every answer from an output that is not all there."""
-    return f"[Only the first {kept.size.bytes:,} bytes of this output are here: {kept.missing}]"
+    """Goes with every answer from an output that is not all there."""
+    return f"Only the first {kept.size.bytes:,} bytes of this output are here: {kept.missing}"
 
 
 def not_stored(count: int, why: str) -> str:

@@ -197,6 +197,17 @@ def test_ctrl_c_ends_the_wait_for_something_typed(place: Path, monkeypatch: pyte
     assert list((place / "temp").iterdir()) == []
 
 
+def test_nothing_is_said_of_what_there_was_no_room_to_search(place: Path):
+    done = run(place, "no space left", "build.log", "--set", "truncation.maxArtifactSize=20000")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "overspill: Only the first 20,000 bytes of this output are here: "
+        "one output may have at most 20,000 bytes (truncation.maxArtifactSize).\n"
+        "overspill: Nothing in what was searched of build.log has the words of your question. "
+        "Try words that stand there, or ask a model with --model.\n"
+    )
+
+
 def test_an_answer_for_which_there_is_no_room_is_not_silence(place: Path):
     done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "1")
     assert (done.returncode, done.stdout) == (0, "")

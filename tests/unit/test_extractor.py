@@ -111,6 +111,21 @@ async def test_no_match_is_said_only_of_what_was_searched(tmp_path: Path):
 
 
 @pytest.mark.promise("every-quote-checked")
+async def test_what_is_not_stored_is_told_with_every_extraction(tmp_path: Path):
+    settings = Settings(storeDir=str(tmp_path), truncation={"maxArtifactSize": 20_000})
+    note = (
+        "Only the first 20,000 bytes of this output are here: "
+        "one output may have at most 20,000 bytes (truncation.maxArtifactSize)."
+    )
+    async with Session(settings) as session:
+        handle = await handle_of(session)
+        abstract = await session.invoke("tool_output", {"handle": handle, "extract": "connection reset"})
+        assert abstract.text.splitlines()[2] == f"WARNING: {note}"
+        snippets = await session.invoke("get_tool_output", {"id": handle, "mode": "extract", "query": "connection reset"})
+        assert json.loads(snippets.text)["warnings"] == [note]
+        assert (await session.extract(handle, "connection reset")).warnings == (note,)
+
+
 async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
     model = ScriptedModel(reporting("It was the disk.", "ERROR disk full", CAUSE), name="test/reader")
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:

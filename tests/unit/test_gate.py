@@ -293,7 +293,8 @@ async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_eithe
     reply = await reply_to(b"\xff\0" * 1000, Settings(truncation={"max_artifact_size": 500}))
     assert reply.kept is not None
     assert reply.text == (
-        "[The output has 2,000 bytes. Only the first 500 are stored: one output may have at most 500 bytes (max_artifact_size). "
+        "[The output has 2,000 bytes. Only the first 500 are stored: "
+        "one output may have at most 500 bytes (truncation.maxArtifactSize). "
         f'Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}); '
         "for the rest call the tool again for less.]"
     )
@@ -371,7 +372,8 @@ async def test_an_image_that_is_not_stored_whole_does_not_claim_to_be():
     settings = Settings(maxInlineBlob=10, truncation={"max_artifact_size": 100})
     reply = await reply_to([{"type": "image", "data": "QUJD" * 100}], settings)
     assert reply.text.startswith(
-        "[The output has 300 bytes. Only the first 100 are stored: one output may have at most 100 bytes (max_artifact_size)."
+        "[The output has 300 bytes. Only the first 100 are stored: "
+        "one output may have at most 100 bytes (truncation.maxArtifactSize)."
     )
 
 
@@ -405,13 +407,13 @@ async def test_an_output_over_the_maximum_is_shown_with_what_became_of_it():
     reply = await reply_to(text, Settings(toolResponseMaxBytes=200, truncation={"max_artifact_size": 1005}))
     assert reply.kept is not None
     assert reply.kept.size.bytes == 1005
-    assert reply.kept.missing == "one output may have at most 1,005 bytes (max_artifact_size)."
+    assert reply.kept.missing == "one output may have at most 1,005 bytes (truncation.maxArtifactSize)."
     shown, note = (block["text"] for block in reply.content)
     assert shown.startswith("line 00000\n")
     assert shown.endswith("line 04999\n")
     assert note == (
         "[The output has 55,000 bytes. Only the first 1,005 are stored: one output may have at most 1,005 bytes "
-        f'(max_artifact_size). Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", '
+        f'(truncation.maxArtifactSize). Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", '
         'slice={"start": 0, "length": 1000}); '
         "for the rest call the tool again for less.]"
     )

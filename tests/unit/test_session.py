@@ -412,7 +412,7 @@ async def test_keeping_more_than_the_maximum_says_what_is_missing():
     async with Session(Settings(truncation={"max_artifact_size": 10}), store=MemoryStore()) as session:
         kept = await session.keep("0123456789ab")
         assert session.open(kept.handle).bytes() == b"0123456789"
-        assert kept.missing == "one output may have at most 10 bytes (max_artifact_size)."
+        assert kept.missing == "one output may have at most 10 bytes (truncation.maxArtifactSize)."
 
 
 async def test_keeping_where_nothing_can_be_stored_raises():

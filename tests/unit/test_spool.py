@@ -63,7 +63,7 @@ def test_what_is_over_the_limit_is_counted_and_not_stored(shelf: Shelf):
     assert spool.total == 13
     assert stored(shelf, spool.id) == "abc€".encode()
     assert sealed.size.bytes == 6
-    assert sealed.missing == "one output may have at most 7 bytes (max_artifact_size)."
+    assert sealed.missing == "one output may have at most 7 bytes (truncation.maxArtifactSize)."
     assert sealed.sha256 == hashlib.sha256("abc€".encode()).hexdigest()
 
 

@@ -75,12 +75,15 @@ def extract(
             )
 
     found = anyio.run(run)
+    name = str(file) if source is file else "Standard input"
+    if found.warnings:
+        name = f"what was searched of {name}"
     if problem and found.model == BUILTIN:
         found = replace(found, warnings=(problem, *found.warnings))
     if as_json:
         look.print_json(found)
     else:
-        _print(found, str(file) if source is file else "Standard input")
+        _print(found, name)
     sys.exit(0 if found.found else 1)
 
 
