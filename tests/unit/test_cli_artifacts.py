@@ -31,6 +31,11 @@ def test_an_empty_or_absent_store_has_nothing(place: Place):
     assert place.overspill("artifacts", "clean") == (0, "Nothing to remove.\n", "")
 
 
+@pytest.mark.parametrize("group", ["artifacts", "snapshot"])
+def test_the_help_of_a_group_breaks_off_no_line(place: Place, group: str):
+    assert "..." not in place.overspill(group, "--help").out.partition("Commands:")[2]
+
+
 def test_stored_outputs_are_listed_oldest_first(place: Place):
     first, second = place.keep(report="x" * 2_300_000, log=LINES)
     code, out, _ = place.overspill("artifacts", "list")
@@ -114,12 +119,12 @@ def test_show_in_json_says_where_the_part_stands(place: Place):
     [
         (["--lines", "101-200"], "--lines 101-200: the output has 100 lines, counted from 1."),
         (["--lines", "0-1"], "--lines 0-1: the output has 100 lines, counted from 1."),
-        (["--lines", "9-3"], "--lines 9-3: the output has 100 lines, counted from 1."),
+        (["--lines", "9-3"], "--lines 9-3: the first line comes after the last."),
         (["--lines", "-3"], "--lines has to look like \"100-200\", not '-3'."),
         (["--lines", ""], "--lines has to look like \"100-200\", not ''."),
         (["--bytes", "x"], "--bytes has to look like \"100-200\", not 'x'."),
         (["--bytes", "792-800"], "--bytes 792-800: the output has 792 bytes, counted from 0."),
-        (["--bytes", "8-1"], "--bytes 8-1: the output has 792 bytes, counted from 0."),
+        (["--bytes", "8-1"], "--bytes 8-1: the first byte comes after the last."),
         (["--lines", "9" * 5000], "--lines has to look like"),
     ],
 )

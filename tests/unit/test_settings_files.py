@@ -44,6 +44,12 @@ def test_two_files_at_once_are_refused(tmp_path: Path) -> None:
     assert text == f".overspill.yaml and .overspill.json are both in {tmp_path}. Keep one."
 
 
+def test_the_working_directory_is_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".overspill.json").write_text("{}")
+    assert refusal(Path(), ".overspill.yaml", "") == f".overspill.yaml and .overspill.json are both in {tmp_path}. Keep one."
+
+
 @pytest.mark.parametrize("content", ["", "# nothing yet\n", "toolOutput:\n", "\ufeffpreset: overspill"])
 def test_an_empty_file_sets_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / ".overspill.yaml").write_text(content, encoding="utf-8")

@@ -107,7 +107,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
     look.print_facts(kept.artifact_id, [*facts, *([("Not complete", kept.missing)] if kept.missing else [])])
 
 
-@artifacts.command()
+@artifacts.command(short_help="Copy a stored output to a file.")
 @click.argument("id")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
@@ -167,12 +167,16 @@ def _span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> tuple[
     size = stored.reader.size
     if lines is not None:
         first, last = parse_range("--lines", lines)
-        if not 1 <= first <= last or first > stored.view.lines:
+        if last < first:
+            raise BadRequest(f"--lines {lines}: the first line comes after the last.")
+        if first < 1 or first > stored.view.lines:
             raise BadRequest(f"--lines {lines}: the output has {stored.view.lines:,} lines, counted from 1.")
         return stored.view.line_span(first, last)
     if bytes_ is not None:
         first, last = parse_range("--bytes", bytes_)
-        if not first <= last or first >= size:
+        if last < first:
+            raise BadRequest(f"--bytes {bytes_}: the first byte comes after the last.")
+        if first >= size:
             raise BadRequest(f"--bytes {bytes_}: the output has {size:,} bytes, counted from 0.")
         return first, min(last + 1, size)
     return 0, size

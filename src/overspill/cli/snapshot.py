@@ -21,7 +21,7 @@ def snapshot() -> None:
     """Look into the snapshot of a run."""
 
 
-@snapshot.command()
+@snapshot.command(short_help="Print a run as a tree.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 def show(file: Path, as_json: bool) -> None:

@@ -55,7 +55,7 @@ def parse_yaml(text: str, name: str) -> Any:
 def _only(directory: Path, names: Sequence[str]) -> Path | None:
     found = [directory / name for name in names if is_there(directory / name)]
     if len(found) > 1:
-        raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory}. Keep one.")
+        raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory.absolute()}. Keep one.")
     return found[0] if found else None
 
 
