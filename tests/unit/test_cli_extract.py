@@ -12,8 +12,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import anyio
 import pytest
 from commands import on_a_terminal
+from waiting import until
 
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
@@ -180,6 +182,20 @@ def test_ctrl_c_leaves_nothing_behind(place: Path):
     assert process.returncode == 130
     assert b"Traceback" not in errors
     assert list((place / "temp").iterdir()) == []
+
+
+def test_ctrl_c_does_not_wait_for_a_search_that_goes_on(place: Path):
+    (place / "large.log").write_text(LOG * 600)  # 35 MB: seconds of work
+    temp = place / "temp"
+    line, env = command(place, "why", "large.log")
+    with subprocess.Popen(line, env=env, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        whole = (place / "large.log").stat().st_size
+        anyio.run(until, lambda: any(file.stat().st_size == whole for file in temp.rglob("session-*/*")))
+        process.send_signal(signal.SIGINT)
+        anyio.run(until, lambda: not any(temp.iterdir()))
+        process.send_signal(signal.SIGINT)  # somebody who cannot wait
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"")
 
 
 def test_one_ctrl_d_ends_what_is_typed(place: Path, monkeypatch: pytest.MonkeyPatch):

@@ -74,7 +74,11 @@ def extract(
                 progress=shown,
             )
 
-    found = anyio.run(run)
+    try:
+        found = anyio.run(run)
+    except KeyboardInterrupt:
+        # All is closed and removed by now. A thread that still searches cannot be interrupted, and Python would wait for it.
+        os._exit(130)
     name = str(file) if source is file else "Standard input"
     if found.warnings:
         name = f"what was searched of {name}"
