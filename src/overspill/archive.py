@@ -17,6 +17,10 @@ from overspill.stored import StoredOutput
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
+_DAMAGED = (
+    "Session {session} is passed over: its journal is damaged, so nobody can say what it stored. "
+    "Its files are still there, in the folder session-{session}; remove that yourself if you do not need them."
+)
 
 
 class Item(Struct, frozen=True):
@@ -51,6 +55,7 @@ class Archive:
     def __init__(self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None) -> None:
         self._stores = stores
         self._warn = warn
+        self._told: set[str] = set()
 
     def items(self) -> list[Item]:
         """Everything that is stored, oldest first."""
@@ -109,11 +114,14 @@ class Archive:
                 if label.live and not live:
                     continue
                 try:
+                    if self._is_damaged(store, label):
+                        self._tell(_DAMAGED.format(session=label.session))
+                        continue
                     store.empty_shelf(label.session) if label.live else store.remove_shelf(label.session)
                 except HandleError:
                     continue
                 except StoreError as error:
-                    self._warn(str(error))
+                    self._tell(str(error))
                     continue
                 removed.append(label.session)
         return removed
@@ -142,18 +150,34 @@ class Archive:
                 except HandleError:
                     continue
                 except StoreError as error:
-                    self._warn(f"Session {label.session} is passed over. {error}")
+                    self._tell(f"Session {label.session} is passed over. {error}")
                     continue
                 try:
-                    yield label, shelf
+                    if _unreadable(label, shelf):
+                        self._tell(_DAMAGED.format(session=label.session))
+                    else:
+                        yield label, shelf
                 finally:
                     shelf.close()
+
+    def _tell(self, text: str) -> None:
+        """Once, however often it is met."""
+        if text not in self._told:
+            self._told.add(text)
+            self._warn(text)
+
+    def _is_damaged(self, store: Store, label: ShelfLabel) -> bool:
+        shelf = store.read_shelf(label.session)
+        try:
+            return _unreadable(label, shelf)
+        finally:
+            shelf.close()
 
     def _events(self, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
         try:
             yield from events.read(shelf.journal())
         except StoreError as error:
-            self._warn(f"Session {label.session} is passed over. {error}")
+            self._tell(f"Session {label.session} is passed over. {error}")
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
@@ -168,6 +192,11 @@ class Archive:
                 shelf.close()
             return
         raise UnknownHandle(f"session-{session}")
+
+
+def _unreadable(label: ShelfLabel, shelf: Shelf) -> bool:
+    """Whether it was kept and nothing in its journal can be read: what it stored is there, but nobody can say what it is."""
+    return not label.live and label.retention == "keep" and next(events.read(shelf.journal()), None) is None
 
 
 def _misquoted(shelf: Shelf, id: str, reader: Reader) -> int:
