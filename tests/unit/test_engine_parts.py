@@ -42,6 +42,10 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("int area(int);\nint side(int);\nvoid draw(void);\nvoid fill(void);", "code"),
         ('"name","note"\n"ann","one\ntwo, three"\n"bob","x"\n"cyd","y"', "csv"),
         ("NAME      READY   STATUS\npod-a     1/1     Running\npod-b     0/1     Pending", "columns"),
+        (
+            "TYPE      REASON    MESSAGE\nNormal    Pulled    image was present already\nWarning   Failed    no such secret",
+            "columns",
+        ),
         ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", "diff"),
         ("src/a.py:1:import os\nsrc/b.py:22:import re\nsrc/c.py:3:x", "matches"),
         ("import os\n\n\ndef run(x):\n    return os.path(x)\n\n\nclass A:\n    pass", "code"),

@@ -109,3 +109,9 @@ def test_columns_are_ordered_whether_gaps_or_single_spaces_part_them(output: str
     index, query = build(output.encode()), parse(question)
     first = ordered_rows(index, query, rank(index, query)).records[0]
     assert output[index.outline.starts[first] :].startswith(row)
+
+
+def test_what_a_tree_is_drawn_under_is_read_with_it() -> None:
+    tree = "app\n" + "".join(f"├─┬ part-{number}\n│ ├── bolt-{number}\n│ └── nut-{number}\n" for number in range(60))
+    found = select(build(tree.encode()), "what depends on nut-41", max_tokens=40)
+    assert found.text.splitlines()[:4] == ["[L125]", "├─┬ part-41", "│ ├── bolt-41", "│ └── nut-41"]

@@ -133,7 +133,7 @@ def _by_lines(whole_lines: list[str]) -> Kind:
     tokens = [token for line in lines for token in line.split()]
     wordy = sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens))
     aligned = sum(len(_GAPS.findall(line)) >= 2 for line in lines) + sum(_RULE.match(line) is not None for line in lines)
-    if aligned > 0.7 * len(lines) and wordy < _WORDY:
+    if aligned > 0.7 * len(lines) and (wordy < _WORDY or (lines[0].isupper() and len(_GAPS.findall(lines[0])) >= 2)):
         return "columns"
     if share(_YAML) > 0.7 or share(_CODE) > (0.45 if wordy < _WORDY else 0.65):
         return "code"

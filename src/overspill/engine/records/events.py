@@ -9,9 +9,7 @@ from overspill.engine.records.lines import is_blank, lines_of, split_long
 
 LONGEST = 1_500
 
-_FRAME = re.compile(
-    rb"\s+(?:at |in |from |\.\.\. \d+ more|File \"|\^)|\s+\S|Caused by:|Traceback |During handling of|The above exception"
-)
+_FRAME = re.compile(rb"\s+\S|\xe2\x94\x82|Caused by:|Traceback |During handling of|The above exception")
 _STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+\d{1,2} \d\d:|\[\s*\d+\.\d+\]")
 
 
