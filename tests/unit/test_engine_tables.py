@@ -197,3 +197,72 @@ def test_a_row_of_a_text_inside_json_leads_to_no_other_table() -> None:
 def test_a_row_of_very_many_cells_is_shortened_to_those_that_were_asked_for() -> None:
     output = SHIPS + "Hull,2002,Peru," + "sail 77," * 200_000 + "anchor\n"
     assert "anchor" in select(build(output.encode()), "sail and anchor of Hull", max_tokens=200).text
+
+
+PODS = """\
+NAME        STATUS    RESTARTS      AGE
+front-a1    Running   0             47m
+front-b2    Running   12 (3h ago)   212d
+back-c3     Pending   0             98s
+back-d4     Running   3             3h20m
+mail-e5     Running   1             2d4h
+"""
+JOBS = """\
+{"job": "sweep", "created_at": "2026-03-09T08:00:00Z", "ms": 912, "speed": 40}
+{"job": "paint", "created_at": "2026-03-10T07:59:59Z", "ms": 48211, "speed": 7}
+{"job": "drill", "created_at": "2025-12-31T23:00:00Z", "ms": 77, "speed": 99}
+{"job": "weld", "created_at": "2026-03-10T07:30:00Z", "ms": 1300, "speed": 12}
+"""
+PEOPLE = "Name,Age\nAda,41\nBen,9\nCyd,77\nDag,30\n"
+IMAGES = """\
+IMAGE     CREATED             SIZE
+alpine    2 weeks ago         7MB
+debian    About an hour ago   124MB
+fedora    3 months ago        190MB
+gentoo    5 days ago          1GB
+"""
+DURATIONS = "= slowest durations =\n" + "".join(f"{took} call tests/test_{took}\n" for took in ("900ms", "1.20s", "0.31s", "2ms"))
+
+
+@pytest.mark.parametrize(
+    ("output", "question", "first"),
+    [
+        (PODS, "oldest pod", "front-b2"),
+        (PODS, "which pod is the newest?", "back-c3"),
+        (JOBS, "which job was created last?", '"paint"'),
+        (JOBS, "when was the most recent job created", '"paint"'),
+        (JOBS, "the oldest job", '"drill"'),
+        (JOBS, "which is the slowest job", '"paint"'),
+        (JOBS, "fastest job by speed", '"drill"'),
+        (PEOPLE, "who is the oldest?", "Cyd"),
+        (PEOPLE, "who is the youngest?", "Ben"),
+        (IMAGES, "the newest image", "debian"),
+        (IMAGES, "the oldest image", "fedora"),
+        (DURATIONS, "which test is the slowest", "1.20s"),
+        (HISTORY, "the oldest commit", "commit 0000000000000000000000000000000000000002"),
+    ],
+)
+def test_times_are_ordered_by_date_by_age_and_by_how_long_they_took(output: str, question: str, first: str) -> None:
+    assert first in rows_for(output, question)[0]
+
+
+def test_a_column_that_measures_is_meant_before_one_that_names() -> None:
+    cities = "City,People\nOslo,700\nBergen,290\nMoss,50\nBodø,52\n"
+    assert rows_for(cities, "which is the smallest city by people?")[0] == "Moss,50"
+
+
+def test_commits_that_are_asked_for_by_their_order_are_shown_whole() -> None:
+    history = "".join(f"commit {number:040x}\nAuthor: Ann\n\n    Mend {number} doors\n\n" for number in range(60))
+    found = select(build(history.encode()), "what are the last 2 commits", max_tokens=200)
+    assert found.text.splitlines()[:10] == [
+        "[L1]",
+        f"commit {0:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 0 doors",
+        "",
+        f"commit {1:040x}",
+        "Author: Ann",
+        "",
+        "    Mend 1 doors",
+    ]

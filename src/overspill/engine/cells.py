@@ -14,16 +14,7 @@ from overspill.engine.outline import Table
 from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
-_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
-_PLAIN = str.maketrans("−", "-", ",' ")
-_UNITS = "KMGTP"
-_UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
 _WIDE_GAP = re.compile(r"\s{2,}")
-_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DATE = re.compile(
-    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
-)
 
 
 def columns_of(index: Index, table: Table) -> list[str]:
@@ -89,22 +80,3 @@ def _split(text: str, table: Table) -> list[str]:
     except csv.Error:
         # A cell longer than the parser takes: no cell of this row can be told.
         return []
-
-
-def is_date(cell: str) -> bool:
-    return _DATE.search(cell) is not None
-
-
-def measured(cell: str, as_date: bool = False) -> float | None:
-    """A number, or in a column of dates the days of one."""
-    if as_date:
-        year, date = _YEAR.search(cell), _DATE.search(cell)
-        day = int(date["d1"] or date["d2"] or 1) if date else 0
-        month = _MONTHS.index(date["month"].lower()) if date else 0
-        return int(year[1] if year else 0) * 372.0 + month * 31 + day if year or date else None
-    number = _NUMBER.search(cell)
-    if not number:
-        return None
-    unit = _UNIT.match(cell, number.end())
-    size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
-    return float(number[0].translate(_PLAIN)) * size

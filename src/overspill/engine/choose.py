@@ -91,6 +91,7 @@ class Filling:
         table = outline.table_of(record)
         if (
             table is None
+            or table.header < 0
             or table.header != label
             or label in self._headers
             or outline.record_at(outline.label_starts[label]) in self.records

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from overspill.engine.cells import measured
 from overspill.engine.index import Index
+from overspill.engine.measures import measured
 from overspill.engine.show import shown
 
-_SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?)?")
+_SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
 _MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
 _HEAD = 4_000
@@ -26,7 +26,7 @@ def listed_rows(index: Index, *, high: bool) -> list[int]:
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
     for record in range(min(len(outline), _MOST_ROWS) if places else 0):
         for place, word in enumerate(shown(index, outline.starts[record], outline.ends[record]).split()[:places]):
-            if _SIZE.fullmatch(word) and (size := measured(word)) is not None:
+            if _SIZE.fullmatch(word) and (size := measured(word, "span" if word.endswith("s") else "number")) is not None:
                 sizes[place][record] = size
     everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * len(outline))]
     if not everywhere:

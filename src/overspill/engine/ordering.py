@@ -9,9 +9,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.engine.cells import column_named, columns_of, is_date, measured, rows_of
+from overspill.engine.cells import column_named, columns_of, rows_of
 from overspill.engine.index import Index
 from overspill.engine.listings import listed_rows, newest_rows
+from overspill.engine.measures import Scale, are_measures, measured, scale_of
 from overspill.engine.outline import Table
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
@@ -25,15 +26,22 @@ _COLUMN_WORD = 4
 
 _HIGH = word_set(
     """most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher
-    larger greater bigger longer more exceeding above newer deepest widest peak majority"""
+    larger greater bigger longer more exceeding above newer deepest widest peak majority youngest slowest"""
 )
 _LOW = word_set(
     """least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer
-    less youngest slowest older nearest narrowest bottom"""
+    less older nearest narrowest bottom fastest quickest"""
 )
-_FIRST = word_set("first top initial opening beginning start earliest")
-_LAST = word_set("last final latest ending end bottom recent")
-_DATES = ("date", "year")
+_FIRST = word_set("first top initial opening beginning start earliest oldest")
+_LAST = word_set("last final latest ending end bottom recent newest")
+_WHEN = word_set("oldest older earliest newest newer youngest latest recent recently")
+_SLOW = word_set("slowest fastest quickest")
+_DATES = ("date", "year", "created", "timestamp")
+_AGES = ("age", *_DATES, "updated", "time")
+_TIMES = ("duration", "elapsed", "latency", "time", "ms", "seconds")
+_SPEEDS = ("speed", "rate", "throughput")
+_SAMPLE = 200
+"""Rows that tell what a column measures."""
 _FOREMOST = 2
 _COUNT = re.compile(r"\d{1,6}")
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
@@ -54,6 +62,15 @@ class _Asked(Struct, frozen=True):
     high: bool
     place: int
     last: bool
+
+    @property
+    def when(self) -> bool:
+        """Whether the order is that of time."""
+        return not _WHEN.isdisjoint(self.words[self.most : self.most + 2])
+
+    @property
+    def slow(self) -> bool:
+        return self.words[self.most] in _SLOW
 
     @property
     def many(self) -> int:
@@ -98,7 +115,7 @@ def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> list[int]:
         return rows
     if not tables:
         return newest_rows(index, asked.many, newest=asked.last)
-    return [*_by_date(index, tables[0], last=asked.last), *_by_place(tables, asked)]
+    return [*_by_date(index, tables[0], asked), *_by_place(tables, asked)]
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
@@ -125,41 +142,67 @@ def _by_place(tables: list[Table], asked: _Asked) -> list[int]:
     return rows
 
 
-def _by_date(index: Index, table: Table, *, last: bool) -> list[int]:
+def _by_date(index: Index, table: Table, asked: _Asked) -> list[int]:
     """The first ones where the rows stand in another order than they happened."""
-    column = column_named(columns_of(index, table), _DATES)
+    names = columns_of(index, table)
+    column = column_named(names, asked.words)
+    if column is None or _scale(index, table, column) != "date":
+        column = column_named(names, _DATES)
     if column is None:
         return []
     dated = [
         (value, record)
         for record, cells in islice(rows_of(index, table), _MOST_ROWS)
-        if column < len(cells) and (value := measured(cells[column], as_date=True)) is not None
+        if column < len(cells) and (value := measured(cells[column], "date")) is not None
     ]
-    return [record for _, record in (nlargest if last else nsmallest)(_FOREMOST, dated)]
+    return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
+
+
+def _scale(index: Index, table: Table, column: int) -> Scale:
+    return scale_of([cells[column] for _, cells in islice(rows_of(index, table), _SAMPLE) if column < len(cells)])
 
 
 def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, records: Sequence[int]) -> list[int]:
     """By the column that the words after the superlative name, or else those before it."""
-    words, after = asked.words, asked.most + 1
-    near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
-    column = column_named(columns_of(index, table), near) if asked.most >= 0 else None
+    column = _column(index, table, asked) if asked.most >= 0 else None
     if column is None:
         return []
-    column_cells = [
-        (record, cells[column])
+    scale = _scale(index, table, column)
+    values = [
+        (value, record)
         for record, cells in rows_of(index, table, records[:_MOST_ROWS])
-        if column < len(cells) and cells[column]
+        if column < len(cells) and cells[column] and (value := measured(cells[column], scale)) is not None
     ]
-    as_date = any(is_date(cell) for _, cell in column_cells)
-    values = [(value, record) for record, cell in column_cells if (value := measured(cell, as_date)) is not None]
     if len(values) < 3 or len(values) < 0.3 * len(records):
         return []
-    values.sort(key=lambda pair: (-pair[0] if asked.high else pair[0], pair[1]))
+    high = asked.high != _turned(columns_of(index, table), column, asked, scale)
+    values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     fitting = [
         [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
     ]
     turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for records in fitting for record in records[:many]]
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
+
+
+def _column(index: Index, table: Table, asked: _Asked) -> int | None:
+    """Of those that measure something, then one that goes with the superlative, then any."""
+    words, after = asked.words, asked.most + 1
+    near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
+    names = columns_of(index, table)
+    rows = [cells for _, cells in islice(rows_of(index, table), _SAMPLE)]
+    columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
+    named = column_named([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
+    if named is not None and (not asked.when or scale_of(columns[named]) != "number"):
+        return named
+    meant = column_named(names, _AGES if asked.when else (*_TIMES, *_SPEEDS) if asked.slow else ())
+    return next((column for column in (meant, named) if column is not None), column_named(names, near))
+
+
+def _turned(names: list[str], column: int, asked: _Asked, scale: Scale) -> bool:
+    """The oldest has the earliest date but the highest age, the slowest the longest time but the lowest speed."""
+    if asked.when:
+        return scale == "span" or column_named(names, ("age",)) == column
+    return asked.slow and column_named(names, _SPEEDS) == column
 
 
 def _commonest(index: Index, table: Table, asked: _Asked) -> list[int]:

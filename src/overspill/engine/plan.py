@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.engine.failures import Signs
 from overspill.engine.index import Index
@@ -51,12 +52,14 @@ class Plan(Struct, frozen=True):
     """0…1: how sure the structure of the text, not its words, makes the answer."""
     matches: set[int]
     """The records that speak of what is asked; others are read for where they stand."""
+    ordered: bool = False
+    """Whether a few are asked for by their order, however many match."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     way = _plan(index, query, ranking, max_tokens)
     if query.counting and (counts := _counts(index, ranking)):
-        return Plan((Step(counts, _COUNTS), *way.steps), way.evidence, way.matches)
+        return replace(way, steps=(Step(counts, _COUNTS), *way.steps))
     return way
 
 
@@ -98,7 +101,7 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     if query.listing and index.kind == "code":
         # What stands inside a definition that was asked for is no other of its kind.
         steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
-    return Plan(tuple(steps), rows.evidence, ranking.matches)
+    return Plan(tuple(steps), rows.evidence, ranking.matches, bool(rows.records))
 
 
 def _order(scores: dict[int, float]) -> Order:

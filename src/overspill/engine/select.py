@@ -64,7 +64,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         _ = index.signs
     way = plan(index, asked, ranking, room)
     draft = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
-    if asked.listing and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
+    if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
         draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
     excerpts, text = draft.excerpts, draft.text
     if not excerpts:

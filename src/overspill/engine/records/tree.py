@@ -179,9 +179,9 @@ def _is_whole(tree: Tree, node: int) -> bool:
 
 
 def _note_table(tree: Tree, node: int, first: int, outline: Outline) -> None:
-    """An array whose elements each became one record is a table whose rows name their fields."""
+    """An array whose elements each became one record, or a text of such, is a table whose rows name their fields."""
     rows = len(tree.children.get(node, ()))
-    if node in tree.arrays and rows >= 3 and len(outline) - first == rows:
+    if (node < 0 or node in tree.arrays) and rows >= 3 and len(outline) - first == rows:
         outline.tables.append(Table(first, first + rows, -1, "json"))
 
 

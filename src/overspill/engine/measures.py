@@ -1,0 +1,77 @@
+"""What cells measure: numbers with their units, dates with the time of day, spans of time (3h20m, 2 weeks ago)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+_NUMBER = re.compile(r"[-−]?\d[\d,' ]*(?:\.\d+)?")
+_PLAIN = str.maketrans("−", "-", ",' ")
+_UNITS = "KMGTP"
+_UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
+_YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATE = re.compile(
+    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
+)
+_ISO = re.compile(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
+_CLOCK = re.compile(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0, "mo": 2_630_000.0, "y": 31_557_600.0}
+_SPAN_PART = re.compile(r"(\d+(?:\.\d+)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
+_SPAN = re.compile(
+    r"(?:up |about )*"
+    r"(?:(?:\d+(?:\.\d+)?|an?) ?(?:ms|[smhdwy]|(?:second|sec|minute|min|hour|hr|day|week|month|year)s?)(?![a-z]),? ?)+(?:ago)?",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
+_BEGINS = re.compile(r"\W{0,4}\d")
+_MOSTLY = 0.5
+
+Scale: TypeAlias = Literal["number", "date", "span"]
+
+
+def scale_of(cells: Sequence[str]) -> Scale:
+    """How the cells of a column are measured. An `m` alone may be metres or thousandths, which keep their order as numbers."""
+    spans = [cell for cell in cells if _SPAN.fullmatch(cell.strip())]
+    if len(spans) > _MOSTLY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
+        return "span"
+    return "date" if any(_DATE.search(cell) or _ISO.search(cell) for cell in cells) else "number"
+
+
+def are_measures(cells: Sequence[str]) -> bool:
+    """Whether cells begin with what they measure, and do not only mention a number."""
+    filled = [cell for cell in cells if cell.strip()]
+    return sum(_BEGINS.match(cell) is not None for cell in filled) > _MOSTLY * len(filled) or scale_of(filled) != "number"
+
+
+def measured(cell: str, scale: Scale = "number") -> float | None:
+    """A number; of a date its days, of a span its seconds."""
+    if scale == "date":
+        return _days(cell)
+    if scale == "span" and (parts := _SPAN_PART.findall(cell)):
+        return sum((float(many) if many[0].isdigit() else 1.0) * _SECONDS[unit.lower()] for many, unit in parts)
+    number = _NUMBER.search(cell)
+    if not number:
+        return None
+    unit = _UNIT.match(cell, number.end())
+    size = 1000.0 ** (1 + _UNITS.index(unit[1].upper())) if unit else 1.0
+    return float(number[0].translate(_PLAIN)) * size
+
+
+def _days(cell: str) -> float | None:
+    clock = _CLOCK.search(cell)
+    time = sum(int(part or 0) / 60**power for power, part in enumerate(clock.groups(), 1)) * 60 / 24 if clock else 0.0
+    if iso := _ISO.search(cell):
+        year, month, day = map(int, iso.groups())
+        return _day(year, month - 1, day) + time
+    year, date = _YEAR.search(cell), _DATE.search(cell)
+    if not year and not date:
+        return None
+    day = int(date["d1"] or date["d2"] or 1) if date else 0
+    month = _MONTHS.index(date["month"].lower()) if date else 0
+    return _day(int(year[1]) if year else 0, month, day) + time
+
+
+def _day(year: int, month: int, day: int) -> float:
+    return year * 372.0 + month * 31 + day
