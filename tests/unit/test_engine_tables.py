@@ -266,3 +266,18 @@ def test_commits_that_are_asked_for_by_their_order_are_shown_whole() -> None:
         "",
         "    Mend 1 doors",
     ]
+
+
+def test_what_is_not_so_is_told_by_what_stands_there_instead() -> None:
+    crowd = "".join(f"host-{number}    Running   0             9d\n" for number in range(200))
+    found = select(
+        build((PODS + crowd + "last-f6     Failed    2             1h\n").encode()), "which pods are not running?", max_tokens=120
+    )
+    assert [name for name in ("back-c3", "last-f6") if name in found.text] == ["back-c3", "last-f6"]
+
+
+def test_order_counts_among_what_is_not_so() -> None:
+    found = select(
+        build((SHIPS + "Hull,2002,Norway,64\n" * 40).encode()), "largest crew of a country that is not Norway", max_tokens=40
+    )
+    assert "Borealis,1987,Chile,80" in found.text

@@ -14,6 +14,7 @@ from overspill.engine.outline import Table
 from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
 
 
@@ -62,7 +63,7 @@ def _fields(index: Index, record: int) -> dict[str, str]:
     raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
     raw = raw.replace(index.fill, b"") if index.fill else raw
     try:
-        fields = msgspec.json.decode(raw, type=dict[str, Any])
+        fields = _OBJECT.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {key: str(field) for key, field in fields.items()}

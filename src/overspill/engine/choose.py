@@ -127,9 +127,10 @@ class Filling:
         return _joined([parts[number] for number in sorted(taken)])
 
     def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
+        starts = [start for start, _ in parts]
         held: list[set[int]] = [set() for _ in parts]
         for position, _, term in self.ranking.hits.get(record, []):
-            held[bisect_right(parts, position, key=lambda part: part[0]) - 1].add(term)
+            held[bisect_right(starts, position) - 1].add(term)
         worths = [sum(self.ranking.worth[term] for term in sorted(terms)) for terms in held]
         smooth = [
             0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from heapq import nlargest
+from itertools import islice
 
 from msgspec import Struct
 
@@ -16,6 +19,7 @@ from overspill.engine.show import shown
 from overspill.engine.words import stem, subwords, word_set
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
+_NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(?P<what>[^\W_]+)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
@@ -24,7 +28,12 @@ _NO_KEY = ("", "None", "True", "False")
 _ANCHORS, _ALIKE = 6, 0.8
 """Rows that a question may begin from: what holds about as much as the best of them, unless that is more than a few."""
 _TABLES = 40
+_USUAL = 0.1
+"""Share of a table's rows whose cell is a word from which on the others are told by not having it."""
 _MOST_ROWS = 200_000
+_FOREMOST = 2
+_SAMPLE = 1_000
+_LONGEST = 100
 
 
 class _Row(Struct, frozen=True):
@@ -61,6 +70,25 @@ def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
         cells = read[place]
         found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
     return list(dict.fromkeys(found))
+
+
+def unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Which are not running: the rows with something else where many have that word."""
+    asked = _NOT.search(query.text)
+    word = stem(asked["what"].lower()) if asked else ""
+    tables = {table.first: table for record in ranking.hits if (table := index.outline.table_of(record))} if asked else {}
+    for table in nlargest(_FOREMOST, tables.values(), key=lambda table: table.last - table.first):
+        sample = [list(map(_first_stem, cells)) for _, cells in islice(rows_of(index, table), _SAMPLE)]
+        having = Counter(number for stems in sample for number, each in enumerate(stems) if each == word)
+        column, times = max(having.items(), key=lambda pair: pair[1], default=(0, 0))
+        if times >= max(_FOREMOST, _USUAL * len(sample)):
+            return [record for record, cells in _whole(index, table, column) if _first_stem(cells[column]) not in ("", word)]
+    return []
+
+
+def _first_stem(cell: str) -> str:
+    found = _WORD.match(cell[:_LONGEST])
+    return stem(found[0].lower()) if found else ""
 
 
 def _same(cell: str, by_year: bool) -> str:

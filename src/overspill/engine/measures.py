@@ -26,6 +26,8 @@ _SPAN = re.compile(
 )
 _BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
 _BEGINS = re.compile(r"\W{0,4}\d")
+_LONGEST = 200
+"""Characters of a cell in which what it measures is looked for."""
 _MOSTLY = 0.5
 
 Scale: TypeAlias = Literal["number", "date", "span"]
@@ -33,10 +35,11 @@ Scale: TypeAlias = Literal["number", "date", "span"]
 
 def scale_of(cells: Sequence[str]) -> Scale:
     """How the cells of a column are measured. An `m` alone may be metres or thousandths, which keep their order as numbers."""
-    spans = [cell for cell in cells if _SPAN.fullmatch(cell.strip())]
+    heads = [cell[:_LONGEST] for cell in cells]
+    spans = [cell for cell in heads if _SPAN.fullmatch(cell.strip())]
     if len(spans) > _MOSTLY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
         return "span"
-    return "date" if any(_DATE.search(cell) or _ISO.search(cell) for cell in cells) else "number"
+    return "date" if any(_DATE.search(cell) or _ISO.search(cell) for cell in heads) else "number"
 
 
 def are_measures(cells: Sequence[str]) -> bool:
@@ -47,6 +50,7 @@ def are_measures(cells: Sequence[str]) -> bool:
 
 def measured(cell: str, scale: Scale = "number") -> float | None:
     """A number; of a date its days, of a span its seconds."""
+    cell = cell[:_LONGEST]
     if scale == "date":
         return _days(cell)
     if scale == "span" and (parts := _SPAN_PART.findall(cell)):

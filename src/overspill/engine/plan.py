@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from overspill.engine.failures import Signs
 from overspill.engine.index import Index
-from overspill.engine.linking import linked_rows
-from overspill.engine.ordering import ordered_rows
+from overspill.engine.linking import linked_rows, unlike_rows
+from overspill.engine.ordering import Rows, ordered_rows
 from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
 
@@ -34,6 +34,7 @@ _LEAST = 0.05
 _SMALL = 4_000_000
 _TIERS = 10
 _LINKED, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
+_UNLIKE = 0.7
 _ROW_LEAD, _ROW_STEP = 1.2, 0.01
 
 Order = list[tuple[int, float]]
@@ -88,8 +89,11 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     _raise_bodies(scores, index, ranking)
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
-    linked = linked_rows(index, query, ranking)
+    unlike = unlike_rows(index, query, ranking)
+    linked = unlike or linked_rows(index, query, ranking)
     rows = ordered_rows(index, query, ranking, linked)
+    if unlike and not rows.records:
+        rows = Rows(unlike[:_LINKED], _UNLIKE)
     top = max(scores.values(), default=1.0)
     for number, record in enumerate(linked[:_LINKED]):
         scores[record] = max(scores.get(record, 0.0), top * (_LINK_LEAD - _LINK_STEP * number))
