@@ -53,6 +53,7 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("commit 3f1ee12\nAuthor: Ann Low <a.low@example.com>\n\n    Mend the roof\n", "log"),
         ("version: 3\nservices:\n  web:\n    image: x\n    ports:\n      - 80", "code"),
         (PROSE, "prose"),
+        ("# Title\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n| 3 | 4 |", "prose"),
         ("# Title\n\ntext\n\n## Part\n\nmore", "prose"),
         ("\x1b[32mThis is what the terminal said\x1b[0m and so on it went", "log"),
         ("", "prose"),

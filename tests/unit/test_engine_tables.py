@@ -281,3 +281,16 @@ def test_order_counts_among_what_is_not_so() -> None:
         build((SHIPS + "Hull,2002,Norway,64\n" * 40).encode()), "largest crew of a country that is not Norway", max_tokens=40
     )
     assert "Borealis,1987,Chile,80" in found.text
+
+
+def test_fields_of_an_object_inside_a_row_are_fields_of_the_row() -> None:
+    pods = [
+        {
+            "metadata": {"name": f"pod-{number}"},
+            "status": {"phase": ("Running", "Lost")[number == 3], "restartCount": number * 7 % 31},
+        }
+        for number in range(31)
+    ]
+    assert '"pod-22"' in rows_for(json.dumps({"items": pods}), "which pod has the highest restart count?")[0]
+    found = select(build(json.dumps({"items": pods}).encode()), "which pods are not running", max_tokens=60)
+    assert '"pod-3"' in found.text

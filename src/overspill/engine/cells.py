@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -14,6 +14,7 @@ from overspill.engine.outline import Table
 from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
+_DEEPEST = 3
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
 
@@ -66,7 +67,16 @@ def _fields(index: Index, record: int) -> dict[str, str]:
         fields = _OBJECT.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return {key: str(field) for key, field in fields.items()}
+    return dict(_flat(fields, ""))
+
+
+def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """What stands in an object inside a row is a field of that row: `status.phase`."""
+    for key, field in fields.items():
+        if depth < _DEEPEST and isinstance(field, dict):
+            yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
+        else:
+            yield above + key, str(cast(object, field))
 
 
 def _split(text: str, table: Table) -> list[str]:

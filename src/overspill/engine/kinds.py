@@ -48,6 +48,7 @@ _WORDY = 0.68
 _HEADING = re.compile(r"#{1,6} \S")
 _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _RULE = re.compile(r"[\s|+=-]{4,}$")
+_TABLE_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+\s*$")
 
 
 def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
@@ -145,4 +146,5 @@ def _by_lines(whole_lines: list[str]) -> Kind:
 
 def _is_markdown(lines: list[str]) -> bool:
     headings = sum(_HEADING.match(line) is not None for line in lines)
-    return headings >= 2 and headings > 0.02 * len(lines)
+    ruled = any(_TABLE_RULE.match(line) for line in lines) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
+    return ruled or (headings >= 2 and headings > 0.02 * len(lines))
