@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 
@@ -182,5 +183,6 @@ def _points(column: str, key: str, table: str) -> bool:
     return words in (named, ends[1:] and ends) or (words[-1] in _KEYS and words[:-1] == named)
 
 
+@lru_cache(maxsize=4_096)
 def _stems(name: str) -> list[str]:
     return [stem(part) for part in subwords(name)]
