@@ -294,3 +294,11 @@ def test_fields_of_an_object_inside_a_row_are_fields_of_the_row() -> None:
     assert '"pod-22"' in rows_for(json.dumps({"items": pods}), "which pod has the highest restart count?")[0]
     found = select(build(json.dumps({"items": pods}).encode()), "which pods are not running", max_tokens=60)
     assert '"pod-3"' in found.text
+
+
+def test_of_more_rows_than_are_compared_the_last_line_tells() -> None:
+    rows = b"".join(b"%d,%d\n" % (number, number % 997) for number in range(200_010))
+    found = select(build(b"name,weight\n" + rows), "the highest weight", max_tokens=100)
+    assert found.text.endswith("; only the first 200,000 rows compared)")
+    few = select(build(b"name,weight\n" + rows[:2_000]), "the highest weight", max_tokens=100)
+    assert "compared" not in few.text

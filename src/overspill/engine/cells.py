@@ -14,6 +14,8 @@ from overspill.engine.outline import Table
 from overspill.engine.show import shown
 from overspill.engine.words import STOP, stem, subwords
 
+MOST_ROWS = 200_000
+"""Rows of a table that are compared with each other."""
 _DEEPEST = 3
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")

@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.engine.cells import column_named, columns_of, rows_of
+from overspill.engine.cells import MOST_ROWS, column_named, columns_of, rows_of
 from overspill.engine.index import Index
 from overspill.engine.outline import Table
 from overspill.engine.query import Query, parse
@@ -31,7 +31,6 @@ _ANCHORS, _ALIKE = 6, 0.8
 _TABLES = 40
 _USUAL = 0.1
 """Share of a table's rows whose cell is a word from which on the others are told by not having it."""
-_MOST_ROWS = 200_000
 _FOREMOST = 2
 _SAMPLE = 1_000
 _LONGEST = 100
@@ -103,7 +102,7 @@ def _dated(index: Index, row: _Row) -> int | None:
 
 
 def _whole(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[str]]]:
-    for record, cells in rows_of(index, table, range(table.first, min(table.last, table.first + _MOST_ROWS))):
+    for record, cells in rows_of(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
         if column < len(cells):
             yield record, cells
 
@@ -168,7 +167,7 @@ def _keyed(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
     text, outline = index.text, index.outline
     holding = [
         each
-        for each in range(other.table.first, min(other.table.last, other.table.first + _MOST_ROWS))
+        for each in range(other.table.first, min(other.table.last, other.table.first + MOST_ROWS))
         if any(value in text[outline.starts[each] : outline.ends[each]] for value in spelt)
     ]
     found = rows_of(index, other.table, holding) if holding else ()

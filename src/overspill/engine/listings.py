@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from overspill.engine.cells import MOST_ROWS
 from overspill.engine.index import Index
 from overspill.engine.measures import measured
 from overspill.engine.show import shown
@@ -14,7 +15,6 @@ _MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
 _HEAD = 4_000
 _PLACES = 6
 """Words of a line among which its size may be."""
-_MOST_ROWS = 200_000
 _SHARE = 0.8
 _SHOWN = 12
 
@@ -24,7 +24,7 @@ def listed_rows(index: Index, *, high: bool) -> list[int]:
     outline = index.outline
     places = _places(index)
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
-    for record in range(min(len(outline), _MOST_ROWS) if places else 0):
+    for record in range(min(len(outline), MOST_ROWS) if places else 0):
         for place, word in enumerate(shown(index, outline.starts[record], outline.ends[record]).split()[:places]):
             if _SIZE.fullmatch(word) and (size := measured(word, "span" if word.endswith("s") else "number")) is not None:
                 sizes[place][record] = size

@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.engine.cells import column_named, columns_of, rows_of
+from overspill.engine.cells import MOST_ROWS, column_named, columns_of, rows_of
 from overspill.engine.index import Index
 from overspill.engine.listings import listed_rows, newest_rows
 from overspill.engine.measures import Scale, are_measures, measured, scale_of
@@ -18,7 +18,6 @@ from overspill.engine.query import Query
 from overspill.engine.rank import Ranking
 from overspill.engine.words import word_set
 
-_MOST_ROWS = 200_000
 _SHOWN = 12
 _TABLES = 4
 _BY_VALUE, _BY_PLACE = 0.7, 0.4
@@ -52,6 +51,8 @@ class Rows(Struct, frozen=True):
 
     records: list[int] = []
     evidence: float = 0.0
+    compared: bool = True
+    """Whether they come from looking at all rows, not from where they stand."""
 
 
 class _Asked(Struct, frozen=True):
@@ -91,8 +92,7 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[i
     for table in tables:
         if rows := _by_value(index, table, asked, ranking, range(table.first, table.last)):
             return Rows(rows, _BY_VALUE)
-    rows = _otherwise(index, tables, asked)
-    return Rows(rows, _BY_PLACE if rows else 0.0)
+    return _otherwise(index, tables, asked)
 
 
 def _asked(question: str) -> _Asked:
@@ -105,17 +105,19 @@ def _asked(question: str) -> _Asked:
     return _Asked(words, most, high, place, last=place >= 0 and words[place] in _LAST)
 
 
-def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> list[int]:
+def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> Rows:
     """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
     rows: list[int] = []
     if asked.most >= 0:
         rows = _commonest(index, tables[0], asked) if tables and asked.high else []
         rows = rows or listed_rows(index, high=asked.high)
     if rows or asked.place < 0:
-        return rows
+        return Rows(rows, _BY_PLACE if rows else 0.0)
     if not tables:
-        return newest_rows(index, asked.many, newest=asked.last)
-    return [*_by_date(index, tables[0], asked), *_by_place(tables, asked)]
+        rows = newest_rows(index, asked.many, newest=asked.last)
+    else:
+        rows = [*_by_date(index, tables[0], asked), *_by_place(tables, asked)]
+    return Rows(rows, _BY_PLACE if rows else 0.0, compared=False)
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
@@ -152,7 +154,7 @@ def _by_date(index: Index, table: Table, asked: _Asked) -> list[int]:
         return []
     dated = [
         (value, record)
-        for record, cells in islice(rows_of(index, table), _MOST_ROWS)
+        for record, cells in islice(rows_of(index, table), MOST_ROWS)
         if column < len(cells) and (value := measured(cells[column], "date")) is not None
     ]
     return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
@@ -170,7 +172,7 @@ def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, recor
     scale = _scale(index, table, column)
     values = [
         (value, record)
-        for record, cells in rows_of(index, table, records[:_MOST_ROWS])
+        for record, cells in rows_of(index, table, records[:MOST_ROWS])
         if column < len(cells) and cells[column] and (value := measured(cells[column], scale)) is not None
     ]
     if len(values) < 3 or len(values) < 0.3 * len(records):
@@ -211,7 +213,7 @@ def _commonest(index: Index, table: Table, asked: _Asked) -> list[int]:
     if column is None:
         return []
     places: dict[str, list[int]] = {}
-    for record, cells in islice(rows_of(index, table), _MOST_ROWS):
+    for record, cells in islice(rows_of(index, table), MOST_ROWS):
         if column < len(cells) and cells[column].strip():
             places.setdefault(cells[column].strip().casefold(), []).append(record)
     most = nlargest(_FOREMOST, places.values(), key=len)

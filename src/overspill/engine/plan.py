@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill.engine.cells import MOST_ROWS
 from overspill.engine.failures import Signs
 from overspill.engine.index import Index
 from overspill.engine.linking import linked_rows, unlike_rows
@@ -55,6 +56,8 @@ class Plan(Struct, frozen=True):
     """The records that speak of what is asked; others are read for where they stand."""
     ordered: bool = False
     """Whether a few are asked for by their order, however many match."""
+    partly: bool = False
+    """Whether there are more rows than were compared for that."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
@@ -105,7 +108,8 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     if query.listing and index.kind == "code":
         # What stands inside a definition that was asked for is no other of its kind.
         steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
-    return Plan(tuple(steps), rows.evidence, ranking.matches, bool(rows.records))
+    partly = bool(linked or (rows.records and rows.compared)) and len(index.outline) > MOST_ROWS
+    return Plan(tuple(steps), rows.evidence, ranking.matches, bool(rows.records), partly)
 
 
 def _order(scores: dict[int, float]) -> Order:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from overspill.engine.cells import MOST_ROWS
 from overspill.engine.choose import Filling, Piece
 from overspill.engine.company import widened
 from overspill.engine.index import Index
@@ -94,32 +95,33 @@ def _fitted(
         for step in way.steps:
             filling.take(step.order, step.share)
         taken = filling.taken
-        draft = _put_together(index, ranking, way.matches, taken)
+        draft = _put_together(index, ranking, way, taken)
         if (used := count(draft.text)) <= max_tokens:
             return draft
         aim *= max_tokens / used
     while taken:
         taken = taken[:-1]
-        draft = _put_together(index, ranking, way.matches, taken)
+        draft = _put_together(index, ranking, way, taken)
         if count(draft.text) <= max_tokens:
             return draft
     return _NOTHING
 
 
-def _put_together(index: Index, ranking: Ranking, matches: set[int], taken: list[list[Piece]]) -> _Draft:
+def _put_together(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]]) -> _Draft:
     pieces = _merged(index, [piece for record in taken for piece in record])
     excerpts = _excerpts(index, pieces)
-    tally = _tally(index, pieces, ranking, matches)
+    tally = _tally(index, pieces, ranking, way)
     return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing(index, tally)]), tally)
 
 
-def _tally(index: Index, pieces: list[Piece], ranking: Ranking, matches: set[int]) -> Tally:
+def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
     """A record counts as shown when it is there at least in part."""
     starts, ends = index.outline.starts, index.outline.ends
     there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
-    showing = len(there & matches)
+    showing = len(there & way.matches)
     shortened = any(piece.trimmed for piece in pieces)
-    return Tally(len(matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted)
+    compared = MOST_ROWS if way.partly else 0
+    return Tally(len(way.matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted, compared)
 
 
 def _quarter(text: str) -> int:

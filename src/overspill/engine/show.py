@@ -83,6 +83,8 @@ class Tally(Struct, frozen=True):
     more: bool = False
     uncounted: bool = False
     """Whether words of the question were not looked for because they stand nearly everywhere."""
+    compared: int = 0
+    """How many rows were compared, where there are more."""
 
 
 def closing(index: Index, tally: Tally) -> str:
@@ -99,6 +101,8 @@ def closing(index: Index, tally: Tally) -> str:
         said += "; some shortened"
     if tally.uncounted:
         said += "; common words not counted"
+    if tally.compared:
+        said += f"; only the first {tally.compared:,} rows compared"
     return f"({said}{_searched(index)})"
 
 
