@@ -203,6 +203,7 @@ def test_one_ctrl_d_ends_what_is_typed(place: Path, monkeypatch: pytest.MonkeyPa
     code, seen = on_a_terminal("extract", "hello", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")
     assert code == 0
     assert "[L1]\r\nhello world\r\n(matched 1 record, all shown)\r\n" in seen
+    assert "None" not in seen  # of chunks, before anybody knows how many there are
 
 
 def test_ctrl_c_ends_the_wait_for_something_typed(place: Path, monkeypatch: pytest.MonkeyPatch):

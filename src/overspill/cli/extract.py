@@ -147,9 +147,9 @@ class _Bar:
 
     def __init__(self) -> None:
         console = Console(stderr=True)
-        columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.completed}/{task.total} chunks"), TimeElapsedColumn())
+        columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._bar.add_task("chunks", total=None)
+        self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> _Bar:
         self._bar.start()
@@ -159,4 +159,4 @@ class _Bar:
         self._bar.stop()
 
     def __call__(self, done: int, total: int) -> None:
-        self._bar.update(self._task, completed=done, total=total)
+        self._bar.update(self._task, completed=done, total=total, description=f"{done}/{total} chunks")
