@@ -38,7 +38,8 @@ async def extract(
     given = {model.name: model for model in models if not isinstance(model, str)}
     names = [model if isinstance(model, str) else model.name for model in models]
     values = dict(flatten(Settings, settings or Settings()))
-    base = Settings.of(values | {("retention",): "session"})  # nothing stays when this is over
+    # All of it is searched, and nothing stays when this is over.
+    base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints) as session:
         kept = await session.keep(_readable(source), name=_name(source))
         return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)

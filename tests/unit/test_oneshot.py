@@ -7,6 +7,7 @@ import pytest
 
 from overspill import Settings, extract
 from overspill.errors import BadRequest
+from overspill.settings.keys import PresetName
 
 pytestmark = pytest.mark.anyio
 
@@ -30,6 +31,12 @@ async def test_any_source_will_do(kind: str, tmp_path: Path):
 async def test_nothing_is_left_whatever_the_retention(tmp_path: Path):
     await extract(LOG, "failures", settings=Settings(storeDir=str(tmp_path), retention="keep"))
     assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize("preset", ["overspill", "artifacts"])
+async def test_what_one_stored_output_may_have_at_most_bounds_no_search(tmp_path: Path, preset: PresetName):
+    settings = Settings(preset=preset, storeDir=str(tmp_path), truncation={"maxArtifactSize": 1_000})
+    assert "no space left on device" in (await extract(LOG, "why did step 300 fail", settings=settings)).text
 
 
 async def test_a_file_of_the_callers_stays_open(tmp_path: Path):
