@@ -260,6 +260,7 @@ def main() -> None:
     given = parser.parse_args()
     parts = {"latency": latency, "large": large, "load": load}
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder  # what is kept here is not to stand among the user's own for a week
         bench = Bench(Path(folder), given.fastmcp)
         for name in given.parts or parts:
             anyio.run(parts[name], bench)

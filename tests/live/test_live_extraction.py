@@ -127,7 +127,7 @@ def check_records(folder: Path, kept: Kept) -> None:
     """`overspill verify` finds the stored bytes, and every quote on record, as they were."""
     (folder / "overspill").mkdir()
     (folder / "overspill" / "config.yaml").write_text(json.dumps({"storeDir": str(folder / "store")}))
-    env = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
+    env = {**os.environ, "HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
     command = [sys.executable, "-c", RUN, "verify", "--json"]
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     assert json.loads(done.stdout) == [{"artifact_id": kept.artifact_id, "sound": True, "problem": ""}]
