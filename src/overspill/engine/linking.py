@@ -179,9 +179,10 @@ def _points(column: str, key: str, table: str) -> bool:
     words, ends, named = _stems(column), _stems(key), _stems(table)
     if not words or not ends or ends[-1] not in _KEYS:
         return False
-    return words in (named, ends[1:] and ends) or (words[-1] in _KEYS and words[:-1] == named)
+    alike = len(ends) > 1 and words == ends  # a mere `id` every table has of its own
+    return alike or words == named or (words[-1] in _KEYS and words[:-1] == named)
 
 
 @lru_cache(maxsize=4_096)
-def _stems(name: str) -> list[str]:
-    return [stem(part) for part in subwords(name)]
+def _stems(name: str) -> tuple[str, ...]:
+    return tuple(stem(part) for part in subwords(name))

@@ -24,11 +24,12 @@ def listed_rows(index: Index, *, high: bool) -> list[int]:
     outline = index.outline
     places = _places(index)
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
-    for record in range(min(len(outline), MOST_ROWS) if places else 0):
+    lines = min(len(outline), MOST_ROWS) if places else 0
+    for record in range(lines):
         for place, word in enumerate(shown(index, outline.starts[record], outline.ends[record]).split()[:places]):
             if _SIZE.fullmatch(word) and (size := measured(word, "span" if word.endswith("s") else "number")) is not None:
                 sizes[place][record] = size
-    everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * len(outline))]
+    everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * lines)]
     if not everywhere:
         return []
     size_of = max(everywhere, key=lambda found: max(found.values()))

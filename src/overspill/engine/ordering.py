@@ -113,11 +113,9 @@ def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> Rows:
         rows = rows or listed_rows(index, high=asked.high)
     if rows or asked.place < 0:
         return Rows(rows, _BY_PLACE if rows else 0.0)
-    if not tables:
-        rows = newest_rows(index, asked.many, newest=asked.last)
-    else:
-        rows = [*_by_date(index, tables[0], asked), *_by_place(tables, asked)]
-    return Rows(rows, _BY_PLACE if rows else 0.0, compared=False)
+    dated = _by_date(index, tables[0], asked) if tables else []
+    rows = [*dated, *_by_place(tables, asked)] if tables else newest_rows(index, asked.many, newest=asked.last)
+    return Rows(rows, _BY_PLACE if rows else 0.0, compared=bool(dated))
 
 
 def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
@@ -169,10 +167,10 @@ def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, recor
     column = _column(index, table, asked) if asked.most >= 0 else None
     if column is None:
         return []
-    scale = _scale(index, table, column)
+    scale, records = _scale(index, table, column), records[:MOST_ROWS]
     values = [
         (value, record)
-        for record, cells in rows_of(index, table, records[:MOST_ROWS])
+        for record, cells in rows_of(index, table, records)
         if column < len(cells) and cells[column] and (value := measured(cells[column], scale)) is not None
     ]
     if len(values) < 3 or len(values) < 0.3 * len(records):
@@ -182,7 +180,7 @@ def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, recor
     fitting = [
         [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
     ]
-    turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for records in fitting for record in records[:many]]
+    turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for rows in fitting for record in rows[:many]]
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
 
 
