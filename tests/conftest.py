@@ -1,6 +1,7 @@
-"""What every test shares: how Hypothesis runs. Fixtures stand here when more than one folder needs them."""
+"""What every test shares: how Hypothesis runs, that Ctrl-C is heard. Fixtures stand here when more than one folder needs them."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -9,3 +10,7 @@ settings.register_profile(
     "overspill", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("overspill")
+
+# A shell that starts something in the background lets it ignore Ctrl-C, and whatever tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
