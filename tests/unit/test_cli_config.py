@@ -182,7 +182,7 @@ def test_a_reader_that_goes_away_is_met_in_silence(place: Path) -> None:
     os.close(read)
     result = process("config", stdout=write)
     os.close(write)
-    assert (result.code, result.err) == (1, "")
+    assert (result.code, result.err) == (141, "")
 
 
 def added(place: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import NamedTuple, NoReturn, cast
 
 import click
 
+from overspill.cli import ending
 from overspill.errors import OverspillError
 
 
@@ -60,13 +60,6 @@ class Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
-    def invoke(self, ctx: click.Context) -> Any:
-        result = super().invoke(ctx)
-        # A reader that went away is noticed here, where click ends quietly, and not while Python shuts down.
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
-            sys.stdout.flush()
-        return result
-
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="overspill", message="overspill %(version)s")
@@ -79,25 +72,27 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # What an old locale cannot show is shown as standard error shows it.
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
+        code = _run(args)
+        ending.flush()
+    except (OSError, OverspillError) as problem:
+        code = ending.report_failure(problem)
+    ending.drop_unwritten()
+    sys.exit(code)
+
+
+def _run(args: Sequence[str] | None) -> int:
+    stdout, stderr = sys.stdout, sys.stderr
+    try:
         code = overspill.main(args, prog_name="overspill", standalone_mode=False)
+    except SystemExit as end:
+        code = end.code
     except click.ClickException as problem:
         problem.show()
         code = problem.exit_code
-    except OverspillError as problem:
-        click.echo(f"overspill: {problem}", err=True)
-        code = 2
-    except OSError as problem:
-        click.echo(f"overspill: {_said(problem)}", err=True)
-        code = 2
     except click.Abort:
         code = 130
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _said(problem: OSError) -> str:
-    """What no command expects, such as a full disk below standard output."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return "The folder you are in has been removed. Go to another one and run this again."
-    return f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."
+    if sys.stdout is not stdout:
+        # Click replaces both when the reader has gone, and ends with 1, which here is an answer.
+        sys.stdout, sys.stderr = stdout, stderr
+        raise BrokenPipeError
+    return code if isinstance(code, int) else 0

@@ -16,7 +16,7 @@ import click
 
 from overspill.agent import Agent, Control, Record, Sources, load_agent, run_agent
 from overspill.agent.snapshot import append_accounting, may_replace, write_snapshot
-from overspill.cli import look
+from overspill.cli import ending, look
 from overspill.cli.config import assigned, config_files, settings_options
 from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
@@ -79,7 +79,10 @@ def run(
     agent = load_agent(file, _sources(models, overrides, options))
     with progress(verbose=verbose) as shown:
         record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), shown)
-    _conclude(record, snapshot, accounting, as_json=as_json)
+    try:
+        _conclude(record, snapshot, accounting, as_json=as_json)
+    except (OSError, OverspillError) as problem:
+        code = ending.report_failure(problem)
     _leave(record, code)
 
 
@@ -183,8 +186,7 @@ def _leave(record: Record, code: int) -> NoReturn:
         sys.exit(code)
     # The interpreter would wait for the threads of tools, which nobody can interrupt.
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # else what is stored stays until the next run
-    sys.stdout.flush()
-    sys.stderr.flush()
+    ending.drop_unwritten()
     os._exit(code)
 
 

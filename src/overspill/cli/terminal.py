@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 from rich.console import Console
 
@@ -13,5 +14,11 @@ def on_terminal() -> bool:
     return bool(sys.stdout) and sys.stdout.isatty()
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Rich would end the program with 1. Here it ends as for everything else that is printed."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
-    return Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
+    return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
