@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -235,7 +236,7 @@ def test_the_way_back_is_told_as_this_program_was_called(place: Place):
     Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     program = Path(sys.executable).with_name("overspill")
     env = {"HOME": str(place.root), "PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"}
-    for path, called in (("", str(program)), (f"{program.parent}:", "overspill")):
+    for path, called in (("", shlex.quote(str(program))), (f"{program.parent}:", "overspill")):
         env["PATH"] = f"{path}/usr/bin:/bin"
         done = subprocess.run([program, "wrap", "mcp.json"], env=env, capture_output=True, text=True, timeout=60, check=True)
         assert done.stdout.endswith(f"\nTo undo: {called} unwrap mcp.json\n")
