@@ -19,6 +19,7 @@ from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.schema import dotted, flatten, visible
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_NO_HOME = "HOME is not set, and the system has no entry for your user. Set HOME to a folder of yours."
 
 
 def settings_options(command: Command) -> Command:
@@ -94,15 +95,22 @@ def assigned(assignments: Sequence[str], option: str) -> dict[str, Any]:
 
 
 def user_config_dir() -> Path:
-    return _of_user("XDG_CONFIG_HOME", "~/.config")
+    return _of_user("XDG_CONFIG_HOME", ".config")
 
 
 def lasting_store() -> str:
     """Where outputs are kept that have to outlast a restart of the machine, which empties the temporary directory."""
-    return str(_of_user("XDG_STATE_HOME", "~/.local/state"))
+    return str(_of_user("XDG_STATE_HOME", ".local/state"))
+
+
+def home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise SettingsError(_NO_HOME) from None
 
 
 def _of_user(variable: str, usual: str) -> Path:
     base = Path(os.environ.get(variable, ""))
     # The XDG specification has relative paths ignored.
-    return (base if base.is_absolute() else Path(usual).expanduser()) / "overspill"
+    return (base if base.is_absolute() else home() / usual) / "overspill"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from overspill.cli.config import home
 from overspill.clients import files, places
 from overspill.clients.files import ClientFile
 from overspill.clients.places import Client
@@ -25,7 +26,7 @@ class Target(Struct, frozen=True):
 
 
 def clients() -> dict[str, Client]:
-    return places.known(Path.home(), sys.platform, os.environ)
+    return places.known(home(), sys.platform, os.environ)
 
 
 def target_of(spelled: str) -> Target:

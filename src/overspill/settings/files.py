@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
@@ -123,7 +124,7 @@ def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str
 
 def _placed(folder: Path, reference: object) -> object:
     file, colon, function = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")
-    return f"{folder / Path(file).expanduser()}:{function}" if colon and file.endswith(".py") else reference
+    return f"{folder / os.path.expanduser(file)}:{function}" if colon and file.endswith(".py") else reference
 
 
 def _parse_json(text: str, name: str) -> Any:
