@@ -14,13 +14,15 @@ from typing import Any
 import anyio
 import click
 
+from overspill import ids
 from overspill.cli.config import lasting_store, load_settings
 from overspill.cli.logged import logged
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, host_of, read_servers, server_configs
 from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
-from overspill.settings import Layer
+from overspill.settings import Layer, Settings
+from overspill.store.files import file_store
 
 _OURS = "OVERSPILL_"
 _TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
@@ -46,6 +48,7 @@ def serve(given: Mapping[str, Any]) -> None:
         list_outputs=given["list_outputs"],
     )
     served = endpoints(settings, os.environ)
+    _check_store(settings)
     listening = _listening(given, os.environ) if given["address"] else None
     listener = listening.open() if listening is not None else None
     if listening is not None and listener is not None:
@@ -63,6 +66,11 @@ def serve(given: Mapping[str, Any]) -> None:
 
     with nullcontext() if given["quiet"] else logged():
         anyio.run(run)
+
+
+def _check_store(settings: Settings) -> None:
+    """Whoever starts the proxy can mend a store that does not work. Later only its client would hear of it."""
+    file_store(settings.store_dir, settings.max_run_bytes).open_shelf(ids.new()).close()
 
 
 async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
