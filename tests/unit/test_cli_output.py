@@ -82,3 +82,9 @@ def test_a_report_that_cannot_be_written_waits_for_no_tool(place: Place) -> None
         done = place.process(*command, env=environ("buffered"), stdout=full, stderr=PIPE)
     assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (2, NO_SPACE)
     assert Path("s.gz").is_file()
+
+
+@pytest.mark.parametrize("variables", [{"FORCE_COLOR": "1"}, {"FORCE_COLOR": "1", "TERM": "dumb"}])
+def test_no_progress_is_drawn_into_a_file(place: Place, variables: dict[str, str]) -> None:
+    done = place.process("extract", "three", "words.txt", env=environ("buffered") | variables, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -12,14 +12,13 @@ from typing import Any, BinaryIO, get_args
 import anyio
 import click
 from msgspec.structs import replace
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overspill import wording
 from overspill.cli import look
 from overspill.cli.config import load_settings, settings_options
 from overspill.cli.models import endpoints
-from overspill.cli.terminal import on_terminal
+from overspill.cli.terminal import on_terminal, progress_console
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint, open_model
@@ -146,9 +145,9 @@ class _Bar:
     """A bar on a terminal while chunks are asked about; nothing elsewhere."""
 
     def __init__(self) -> None:
-        console = Console(stderr=True)
+        console = progress_console()
         columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_interactive)
         self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> _Bar:

@@ -20,6 +20,7 @@ from rich.text import Text
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
 from overspill.cli.logged import logged, to_standard_error
 from overspill.cli.look import visible
+from overspill.cli.terminal import progress_console
 from overspill.figures import people_size
 
 
@@ -30,8 +31,8 @@ class Shown(Protocol):
 
 @contextmanager
 def progress(*, verbose: bool) -> Generator[Shown]:
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    console = progress_console()
+    if not console.is_interactive:
         with logged(to_standard_error, _untold if verbose else _lasting):
             yield _Lines(verbose=verbose)
         return

@@ -1,4 +1,4 @@
-"""Standard output: a terminal that somebody looks at, or a pipe."""
+"""Standard output and standard error: a terminal that somebody looks at, or a file or pipe."""
 
 from __future__ import annotations
 
@@ -22,3 +22,9 @@ class _Console(Console):
 
 def console() -> Console:
     return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
+
+
+def progress_console() -> Console:
+    """For displays on standard error that move. `is_interactive` says whether there is a terminal that can show them: a variable
+    such as FORCE_COLOR, which lets Rich take a file for one, does not count here."""
+    return Console(stderr=True, force_terminal=bool(sys.stderr) and sys.stderr.isatty())
