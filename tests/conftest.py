@@ -1,4 +1,5 @@
-"""What every test shares: how Hypothesis runs, that Ctrl-C is heard. Fixtures stand here when more than one folder needs them."""
+"""What every test shares: how Hypothesis runs, that Ctrl-C is heard, and that the terminal and the network of whoever runs the
+tests change nothing. Fixtures stand here when more than one folder needs them."""
 
 import os
 import signal
@@ -14,3 +15,11 @@ settings.load_profile("overspill")
 # A shell that starts something in the background lets it ignore Ctrl-C, and whatever tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+for name in ("COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(name, None)
+
+# Packages may come through a proxy, but the servers of the tests are on this machine.
+if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
