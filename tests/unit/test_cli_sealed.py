@@ -16,7 +16,8 @@ pytestmark = pytest.mark.slow
 NOBODY = """
 import os, sys
 import encodings.idna, traceback
-import overspill.cli.config, overspill.cli.doctor, overspill.cli.run, overspill.cli.wrap, overspill.doctor.servers
+import overspill.cli.config, overspill.cli.doctor, overspill.cli.run, overspill.cli.serving, overspill.cli.wrap
+import overspill.doctor.servers
 from overspill.cli import main
 if os.getuid() == 0:
     os.setuid(65534)
@@ -65,3 +66,9 @@ def test_a_store_that_may_not_be_looked_into_is_wrong(sealed: Path) -> None:
     code, out, err = said("/nowhere", "doctor", "--set", f"storeDir={sealed / 'store'}")
     assert (code, err) == (1, "")
     assert f"wrong  store: Nothing can be stored in {sealed / 'store'}: you may not write to " in out
+
+
+def test_a_proxy_whose_store_may_not_be_written_ends_with_a_line(sealed: Path) -> None:
+    store = sealed / "store"
+    words = f"overspill: Could not open a session in {store}: Permission denied. Check storeDir, or set another.\n"
+    assert said("/nowhere", "proxy", "--set", f"storeDir={store}", "--", "cat") == (2, "", words)

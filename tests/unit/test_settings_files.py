@@ -70,6 +70,9 @@ def test_the_files_of_functions_are_beside_the_config_file(tmp_path: Path, monke
         "f": "tools.py",
     }
     assert load(user_config_dir=tmp_path).settings.functions == expected
+    (tmp_path / "config.yaml").write_text("functions: {a: ~nobody-of-this-name/tools.py:f}")
+    unknown = {"a": f"{tmp_path}/~nobody-of-this-name/tools.py:f"}
+    assert load(user_config_dir=tmp_path).settings.functions == unknown
     (tmp_path / "config.yaml").write_text("functions: {a: 3}")
     with pytest.raises(SettingsError, match=r"^functions is \{'a': 3\} in .*; allowed: a mapping from names, or null\.$"):
         load(user_config_dir=tmp_path)

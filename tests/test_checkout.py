@@ -1,0 +1,69 @@
+"""The scripts of a checkout: what CI passes on to the tests, and paths with spaces in them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PASSED = {
+    "HOME": "/home/a user",
+    "LANG": "C",
+    "PIP_INDEX_URL": "https://example.org/a b",
+    "UV_OFFLINE": "1",
+    "npm_config_registry": "https://example.org",
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "SSL_CERT_FILE": "/certs.pem",
+}
+HELD_BACK = {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "TERM": "xterm", "OPENAI_API_KEY": "x", "PIPX": "x"}
+
+
+def write_program(path: Path, line: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def test_ci_calls_the_test_command_with_a_bare_environment(tmp_path: Path):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    write_program(tmp_path / "scripts" / "test", 'echo "$@"; env')
+    given = {"PATH": os.environ["PATH"], **PASSED, **HELD_BACK}
+    done = subprocess.run([tmp_path / ".ci" / "run"], env=given, capture_output=True, text=True, timeout=60, check=True)
+    arguments, *variables = done.stdout.splitlines()
+    assert arguments == "--all"
+    seen = dict(line.split("=", 1) for line in variables)
+    ours = {"PWD", "OLDPWD", "SHLVL", "_", "__CF_USER_TEXT_ENCODING"}  # what a shell or macOS sets for itself
+    assert {name: value for name, value in seen.items() if name not in ours} == {"PATH": os.environ["PATH"], **PASSED}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy in a folder with spaces, set up: only the packages are those of the Python that runs this."""
+    root = tmp_path.resolve() / "my check out"
+    shutil.copytree(ROOT / "scripts", root / "scripts")
+    for name in ("pyproject.toml", "requirements.lock", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, root)
+    for kind, locks in (("run", ["requirements.lock"]), ("dev", ["requirements.lock", "requirements-dev.lock"])):
+        content = b"".join((root / name).read_bytes() for name in ("pyproject.toml", *locks))
+        stamp = subprocess.run(["cksum"], input=f"{root}\n".encode() + content, capture_output=True, check=True).stdout  # noqa: S607
+        (root / ".venv").mkdir(exist_ok=True)
+        (root / ".venv" / f"stamp-{kind}").write_bytes(stamp)
+    for name in ("python", "overspill"):
+        write_program(root / ".venv" / "bin" / name, f'exec {shlex.quote(str(Path(sys.executable).with_name(name)))} "$@"')
+    return root
+
+
+@pytest.mark.parametrize(("script", "words"), [("overspill", "overspill 0."), ("test", "pytest ")])
+def test_a_script_runs_from_a_path_with_spaces_also_through_a_link(checkout: Path, script: str, words: str):
+    link = checkout.parent / "a link"
+    link.symlink_to(Path("my check out") / "scripts" / script)
+    for called in (checkout / "scripts" / script, link):
+        done = subprocess.run([called, "--version"], cwd=checkout.parent, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr, done.stdout[: len(words)]) == (0, "", words)
