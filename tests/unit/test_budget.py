@@ -75,7 +75,7 @@ def test_threads_cannot_together_take_more_than_there_is():
     barrier = Barrier(8)
 
     def take() -> None:
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=30)
         taken.extend(budget.reserve(10) for _ in range(50))
 
     threads = [Thread(target=take) for _ in range(8)]

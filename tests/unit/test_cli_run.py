@@ -55,6 +55,8 @@ def write(name: str, frontmatter: str, script: list[dict[str, Any]], prompt: str
 
 
 COUNT = ("--function", "f.py:count")
+ONLY_SLOW = "asyncTimeoutSecs: 100\ntruncation: {overrides: {slow: {asyncTimeoutSecs: 0.05}}}"
+"""So that no other tool goes to the background on a busy machine."""
 
 
 def test_only_the_report_goes_to_standard_output(place: Place) -> None:
@@ -225,7 +227,7 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
     Path("below.ai").write_text("---\nmodels: scripted/below.json\n---\nx")
     write(
         "b.ai",
-        "agents: below.ai\nasyncTimeoutSecs: 0.05",
+        f"agents: below.ai\n{ONLY_SLOW}",
         [
             {"calls": [{"tool": "count", "args": {"upto": 5000}}, {"tool": "slow", "args": {"file": "x"}}]},
             {"calls": [{"tool": "tool_output", "args": {"handle": "<HANDLE>", "extract": "4711"}}]},
@@ -347,8 +349,7 @@ def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: lis
 @pytest.mark.usefixtures("place")
 def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
     first = calls(("count", {"upto": 5000}), ("slow", {"file": "begun"}), ("agent__task_status", {"now": "Counting"}))
-    only_slow = "asyncTimeoutSecs: 100\ntruncation: {overrides: {slow: {asyncTimeoutSecs: 0.05}}}"
-    write("b.ai", only_slow, [first, calls(("wait_for_tool_output", {})), REPORT])
+    write("b.ai", ONLY_SLOW, [first, calls(("wait_for_tool_output", {})), REPORT])
     ours, theirs = pty.openpty()
     process = started("b.ai", "x", *COUNT, "--function", "f.py:slow", stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)

@@ -109,7 +109,7 @@ async def test_the_calls_of_a_step_run_at_the_same_time() -> None:
         await arrived[1 - mine].wait()
         return await echo(call)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         taken = await step(ScriptedModel([(grep("0"), grep("1"))]), QUESTION, in_parallel(meet))
     assert [message.text for message in taken.messages[1:]] == ["ran 0", "ran 1"]
 

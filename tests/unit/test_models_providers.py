@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from waiting import until
 
 from overspill.agent.asking import Timed
 from overspill.models.base import Message, Model, ModelError, Request, Response, Usage
@@ -272,7 +273,7 @@ async def test_a_failure_says_what_happened_and_whether_it_passes(
 @pytest.mark.parametrize("manner", ["hangs", "dribbles"])
 async def test_a_request_ends_with_its_time_out_however_slowly_the_answer_comes(server: Server, manner: str) -> None:
     server.answers = [getattr(server, manner)]
-    with anyio.fail_after(10), pytest.raises(ModelError, match=r"^local/tiny: no answer within 0.3 s\.$") as failed:
+    with anyio.fail_after(60), pytest.raises(ModelError, match=r"^local/tiny: no answer within 0.3 s\.$") as failed:
         await local(server, timeout=0.3).ask(QUESTION)
     assert failed.value.passing
 
@@ -291,9 +292,10 @@ async def test_a_server_that_is_not_there_is_named() -> None:
 async def test_a_cancelled_request_leaves_a_model_that_works(server: Server) -> None:
     server.answers = [server.hangs, completion({"content": "Far."})]
     model = local(server)
-    with anyio.move_on_after(0.2) as scope:
-        await model.ask(QUESTION)
-    assert scope.cancelled_caught
+    async with anyio.create_task_group() as group:
+        group.start_soon(model.ask, QUESTION)
+        await until(lambda: server.paths)
+        group.cancel_scope.cancel()
     assert (await model.ask(QUESTION)).text == "Far."
 
 

@@ -128,7 +128,7 @@ async def test_a_task_that_is_cancelled_while_its_session_begins_lets_go_of_its_
     task = asyncio.ensure_future(Session(name="research", store=store).begin())
     await anyio.to_thread.run_sync(store.asked.wait)
     task.cancel()
-    await asyncio.wait([task], timeout=10)
+    await asyncio.wait([task], timeout=30)
     assert task.cancelled()
     store.let.set()
     await opens_in_the_end("research", store)

@@ -143,7 +143,7 @@ def test_more_outputs_than_are_held_open_can_be_read_from_many_threads(shelf: Sh
     barrier, wrong = Barrier(8), []
 
     def look(offset: int) -> None:
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=30)
         for step in range(200):
             number = (step * 7 + offset) % 40
             if outputs.recent(all_kept[number].handle).bytes() != b"%d" % number * 1000:
