@@ -75,7 +75,7 @@ def test_the_command_line_beats_frontmatter_which_beats_the_config(tmp_path: Pat
 
 
 def test_every_key_for_agents_is_among_those() -> None:
-    own = {field.spelling for field in fields(Settings) if field.key.for_agents and not field.key.not_in_agents}
+    own = {field.spelling for field in fields(Settings) if field.key.for_agents and field.key.may_be_set_by("agent")}
     assert own <= set(KEYS)
 
 
@@ -92,7 +92,7 @@ def test_what_runs_and_where_keys_go_is_not_for_agent_files(tmp_path: Path, key:
 @pytest.mark.parametrize("key", ["mcpServers", "functions"])
 def test_nor_for_a_file_in_the_working_directory(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError) as error:
-        load_agent(write(tmp_path, "a.ai"), Sources(files=(Layer(".overspill.yaml", {key: {}}, trusted=False),)))
+        load_agent(write(tmp_path, "a.ai"), Sources(files=(Layer(".overspill.yaml", {key: {}}, author="anyone"),)))
     assert str(error.value) == (
         f"{key} may not be set in .overspill.yaml: a file in the working directory may be somebody else's. "
         "Set it in your own config file, in a file given with --config or on the command line."

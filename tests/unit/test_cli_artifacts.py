@@ -307,3 +307,16 @@ def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place)
     assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", told)
     assert place.overspill("artifacts", "clean", "--force") == (0, "Nothing to remove.\n", told)
     assert place.file(kept).read_text() == LINES
+
+
+@pytest.mark.parametrize("hostile", ["link", "file"])
+def test_what_a_repository_puts_in_place_of_its_own_store_hides_no_other(place: Place, hostile: str) -> None:
+    (kept,) = place.keep(notes="mine")
+    Path(".overspill").mkdir()
+    target = Path(".overspill/artifacts")
+    target.symlink_to(place.root) if hostile == "link" else target.write_text("")
+    code, out, err = place.overspill("artifacts", "list", "--json")
+    assert (code, [each["handle"] for each in json.loads(out)]) == (0, [kept.handle])
+    assert err.count("\n") == 1
+    assert str(target.absolute()) in err
+    assert err.endswith("It is passed over.\n")

@@ -96,14 +96,14 @@ def test_an_unknown_option_is_an_error(overspill: Overspill) -> None:
 
 def test_config_shows_each_value_and_where_it_comes_from(place: Path, overspill: Overspill) -> None:
     (place / "config" / "overspill" / "config.yaml").write_text("storeDir: /mine\ntruncation: {overrides: {Ls: {off: true}}}\n")
-    (place / "cwd" / ".overspill.yaml").write_text("maxRunning: 3\n")
+    (place / "cwd" / ".overspill.yaml").write_text("previewChars: 3\n")
     result = overspill("config", "--preset", "slow", "--set", "toolOutput.maxChunks=2")
     rows = [line.split(maxsplit=2) for line in result.out.splitlines()]
     assert [cell.strip() for cell in rows[0]] == ["Key", "Value", "From"]
     shown = {key: (value, origin.strip()) for key, value, origin in rows[1:]}
     assert shown["preset"] == ('"slow"', "command line")
     assert shown["toolResponseMaxBytes"] == ("null", "preset slow")
-    assert shown["maxRunning"] == ("3", ".overspill.yaml")
+    assert shown["previewChars"] == ("3", ".overspill.yaml")
     assert shown["storeDir"] == ('"/mine"', str(place / "config" / "overspill" / "config.yaml"))
     assert shown["toolOutput.maxChunks"] == ("2", "command line")
     assert shown["toolTimeout"] == ("300.0", "default")

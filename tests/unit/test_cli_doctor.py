@@ -221,7 +221,7 @@ def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place
     config = place.root / "config" / "overspill" / "config.yaml"
     config.write_text(f"storeDir: {place.store}\nasyncToolTTL: 5\nproviders: {{lab: {{apiKeyEnv: NO_SUCH_KEY}}}}\n")
     config.chmod(0o666)
-    Path(".overspill.yaml").write_text("maxRunning: 3\n")
+    Path(".overspill.yaml").write_text("previewChars: 3\n")
     result = place.overspill("doctor")
     assert plain(result, place).splitlines()[:7] == [
         "note   settings: asyncToolTTL in HOME/config/overspill/config.yaml has no effect: outputs live as long as the session.",

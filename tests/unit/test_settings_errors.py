@@ -93,7 +93,7 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
 @pytest.mark.parametrize(("values", "text"), MISTAKES)
 def test_a_mistake_is_named_with_what_is_allowed(values: dict[Any, Any], text: str) -> None:
     with pytest.raises(SettingsError) as problem:
-        load(frontmatter=values)
+        merge([Layer("frontmatter", values)])
     assert str(problem.value) == text
 
 

@@ -24,8 +24,8 @@ def refusal(cwd: Path, name: str, content: bytes | str) -> str:
 
 @pytest.mark.parametrize("name", [".overspill.yaml", ".overspill.yml", ".overspill.json"])
 def test_a_file_in_the_working_directory_is_found(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('{"maxRunning": 3}')
-    assert load(cwd=tmp_path).settings.max_running == 3
+    (tmp_path / name).write_text('{"previewChars": 3}')
+    assert load(cwd=tmp_path).settings.preview_chars == 3
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "config.yml", "config.json"])
@@ -79,7 +79,7 @@ def test_the_files_of_functions_are_beside_the_config_file(tmp_path: Path, monke
 
 
 def test_the_section_of_the_truncation_manual_is_understood(tmp_path: Path) -> None:
-    (tmp_path / ".overspill.yaml").write_text(
+    (tmp_path / "config.yaml").write_text(
         "tools:\n"
         "  truncation:\n"
         "    inline_limit: 8000\n"
@@ -92,7 +92,7 @@ def test_the_section_of_the_truncation_manual_is_understood(tmp_path: Path) -> N
         "        strategy: tail\n"
         "        inline_limit: 5000\n"
     )
-    s = load(cwd=tmp_path).settings
+    s = load(user_config_dir=tmp_path).settings
     assert (s.truncation.inline_limit, s.for_tool("execute_command").truncation.inline_limit) == (8_000, 5_000)
 
 
@@ -166,8 +166,10 @@ REFUSED = [
     (".overspill.json", '{"a": 1,\n "a": 2}', ".overspill.json has the key 'a' twice. Keep one."),
     (".overspill.json", '{\n"a": }', ".overspill.json is not usable JSON, line 2: Expecting value."),
     (".overspill.json", "[" * 100_000, ".overspill.json is nested too deeply."),
+    (".overspill.json", '{"surface": ' + "[" * 20 + "]" * 20 + "}", ".overspill.json is nested too deeply."),
+    (".overspill.json", '{"surface": [' + "1," * 10_000 + "1]}", ".overspill.json has more than 10000 values."),
     (".overspill.json", '{"a": ' + "9" * 5_000 + "}", ".overspill.json has a number that is too long."),
-    (".overspill.json", '{"toolTimeout": NaN}', "toolTimeout is nan in .overspill.json; allowed: a number above 0."),
+    (".overspill.json", '{"asyncTimeoutSecs": NaN}', "asyncTimeoutSecs is nan in .overspill.json; allowed: a number above 0."),
 ]
 
 

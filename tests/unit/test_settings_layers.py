@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
-from overspill.settings import Layer, Override, Settings, load, merge
+from overspill.settings import PRESETS, Layer, Override, Settings, load, merge
+from overspill.settings.files import parse_yaml
+from overspill.settings.keys import Key, ModelLimits, Provider, RefsSettings, ToolOutputSettings, TruncationSettings
+from overspill.settings.schema import fields
 
 
 @pytest.fixture
@@ -28,17 +33,17 @@ def home(tmp_path: Path) -> Path:
 
 def test_each_layer_beats_the_ones_below_it(cwd: Path, home: Path) -> None:
     (home / "config.yaml").write_text(
-        "maxRunning: 1\nkeepDays: 1\npreviewChars: 1\ntoolTimeout: 1\nwaitMaxSecs: 1\npreset: slow\n"
+        "maxRunning: 1\nkeepDays: 1\npreviewChars: 1\nmaxInlineBlob: 1\nwaitMaxSecs: 1\npreset: slow\n"
     )
-    (cwd / ".overspill.yaml").write_text("maxRunning: 2\npreviewChars: 2\ntoolTimeout: 2\n")
+    (cwd / ".overspill.yaml").write_text("previewChars: 2\nmaxInlineBlob: 2\n")
     loaded = load(cli={"maxRunning": 4}, frontmatter={"max_running": 3, "previewChars": 3}, cwd=cwd, user_config_dir=home)
     s = loaded.settings
-    assert (s.max_running, s.preview_chars, s.tool_timeout, s.wait_max_secs, s.keep_days) == (4, 3, 2.0, 1.0, 1)
+    assert (s.max_running, s.preview_chars, s.max_inline_blob, s.wait_max_secs, s.keep_days) == (4, 3, 2, 1.0, 1)
     assert s.tool_response_max_bytes is None
-    assert {key: loaded.origins[key] for key in ("maxRunning", "previewChars", "toolTimeout", "waitMaxSecs")} == {
+    assert {key: loaded.origins[key] for key in ("maxRunning", "previewChars", "maxInlineBlob", "waitMaxSecs")} == {
         "maxRunning": "command line",
         "previewChars": "frontmatter",
-        "toolTimeout": ".overspill.yaml",
+        "maxInlineBlob": ".overspill.yaml",
         "waitMaxSecs": str(home / "config.yaml"),
     }
     assert (loaded.origins["toolResponseMaxBytes"], loaded.origins["asyncTimeoutSecs"]) == ("preset slow", "default")
@@ -107,47 +112,206 @@ def test_a_layer_of_a_hosts_own_can_stand_below_the_users() -> None:
     assert (loaded.settings.wait_max_secs, loaded.settings.tool_timeout, loaded.origins["toolTimeout"]) == (9, 45, "proxy")
 
 
-@pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        ("extractionModel", "extractionModel: evil/model"),
-        ("model", "model: evil/model"),
-        ("toolOutput.models", "toolOutput: {models: evil/model}"),
-        ("storeDir", "storeDir: /home/somebody/.ssh"),
-        ("toolOutput.store_dir", "toolOutput: {store_dir: /home/somebody/.ssh}"),
-        ("retention", "retention: keep"),
-        ("keep_days", "keep_days: 1"),
-        ("keepBytes", "keepBytes: 1"),
-        ("refs", "refs: {enabled: true}"),
-        ("truncation.overrides.mail.refs", "truncation: {overrides: {mail: {refs: true}}}"),
-        ("servers.mail.refs", "servers: {mail: {refs: true}}"),
-    ],
-)
-def test_a_file_in_the_working_directory_may_not_say_where_data_goes(cwd: Path, key: str, text: str) -> None:
+REFUSED = {
+    "extractionModel": "extractionModel: evil/model",
+    "model": "model: evil/model",
+    "toolOutput.models": "toolOutput: {models: evil/model}",
+    "toolOutput.enabled": "toolOutput: {enabled: false}",
+    "toolOutput.answerWithinSecs": "toolOutput: {answerWithinSecs: 0.001}",
+    "maxRunBytes": "maxRunBytes: 1",
+    "maxRunning": "maxRunning: 1",
+    "toolTimeout": "toolTimeout: 0.001",
+    "waitMaxSecs": "waitMaxSecs: 0.001",
+    "answerMaxBytes": "answerMaxBytes: 1",
+    "surface": "surface: []",
+    "answerForm": "answerForm: artifact",
+    "maxOutputTokens": "maxOutputTokens: 1",
+    "truncation.maxArtifactSize": "truncation: {maxArtifactSize: 1}",
+    "truncation.overrides.mail.maxArtifactSize": "truncation: {overrides: {mail: {maxArtifactSize: 1}}}",
+    "servers.mail.maxArtifactSize": "servers: {mail: {maxArtifactSize: 1}}",
+    "servers.mail.toolTimeout": "servers: {mail: {toolTimeout: 1}}",
+}
+REFUSED_IN_AGENT_FILES_TOO = {
+    "storeDir": "storeDir: /home/somebody/.ssh",
+    "toolOutput.store_dir": "toolOutput: {store_dir: /home/somebody/.ssh}",
+    "retention": "retention: keep",
+    "keep_days": "keep_days: 1",
+    "keepBytes": "keepBytes: 1",
+    "refs": "refs: {enabled: true}",
+    "truncation.overrides.mail.refs": "truncation: {overrides: {mail: {refs: true}}}",
+    "servers.mail.refs": "servers: {mail: {refs: true}}",
+    "mcpServers": "mcpServers: {}",
+    "functions": "functions: {}",
+    "providers": "providers: {}",
+}
+
+
+@pytest.mark.parametrize(("key", "text"), (REFUSED | REFUSED_IN_AGENT_FILES_TOO).items())
+def test_a_file_in_the_working_directory_may_not_set_what_can_hurt(cwd: Path, key: str, text: str) -> None:
     (cwd / ".overspill.yml").write_text(text)
     with pytest.raises(SettingsError) as problem:
         load(cwd=cwd)
-    assert str(problem.value) == (
+    frontmatter = ", in frontmatter" if key in REFUSED else ""
+    refusal = (
         f"{key} may not be set in .overspill.yml: a file in the working directory may be somebody else's. "
-        "Set it in your own config file, in a file given with --config, in frontmatter or on the command line."
+        f"Set it in your own config file, in a file given with --config{frontmatter} or on the command line."
     )
+    assert str(problem.value) == refusal
+    loaded = load(cwd=cwd, forgiving=True)
+    assert (loaded.settings, loaded.warnings) == (Settings(), (f"Ignored: {refusal}",))
     load(config=cwd / ".overspill.yml")
 
 
-def test_a_file_in_the_working_directory_may_set_limits_strategies_and_the_preset(cwd: Path) -> None:
-    (cwd / ".overspill.yaml").write_text(
-        "preset: artifacts\nasyncTimeoutSecs: 1\n"
-        "truncation: {overrides: {ls: {off: true, strategy: tail, inline_limit: 12_288}}}\n"
+@pytest.mark.parametrize(("key", "text"), (REFUSED | REFUSED_IN_AGENT_FILES_TOO).items())
+def test_an_agent_file_may_set_what_can_hurt_only_its_own_run(key: str, text: str) -> None:
+    values = parse_yaml(text, "x")
+    if key in REFUSED:
+        assert load(frontmatter=values).settings == merge([Layer("x", values)]).settings
+        return
+    with pytest.raises(SettingsError) as problem:
+        load(frontmatter=values)
+    assert str(problem.value) == (
+        f"{key} may not be set in frontmatter: an agent file may be somebody else's. "
+        "Set it in your own config file, in a file given with --config or on the command line."
     )
-    s = load(cwd=cwd).settings
-    assert (s.preset, s.store_dir, s.async_timeout_secs) == ("artifacts", ".overspill/artifacts", 1.0)
-    assert s.truncation.overrides == {"ls": Override(off=True, strategy="tail", inline_limit=12_288)}
 
 
-def test_the_users_store_beats_the_one_of_a_preset_chosen_in_the_working_directory(cwd: Path, home: Path) -> None:
+HARMLESS = """
+preset toolResponseMaxBytes asyncTokenThreshold async asyncTimeoutSecs previewChars maxInlineBlob toolOutput truncation servers
+toolOutput.maxChunks toolOutput.overlapPercent toolOutput.avgLineBytesThreshold
+truncation.inlineLimit truncation.artifactThreshold truncation.defaultStrategy truncation.headRatio truncation.headLines
+truncation.tailLines truncation.lineFrom truncation.depth truncation.firstElements truncation.lastElements truncation.maxKeys
+truncation.overrides
+*.off *.strategy *.inlineLimit *.artifactThreshold *.headRatio *.headLines *.tailLines *.lineFrom *.depth *.firstElements
+*.lastElements *.maxKeys *.toolResponseMaxBytes *.asyncTokenThreshold *.asyncTimeoutSecs *.async
+"""
+
+
+def test_these_keys_and_no_others_may_stand_in_a_file_of_the_working_directory() -> None:
+    """Whoever adds one has to show that no value of it can hurt."""
+    sections = {"": Settings, "toolOutput.": ToolOutputSettings, "truncation.": TruncationSettings, "refs.": RefsSettings}
+    sections |= {"*.": Override, "providers.": Provider, "modelLimits.": ModelLimits}
+    keys = [(prefix + field.spelling, field.key) for prefix, section in sections.items() for field in fields(section)]
+    assert {name for name, key in keys if key.set_by == "anyone"} == set(HARMLESS.split())
+
+
+def test_a_key_that_is_not_marked_cannot_be_made() -> None:
+    unmarked: Any = Key
+    with pytest.raises(TypeError, match="set_by"):
+        unmarked("What it means.")
+
+
+def test_a_rule_for_one_tool_is_marked_as_the_key_for_all() -> None:
+    renamed = {"strategy": "default_strategy", "background": "async_", "refs": "enabled"}
+    sections = (Settings, TruncationSettings, RefsSettings)
+    general = {field.name: field.key for section in reversed(sections) for field in fields(section)}
+    rules = {field.name: field.key for field in fields(Override) if field.name != "off"}
+    assert {name: key.set_by for name, key in rules.items()} == {name: general[renamed.get(name, name)].set_by for name in rules}
+
+
+def test_a_file_in_the_working_directory_may_set_limits_and_strategies(cwd: Path) -> None:
+    (cwd / ".overspill.yaml").write_text(
+        "asyncTimeoutSecs: 1\ntruncation: {overrides: {ls: {off: true, strategy: tail, inline_limit: 12_288}}}\n"
+    )
+    loaded = load(cwd=cwd)
+    assert (loaded.settings.async_timeout_secs, loaded.warnings) == (1.0, ())
+    assert loaded.settings.truncation.overrides == {"ls": Override(off=True, strategy="tail", inline_limit=12_288)}
+
+
+def test_a_preset_chosen_in_the_working_directory_brings_limits_and_strategies_only(cwd: Path) -> None:
     (cwd / ".overspill.yaml").write_text("preset: artifacts\n")
-    (home / "config.yaml").write_text("storeDir: /mine\n")
-    assert load(cwd=cwd, user_config_dir=home).settings.store_dir == "/mine"
+    loaded = load(cwd=cwd)
+    s = loaded.settings
+    assert (s.tool_response_max_bytes, s.async_, s.preview_chars, s.truncation.inline_limit) == (0, False, 0, 8_000)
+    assert (s.store_dir, s.retention, s.truncation.max_artifact_size) == (None, "process", 1_073_741_824)
+    assert (loaded.origins["truncation.inlineLimit"], loaded.origins["storeDir"]) == ("preset artifacts", "default")
+    assert loaded.warnings == (
+        "preset: artifacts in .overspill.yaml leaves these keys alone: answerForm, answerMaxBytes, answerMaxChars, surface, "
+        "surfaceSticky, extractionFallback, storeDir, retention, truncation.maxArtifactSize. "
+        "A file in the working directory may be somebody else's. "
+        "For the whole preset, choose it in your own config file, in a file given with --config or on the command line.",
+    )
+
+
+@pytest.mark.parametrize("chosen", PRESETS)
+def test_a_preset_chosen_in_the_working_directory_takes_nothing_from_that_of_the_user(cwd: Path, home: Path, chosen: str) -> None:
+    (cwd / ".overspill.yaml").write_text(f"preset: {chosen}\n")
+    (home / "config.yaml").write_text("preset: artifacts\n")
+    s = load(cwd=cwd, user_config_dir=home).settings
+    mine = Settings("artifacts")
+    assert (s.store_dir, s.retention, s.surface, s.answer_form) == (
+        mine.store_dir,
+        mine.retention,
+        mine.surface,
+        mine.answer_form,
+    )
+    assert s.truncation.max_artifact_size == mine.truncation.max_artifact_size
+    limits = Settings(chosen)
+    assert (s.tool_response_max_bytes, s.truncation.inline_limit) == (
+        limits.tool_response_max_bytes,
+        limits.truncation.inline_limit,
+    )
+
+
+def test_a_preset_on_the_command_line_is_whole_whatever_the_files_choose(cwd: Path, home: Path) -> None:
+    (cwd / ".overspill.yaml").write_text("preset: artifacts\n")
+    (home / "config.yaml").write_text("preset: tool_output\n")
+    loaded = load(cli={"preset": "slow"}, cwd=cwd, user_config_dir=home)
+    assert (loaded.settings, loaded.warnings) == (Settings("slow"), ())
+
+
+def test_a_preset_chosen_in_an_agent_file_does_not_say_where_outputs_lie() -> None:
+    loaded = load(frontmatter={"preset": "artifacts"})
+    s = loaded.settings
+    assert (s.store_dir, s.retention, s.surface) == (None, "process", ("get_artifact",))
+    (warning,) = loaded.warnings
+    assert warning.startswith("preset: artifacts in frontmatter leaves these keys alone: storeDir, retention. An agent file may")
+
+
+def test_a_file_in_the_working_directory_with_mistakes_is_used_as_far_as_it_can_be(cwd: Path) -> None:
+    (cwd / ".overspill.json").write_text(
+        json.dumps(
+            {
+                "previewChars": 7,
+                "asyncTimeoutSecs": 0,
+                "nonsense": 1,
+                "servers": {"a": {"off": 3, "strategy": "tail"}, "b\n": {}, "c": 3},
+                "truncation": [],
+                "toolOutput": {"maxChunks": 2, "storeDir": "/x"},
+            }
+        )
+    )
+    loaded = load(cwd=cwd, forgiving=True)
+    s = loaded.settings
+    assert (s.preview_chars, s.async_timeout_secs, s.tool_output.max_chunks, s.store_dir) == (7, 5.0, 2, None)
+    assert s.servers == {"a": Override(strategy="tail")}
+    assert [warning.split(" in ")[0] for warning in loaded.warnings] == [
+        "Ignored: asyncTimeoutSecs is 0",
+        "Ignored: Unknown key 'nonsense'",
+        "Ignored: servers.a.off is 3",
+        "Ignored: servers has the name 'b\\n'",
+        "Ignored: servers.c is 3",
+        "Ignored: truncation is []",
+        "Ignored: toolOutput.storeDir may not be set",
+    ]
+
+
+def test_the_users_own_files_are_never_forgiven(home: Path) -> None:
+    (home / "config.yaml").write_text("nonsense: 1\n")
+    with pytest.raises(SettingsError, match="nonsense"):
+        load(user_config_dir=home, forgiving=True)
+    with pytest.raises(SettingsError, match="nonsense"):
+        load(config=home / "config.yaml", forgiving=True)
+
+
+def test_a_file_of_mistakes_is_named_in_a_few_lines_and_ignored(cwd: Path) -> None:
+    mistakes = {f"{'x' * 1_000}{number}": 1 for number in range(4_000)}
+    (cwd / ".overspill.json").write_text(json.dumps({"previewChars": 7} | mistakes)[:1_000_000] + '": 1}')
+    loaded = load(cwd=cwd, forgiving=True)
+    assert loaded.settings == Settings()
+    assert len(loaded.warnings) == 21
+    assert loaded.warnings[-1] == "Ignored: all of .overspill.json, because it has more than 20 mistakes."
+    assert max(map(len, loaded.warnings)) < 250
 
 
 limits = st.dictionaries(st.sampled_from(["maxRunning", "headLines", "maxChunks", "keepDays"]), st.integers(1, 99))

@@ -136,7 +136,7 @@ def test_what_belongs_to_somebody_else_is_neither_listed_nor_touched(store):
     FileStore(store.root).open_shelf(ids.new()).close()
     assert foreign.is_dir()
     assert (run / directory.name / "journal.jsonl").is_file()
-    with layout.open_root(store.root) as root, pytest.raises(StoreError, match=r"belongs to another user \(uid 65534\)"):
+    with layout.Root(store.root).open() as root, pytest.raises(StoreError, match=r"belongs to another user \(uid 65534\)"):
         root.open_directory(run.name)
 
 
@@ -166,7 +166,7 @@ def test_a_link_in_place_of_a_run_is_not_followed(store, tmp_path_factory):
     assert link.is_symlink()
     assert [label.session for label in victim.shelves()] == [session]
     victim.close()
-    with layout.open_root(store.root) as root, pytest.raises(FileExistsError):
+    with layout.Root(store.root).open() as root, pytest.raises(FileExistsError):
         root.make_directory(link.name)
 
 
@@ -192,7 +192,7 @@ def test_a_link_in_place_of_an_output_is_neither_read_nor_written(store, tmp_pat
             shelf.create(id)
         with pytest.raises(StoreError, match="it is a symbolic link, and those are never followed"):
             shelf.open(id)
-    with layout.open_root(directory) as opened, pytest.raises(FileExistsError):
+    with layout.Root(directory).open() as opened, pytest.raises(FileExistsError):
         opened.make_file(complete)
     shelf.delete(running)
     shelf.close()
@@ -296,7 +296,7 @@ def test_looking_never_keeps_anybody_from_taking_a_free_shelf(store):
     for looker in lookers:
         looker.start()
     try:
-        with layout.open_root(directory_of(store, session)) as directory:
+        with layout.Root(directory_of(store, session)).open() as directory:
             for _ in range(200):
                 hold = lock.take(directory)
                 assert hold, "somebody who looked was taken for the holder"
@@ -311,7 +311,7 @@ def test_looking_never_keeps_anybody_from_taking_a_free_shelf(store):
 def test_taking_a_shelf_waits_for_whoever_only_looks(store):
     store.open_shelf(session := ids.new(), retention="keep").close()
     taken: list[lock.Lock | None] = []
-    with layout.open_root(directory_of(store, session)) as directory:
+    with layout.Root(directory_of(store, session)).open() as directory:
         looking = directory.open_file("lock")
         fcntl.flock(looking, fcntl.LOCK_SH)
         taker = threading.Thread(target=lambda: taken.append(lock.take(directory)))
@@ -383,3 +383,45 @@ def test_a_writer_can_be_discarded_while_another_thread_appends(store):
     free = store.free()
     shelf.close()
     assert free == pytest.approx(store.free(), abs=64 << 20)
+
+
+@pytest.mark.parametrize("link", ["a", "a/b"])
+def test_no_link_is_followed_on_the_way_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
+) -> None:
+    (tmp_path / "cwd").mkdir()
+    (tmp_path / "elsewhere" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "cwd")
+    Path(link).parent.mkdir(exist_ok=True)
+    Path(link).symlink_to(tmp_path / "elsewhere")
+    store = FileStore(Path("a/b"))
+    for look in (lambda: store.open_shelf(ids.new()), store.shelves, lambda: store.expire(1, 1)):
+        with pytest.raises(StoreError) as refusal:
+            look()
+        assert str(refusal.value) == (
+            f"{tmp_path / 'cwd' / link} is refused: it is a symbolic link, and somebody else may have put it there. "
+            "Remove it, or set storeDir to an absolute path."
+        )
+    assert [each.name for each in (tmp_path / "elsewhere").rglob("*")] == ["b"]
+
+
+def test_a_link_in_a_path_that_the_user_gave_whole_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    store = FileStore(tmp_path / "link")
+    store.open_shelf(ids.new())
+    assert any((tmp_path / "elsewhere").iterdir())
+    store.close()
+
+
+def test_a_relative_root_is_made_for_its_owner_alone_and_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = FileStore(Path("b/c"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.open_shelf(ids.new()).close()
+    assert (tmp_path / "b" / "c").stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    store.close()

@@ -20,13 +20,15 @@ class OutputKeys(Struct, frozen=True, forbid_unknown_fields=True, rename={"json_
 
 
 class FileKeys(Struct, frozen=True, kw_only=True):
-    description: Annotated[Name | None, Key("What the agent is for; agents that may call it are told.")] = None
+    description: Annotated[Name | None, Key("What the agent is for; agents that may call it are told.", "agent")] = None
     tools: Annotated[
         tuple[Name | Mapping[str, tuple[Name, ...]], ...],
-        Key("What it may use: names of `mcpServers` and `functions`; `server: [tool, tool]` for some tools of a server."),
+        Key(
+            "What it may use: names of `mcpServers` and `functions`; `server: [tool, tool]` for some tools of a server.", "agent"
+        ),
     ] = ()
-    agents: Annotated[tuple[Name, ...], Key("Agent files it may call as tools, relative to its own folder.")] = ()
-    output: Annotated[OutputKeys, Key("Its report: `format` and, for the format json, a JSON `schema`.")] = OutputKeys()
+    agents: Annotated[tuple[Name, ...], Key("Agent files it may call as tools, relative to its own folder.", "agent")] = ()
+    output: Annotated[OutputKeys, Key("Its report: `format` and, for the format json, a JSON `schema`.", "agent")] = OutputKeys()
 
 
 ALLOWED = {

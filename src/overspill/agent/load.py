@@ -14,7 +14,7 @@ from overspill.agent.file import AgentFile, read_agent_file
 from overspill.agent.internal import NAMES, PREFIX
 from overspill.errors import SettingsError
 from overspill.settings import Layer, Settings, merge
-from overspill.settings.layers import COMMAND_LINE
+from overspill.settings.reading import COMMAND_LINE
 from overspill.settings.schema import flatten
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -57,7 +57,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
     layers = [
         Layer(COMMAND_LINE, {} if callers else sources.command_line),
         Layer(COMMAND_LINE, sources.overrides),
-        Layer(file.name, file.settings, agent_file=True),
+        Layer(file.name, file.settings, author="agent"),
         *sources.files,
         Layer("its caller", {"models": list(models)}),
     ]

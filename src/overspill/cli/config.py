@@ -37,10 +37,17 @@ def settings_options(command: Command) -> Command:
     return command
 
 
-def load_settings(preset: str | None, config: Path | None, assignments: Sequence[str], usual: Sequence[Layer] = ()) -> Loaded:
+def load_settings(
+    preset: str | None,
+    config: Path | None,
+    assignments: Sequence[str],
+    usual: Sequence[Layer] = (),
+    *,
+    forgiving: bool = False,
+) -> Loaded:
     """The settings of this process; what the user should know about them goes to standard error."""
     cli = command_line(preset, assignments)
-    loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual)
+    loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
         click.echo(f"overspill: {warning}", err=True)
     return loaded

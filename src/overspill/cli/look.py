@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,9 +20,11 @@ from rich.text import Text
 from overspill.archive import Archive
 from overspill.cli.config import lasting_store, load_settings
 from overspill.cli.terminal import console
+from overspill.errors import StoreError
 from overspill.notation import dumped
 from overspill.settings import Settings
 from overspill.store.base import Store
+from overspill.store.failures import explained
 from overspill.store.files import FileStore
 
 _ENDLESS = 100_000
@@ -30,14 +32,27 @@ _ENDLESS = 100_000
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
     """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
+
+    def warn(text: str) -> None:
+        click.echo(f"overspill: {visible(text)}", err=True)
+
     settings = load_settings(preset, config, assignments).settings
-    roots = {_root(each) for each in (settings.store_dir, lasting_store(), Settings(preset="artifacts").store_dir)}
-    stores: list[Store] = [FileStore(root) for root in sorted(roots, key=str)]
-    return Archive(stores, warn=lambda text: click.echo(f"overspill: {visible(text)}", err=True))
+    own = [None if settings.store_dir is None else Path(settings.store_dir), Path(lasting_store())]
+    stores = {store.root: store for store in map(FileStore, own)}
+    project = FileStore(Path(Settings(preset="artifacts").store_dir or ""))
+    if project.root not in stores and (project.root.is_symlink() or project.root.exists()) and _opens(project, warn):
+        stores[project.root] = project
+    return Archive(list[Store](stores.values()), warn=warn)
 
 
-def _root(directory: str | None) -> Path | None:
-    return None if directory is None else Path(directory).absolute()
+def _opens(store: FileStore, warn: Callable[[str], None]) -> bool:
+    """Whoever made the working directory must not keep the user from the other stores."""
+    try:
+        with explained(f"open {store.root}"), store.place.open():
+            return True
+    except StoreError as problem:
+        warn(f"{problem} It is passed over.")
+        return False
 
 
 def program() -> str:

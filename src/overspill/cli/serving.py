@@ -37,7 +37,10 @@ _USES = {
 def serve(given: Mapping[str, Any]) -> None:
     """`given` are the options of `overspill proxy`, by name."""
     store = Layer("proxy", {"storeDir": lasting_store()})
-    settings = load_settings(given["preset"], given["settings"], given["assignments"], usual=[USUAL, store]).settings
+    # Forgiving: a client shows its user only that a server failed, and whose file the working directory has is chance.
+    settings = load_settings(
+        given["preset"], given["settings"], given["assignments"], usual=[USUAL, store], forgiving=True
+    ).settings
     log = _log(given["quiet"])
     environ = {name: value for name, value in os.environ.items() if not name.startswith(_OURS) and name not in given["tokens"]}
     options = Options(

@@ -23,7 +23,7 @@ def examined(cli: Mapping[str, Any], config: Path | None, cwd: Path, user_config
         return [Finding("settings", "wrong", str(problem))], Settings()
     found = [Finding("settings", "note", warning) for warning in loaded.warnings]
     for layer in layers:
-        if layer.trusted:
+        if layer.author == "owner":
             found.append(_own(Path(layer.name)))
         else:
             found.append(Finding("settings", "ok", f"{layer.name} of this folder is used, for limits and strategies only."))

@@ -11,7 +11,6 @@ from overspill.archive import Archive
 from overspill.doctor.findings import Finding
 from overspill.errors import StoreError
 from overspill.settings import Settings
-from overspill.store import layout
 from overspill.store.files import FileStore
 from overspill.store.survey import survey
 
@@ -25,7 +24,7 @@ def examined(root: Path | None, settings: Settings) -> list[Finding]:
     if unusable := _unusable(store.root):
         return [_wrong(unusable, _ELSEWHERE)]
     try:
-        return [*_untrusted(store.root), _content(store, settings), *_leftovers(store), *_room(store)]
+        return [*_untrusted(store), _content(store, settings), *_leftovers(store), *_room(store)]
     except StoreError as problem:
         return [_wrong(str(problem), _ELSEWHERE)]
 
@@ -46,10 +45,10 @@ def _unusable(root: Path) -> str:
     return ""
 
 
-def _untrusted(root: Path) -> list[Finding]:
-    if not root.exists():
+def _untrusted(store: FileStore) -> list[Finding]:
+    if not store.root.exists():
         return []
-    with layout.open_root(root) as directory:
+    with store.place.open() as directory:
         return [_wrong(str(refusal), "") for refusal in survey(directory).refusals]
 
 

@@ -17,7 +17,8 @@ from yaml.events import AliasEvent
 from yaml.reader import ReaderError
 
 from overspill.errors import SettingsError
-from overspill.settings.layers import Layer
+from overspill.settings.keys import Author
+from overspill.settings.reading import Layer
 
 WORKING_DIRECTORY_NAMES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 USER_NAMES = ("config.yaml", "config.yml", "config.json")
@@ -26,15 +27,18 @@ _MAX_DEPTH = 20
 _MAX_NODES = 10_000
 
 
-def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | None) -> list[Layer]:
-    """The file that was named, else the working directory's over the user's own; strongest first."""
+def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | None, *, forgiving: bool = False) -> list[Layer]:
+    """The file that was named, else the working directory's over the user's own; strongest first.
+
+    With `forgiving`, what is wrong with the working directory's is a warning.
+    """
     if config is not None:
-        return [_layer(config, str(config), trusted=True)]
+        return [_layer(config, str(config))]
     layers: list[Layer] = []
-    if cwd is not None and (found := _only(cwd, WORKING_DIRECTORY_NAMES)):
-        layers.append(_layer(found, found.name, trusted=False))
+    if cwd is not None and (layer := _found_layer(cwd, forgiving=forgiving)):
+        layers.append(layer)
     if user_config_dir is not None and (found := _only(user_config_dir, USER_NAMES)):
-        layers.append(_layer(found, str(found), trusted=True))
+        layers.append(_layer(found, str(found)))
     return layers
 
 
@@ -60,15 +64,25 @@ def _only(directory: Path, names: Sequence[str]) -> Path | None:
     return found[0] if found else None
 
 
-def _layer(path: Path, name: str, *, trusted: bool) -> Layer:
-    text = read_text(path, name, follow_link=trusted)
+def _found_layer(cwd: Path, *, forgiving: bool) -> Layer | None:
+    try:
+        found = _only(cwd, WORKING_DIRECTORY_NAMES)
+        return _layer(found, found.name, "anyone", forgiving=forgiving) if found else None
+    except SettingsError as problem:
+        if not forgiving:
+            raise
+        return Layer("the working directory", {}, "anyone", forgiving, (f"Ignored: {problem}",))
+
+
+def _layer(path: Path, name: str, author: Author = "owner", *, forgiving: bool = False) -> Layer:
+    text = read_text(path, name, follow_link=author == "owner")
     parsed = _parse_json(text, name) if path.suffix == ".json" else parse_yaml(text, name)
     if parsed is None:
-        return Layer(name, {}, trusted)
+        return Layer(name, {}, author, forgiving)
     if not isinstance(parsed, dict):
         raise SettingsError(f"{name} has no keys. A config file is a mapping from keys to values.")
     values = _with_truncation_on_top(cast("dict[str, Any]", parsed), name)
-    return Layer(name, _with_functions_from(path.parent, values), trusted)
+    return Layer(name, _with_functions_from(path.parent, values), author, forgiving)
 
 
 def is_there(path: Path) -> bool:
@@ -137,13 +151,32 @@ def _parse_json(text: str, name: str) -> Any:
         return entries
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        parsed = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as problem:
         raise SettingsError(f"{name} is not usable JSON, line {problem.lineno}: {problem.msg}.") from None
     except RecursionError:
         raise SettingsError(f"{name} is nested too deeply.") from None
     except ValueError:
         raise SettingsError(f"{name} has a number that is too long.") from None
+    _check_extent(parsed, name)
+    return parsed
+
+
+def _check_extent(parsed: object, name: str) -> None:
+    """The same bounds as for YAML."""
+    level, nodes = [parsed], 1
+    for _ in range(_MAX_DEPTH):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += [each for pair in cast("dict[str, object]", value).items() for each in pair]
+            elif isinstance(value, list):
+                below += cast("list[object]", value)
+        level, nodes = below, nodes + len(below)
+        if nodes > _MAX_NODES:
+            raise SettingsError(f"{name} has more than {_MAX_NODES} values.")
+    if level:
+        raise SettingsError(f"{name} is nested too deeply.")
 
 
 class _StrictLoader(SafeLoader):

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.settings.files import file_layers
-from overspill.settings.layers import COMMAND_LINE, Layer, resolve
+from overspill.settings.layers import resolve
+from overspill.settings.reading import COMMAND_LINE, Layer
 from overspill.settings.schema import dotted
 from overspill.settings.settings import Settings
 
@@ -30,11 +31,12 @@ def load(
     cwd: Path | None = None,
     user_config_dir: Path | None = None,
     usual: Sequence[Layer] = (),
+    forgiving: bool = False,
 ) -> Loaded:
     """Per key: command line, frontmatter, the file `config` or else those of `cwd` and `user_config_dir`, what is `usual` for the
-    program, preset, default."""
-    files = file_layers(config, cwd, user_config_dir)
-    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter, agent_file=True), *files, *usual])
+    program, preset, default. `forgiving`: mistakes in the file of `cwd` are warnings."""
+    files = file_layers(config, cwd, user_config_dir, forgiving=forgiving)
+    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter, author="agent"), *files, *usual])
 
 
 def merge(layers: Sequence[Layer]) -> Loaded:

@@ -69,6 +69,15 @@ def dotted(section: type, path: Path) -> str:
     return ".".join((field.spelling, *name, *below))
 
 
+def keys_along(section: type, path: Path) -> Iterator[Key]:
+    """The key that the path ends at, and those of the sections around it."""
+    field = by_spelling(section)[path[0]]
+    yield field.key
+    rest = path[2:] if field.named else path[1:]
+    if field.section and rest:
+        yield from keys_along(field.section, rest)
+
+
 def visible(section: type, path: Path, value: Any) -> Any:
     """The value as it may be shown: of a private one only the names."""
     return sorted(value) if value and by_spelling(section)[path[0]].key.private else value

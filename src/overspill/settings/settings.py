@@ -32,8 +32,9 @@ from overspill.settings.keys import (
     ToolOutputSettings,
     TruncationSettings,
 )
-from overspill.settings.layers import Layer, nest, resolve
+from overspill.settings.layers import nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
+from overspill.settings.reading import Layer
 from overspill.settings.schema import Values, flatten, visible
 from overspill.store.base import Retention
 
@@ -44,74 +45,90 @@ DEFAULT_SIZE_CAP = 12_288
 class Settings:
     """Keyword arguments are keys in either spelling, sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
 
-    preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.")] = "overspill"
+    preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.", "anyone")] = "overspill"
     tool_response_max_bytes: Annotated[
-        SizeCap | None, Key("Outputs of more bytes are kept; 0 turns this limit off; null: 12288 where `async` is off, else 0.")
+        SizeCap | None,
+        Key("Outputs of more bytes are kept; 0 turns this limit off; null: 12288 where `async` is off, else 0.", "anyone"),
     ] = DEFAULT_SIZE_CAP
-    async_token_threshold: Annotated[Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.")] = 10_000
-    async_: Annotated[bool, Key("Off: no tool goes to the background, and `asyncTokenThreshold` is off too.")] = True
-    async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.")] = 5.0
-    tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.")] = 300.0
-    wait_max_secs: Annotated[Seconds, Key("`wait_for_tool_output` never waits longer.")] = 300.0
-    max_running: Annotated[Limit, Key("Tools that run at once at most; more calls wait unstarted.")] = 64
-    model: Annotated[Name | None, Key("The model whose vocabulary counts tokens; null: o200k.", owner_only=True)] = None
-    answer_form: Annotated[AnswerForm, Key("Which text the model sees for a kept output.")] = "handle"
-    preview_chars: Annotated[Count, Key("Characters of a kept output shown below its handle.")] = 2_000
-    answer_max_bytes: Annotated[Limit | None, Key("Bytes of one retrieval answer at most; null: no limit in bytes.")] = 12_288
-    answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.")] = None
-    max_inline_blob: Annotated[Limit, Key("Blocks that are not text (images, audio) are kept above this many bytes.")] = 1_000_000
-    surface: Annotated[tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model; all four work when called.")] = (
+    async_token_threshold: Annotated[
+        Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.", "anyone")
+    ] = 10_000
+    async_: Annotated[bool, Key("Off: no tool goes to the background, and `asyncTokenThreshold` is off too.", "anyone")] = True
+    async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.", "anyone")] = 5.0
+    tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.", "agent")] = 300.0
+    wait_max_secs: Annotated[Seconds, Key("`wait_for_tool_output` never waits longer.", "agent")] = 300.0
+    max_running: Annotated[Limit, Key("Tools that run at once at most; more calls wait unstarted.", "agent")] = 64
+    model: Annotated[Name | None, Key("The model whose vocabulary counts tokens; null: o200k.", "agent")] = None
+    answer_form: Annotated[AnswerForm, Key("Which text the model sees for a kept output.", "agent")] = "handle"
+    preview_chars: Annotated[Count, Key("Characters of a kept output shown below its handle.", "anyone")] = 2_000
+    answer_max_bytes: Annotated[Limit | None, Key("Bytes of one retrieval answer at most; null: no limit in bytes.", "agent")] = (
+        12_288
+    )
+    answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
+    max_inline_blob: Annotated[
+        Limit, Key("Blocks that are not text (images, audio) are kept above this many bytes.", "anyone")
+    ] = 1_000_000
+    surface: Annotated[
+        tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model; all four work when called.", "agent")
+    ] = (
         "tool_output",
         "get_tool_output",
         "wait_for_tool_output",
     )
-    surface_sticky: Annotated[bool, Key("Once offered they stay; off: only while something is kept.")] = True
-    extraction_model: Annotated[Name | None, Key("Extracts where `toolOutput.models` names none.", owner_only=True)] = None
-    extraction_fallback: Annotated[tuple[Fallback, ...], Key("What answers, in this order, when no model can extract.")] = (
+    surface_sticky: Annotated[bool, Key("Once offered they stay; off: only while something is kept.", "agent")] = True
+    extraction_model: Annotated[Name | None, Key("Extracts where `toolOutput.models` names none.", "agent")] = None
+    extraction_fallback: Annotated[
+        tuple[Fallback, ...], Key("What answers, in this order, when no model can extract.", "agent")
+    ] = (
         "builtin",
         "truncate",
     )
-    extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.")] = 2
-    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the temporary directory.", owner_only=True)] = None
-    retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", owner_only=True)] = "process"
-    keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", owner_only=True)] = 7
-    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most, oldest first out.", owner_only=True)] = (
-        2_147_483_648
+    extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.", "agent")] = 2
+    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the temporary directory.", "owner")] = None
+    retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", "owner")] = "process"
+    keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", "owner")] = 7
+    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most, oldest first out.", "owner")] = 2_147_483_648
+    max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.", "agent")] = (
+        10_737_418_240
     )
-    max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.")] = 10_737_418_240
-    models: Annotated[tuple[Name, ...], Key("Models that are asked, tried in this order.", owner_only=True, for_agents=True)] = ()
-    max_turns: Annotated[Limit, Key("Turns at most; in the last one only the final report is possible.", for_agents=True)] = 10
-    max_tool_calls_per_turn: Annotated[Limit, Key("Tool calls that run in one turn at most.", for_agents=True)] = 10
+    models: Annotated[tuple[Name, ...], Key("Models that are asked, tried in this order.", "agent", for_agents=True)] = ()
+    max_turns: Annotated[
+        Limit, Key("Turns at most; in the last one only the final report is possible.", "agent", for_agents=True)
+    ] = 10
+    max_tool_calls_per_turn: Annotated[Limit, Key("Tool calls that run in one turn at most.", "agent", for_agents=True)] = 10
     context_window: Annotated[
-        Limit | None, Key("Tokens of the whole conversation; null: what the models take.", for_agents=True)
+        Limit | None, Key("Tokens of the whole conversation; null: what the models take.", "agent", for_agents=True)
     ] = None
-    context_buffer: Annotated[Count, Key("Tokens of the window that stay free besides the output.", for_agents=True)] = 256
-    max_output_tokens: Annotated[Limit | None, Key("Tokens of one answer; null: what the models give.", for_agents=True)] = None
-    temperature: Annotated[Temperature | None, Key("Sampling temperature; null: the provider's own.", for_agents=True)] = None
-    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's own.", for_agents=True)] = None
-    llm_timeout: Annotated[Seconds | None, Key("Seconds for one request; null: the provider's.", for_agents=True)] = None
-    max_retries: Annotated[Retries, Key("How often a request that failed in passing is repeated.", for_agents=True)] = 2
+    context_buffer: Annotated[Count, Key("Tokens of the window that stay free besides the output.", "agent", for_agents=True)] = (
+        256
+    )
+    max_output_tokens: Annotated[
+        Limit | None, Key("Tokens of one answer; null: what the models give.", "agent", for_agents=True)
+    ] = None
+    temperature: Annotated[
+        Temperature | None, Key("Sampling temperature; null: the provider's own.", "agent", for_agents=True)
+    ] = None
+    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's own.", "agent", for_agents=True)] = None
+    llm_timeout: Annotated[Seconds | None, Key("Seconds for one request; null: the provider's.", "agent", for_agents=True)] = None
+    max_retries: Annotated[Retries, Key("How often a request that failed in passing is repeated.", "agent", for_agents=True)] = 2
     mcp_servers: Annotated[
         Mapping[str, Any] | None,
-        Key("MCP servers by name.", owner_only=True, not_in_agents=True, for_agents=True, private=True),
+        Key("MCP servers by name.", "owner", for_agents=True, private=True),
     ] = None
     functions: Annotated[
         Mapping[str, Name] | None,
         Key(
             "Python functions by name: `module:function`, or `file.py:function` beside the config file.",
-            owner_only=True,
-            not_in_agents=True,
+            "owner",
             for_agents=True,
         ),
     ] = None
-    tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.")]
-    truncation: Annotated[TruncationSettings, Key("How outputs are shortened.")]
-    servers: Annotated[Mapping[str, Override], Key("Rules by server name.")]
-    refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", owner_only=True)]
-    providers: Annotated[
-        Mapping[str, Provider], Key("Servers of models by name: `name/model`.", owner_only=True, not_in_agents=True)
-    ]
-    model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", owner_only=True)]
+    tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.", "anyone")]
+    truncation: Annotated[TruncationSettings, Key("How outputs are shortened.", "anyone")]
+    servers: Annotated[Mapping[str, Override], Key("Rules by server name.", "anyone")]
+    refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", "owner")]
+    providers: Annotated[Mapping[str, Provider], Key("Servers of models by name: `name/model`.", "owner")]
+    model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]
     off: bool = False
     """Set by `for_tool` only: this tool's outputs pass as they are."""
 

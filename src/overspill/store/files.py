@@ -13,7 +13,7 @@ from overspill.store import clearing, layout, lock, rules
 from overspill.store.base import Retention, ShelfLabel
 from overspill.store.failures import explained
 from overspill.store.file_shelf import FileShelf, LiveFileShelf
-from overspill.store.layout import Directory
+from overspill.store.layout import Directory, Root
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptShelf
 from overspill.store.run import Run
@@ -24,20 +24,23 @@ class FileStore:
     """Nothing is created before the first `open_shelf`; `close`, or the end of the process, clears what is not to be kept."""
 
     def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB) -> None:
-        # A relative root means the working directory of now, whatever the process changes to later.
-        self._root = root.absolute() if root else None
+        self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: Run | None = None
         self._mutex = RLock()
 
     @property
     def root(self) -> Path:
-        return self._root or Path(tempfile.gettempdir())
+        return self.place.path
+
+    @property
+    def place(self) -> Root:
+        return self._root or Root(Path(tempfile.gettempdir()))
 
     def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
         rules.check_id(session)
         rules.check_name(name)
-        with self._mutex, explained(f"open a session in {self.root}"), layout.make_root(self.root) as root, lock.alone(root):
+        with self._mutex, explained(f"open a session in {self.root}"), self.place.make() as root, lock.alone(root):
             kept = _named(root, name) if name else None
             run = self._running(root)
             try:
@@ -51,14 +54,14 @@ class FileStore:
         with explained(f"read session {session}"):
             if not self.root.exists():
                 raise unknown(session)
-            with layout.open_root(self.root) as root, root.open_directory(find(root, session).run) as run:
+            with self.place.open() as root, root.open_directory(find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def shelves(self) -> list[ShelfLabel]:
         with explained(f"list {self.root}"):
             if not self.root.exists():
                 return []
-            with layout.open_root(self.root) as root:
+            with self.place.open() as root:
                 return sorted((label for _, label in survey(root).shelves), key=lambda label: label.session)
 
     def remove_shelf(self, session: str) -> None:
@@ -66,7 +69,7 @@ class FileStore:
         with explained(f"remove session {session}"):
             if not self.root.exists():
                 raise unknown(session)
-            with layout.open_root(self.root) as root, lock.alone(root):
+            with self.place.open() as root, lock.alone(root):
                 if not self._removed(root, find(root, session)):
                     raise rules.still_live(session)
 
@@ -76,7 +79,7 @@ class FileStore:
             if not self.root.exists():
                 raise unknown(session)
             with (
-                layout.open_root(self.root) as root,
+                self.place.open() as root,
                 root.open_directory(find(root, session).run) as run,
                 run.open_directory(layout.session_directory(session)) as directory,
             ):
@@ -92,7 +95,7 @@ class FileStore:
         with explained(f"apply the keep limits in {self.root}"):
             if not self.root.exists():
                 return []
-            with layout.open_root(self.root) as root, lock.alone(root):
+            with self.place.open() as root, lock.alone(root):
                 doomed = rules.expired(_kept(root), now=time.time(), days=days, total_bytes=total_bytes)
                 return [session for session in doomed if self._removed(root, find(root, session))]
 
@@ -115,7 +118,7 @@ class FileStore:
         if self._run is None or not self._run.usable:
             for name in layout.runs(root):
                 clearing.clear_dead_run(root, name)
-            self._run = Run(self.root, run_bytes=self._run_bytes, mutex=self._mutex)
+            self._run = Run(self.place, run_bytes=self._run_bytes, mutex=self._mutex)
         return self._run
 
     def _removed(self, root: Directory, place: Place) -> bool:
@@ -160,9 +163,10 @@ def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
 
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
     """One for each root in a process: its sessions share a run. A relative one is below the working directory of now."""
-    return _shared(None if directory is None else Path(directory).absolute(), run_bytes)
+    path = None if directory is None else Path(directory)
+    return _shared(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
 
 
 @cache
-def _shared(root: Path | None, run_bytes: int) -> FileStore:
+def _shared(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
     return FileStore(root, run_bytes=run_bytes)

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from msgspec import Struct
+
 from overspill import ids
 from overspill.errors import StoreError
 
@@ -96,15 +98,48 @@ def session_directory(session: str) -> str:
     return _SESSION + session
 
 
-def open_root(path: Path) -> Directory:
-    """The root is the user's choice and may be a link or open to all, as /tmp is; only what is ours in it must be tight."""
-    return Directory(os.open(path, os.O_RDONLY | os.O_DIRECTORY), path)
+class Root(Struct, frozen=True):
+    """Where a store lies. `start` is the user's choice and may be a link or open to all, as /tmp is; only what is ours in it must
+    be tight. `below` leads through a working directory, which may be somebody else's: no link is followed there."""
+
+    start: Path
+    below: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, path: Path) -> Root:
+        """A relative path means the working directory of now, whatever the process changes to later."""
+        return cls(path) if path.is_absolute() else cls(Path.cwd(), path.parts)
+
+    @property
+    def path(self) -> Path:
+        return self.start.joinpath(*self.below)
+
+    def open(self) -> Directory:
+        return self._opened(makes=False)
+
+    def make(self) -> Directory:
+        for missing in reversed([part for part in (self.start, *self.start.parents) if not part.exists()]):
+            missing.mkdir(0o700, exist_ok=True)
+        return self._opened(makes=True)
+
+    def _opened(self, *, makes: bool) -> Directory:
+        here = Directory(os.open(self.start, os.O_RDONLY | os.O_DIRECTORY), self.start)
+        for name in self.below:
+            with here:
+                here = _step(here, name, makes=makes)
+        return here
 
 
-def make_root(path: Path) -> Directory:
-    for missing in reversed([part for part in (path, *path.parents) if not part.exists()]):
-        missing.mkdir(0o700, exist_ok=True)
-    return open_root(path)
+def _step(above: Directory, name: str, *, makes: bool) -> Directory:
+    if makes:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=above.fd)
+    if stat.S_ISLNK(above.stat(name).st_mode):
+        raise StoreError(
+            f"{above.path / name} is refused: it is a symbolic link, and somebody else may have put it there. "
+            "Remove it, or set storeDir to an absolute path."
+        )
+    return Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), above.path / name)
 
 
 def runs(root: Directory) -> list[str]:

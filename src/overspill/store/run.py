@@ -9,24 +9,23 @@ import shutil
 import time
 import uuid
 from contextlib import ExitStack
-from pathlib import Path
 from threading import RLock
 
 from overspill.store import clearing, layout, lock
 from overspill.store.base import Retention
 from overspill.store.file_shelf import LiveFileShelf
 from overspill.store.journal import Journal, Opening
-from overspill.store.layout import Directory
+from overspill.store.layout import Directory, Root
 from overspill.store.quota import Quota
 
 
 class Run:
-    def __init__(self, root: Path, *, run_bytes: int, mutex: RLock) -> None:
+    def __init__(self, root: Root, *, run_bytes: int, mutex: RLock) -> None:
         with ExitStack() as undo:
-            self._root = undo.enter_context(layout.open_root(root))
+            self._root = undo.enter_context(root.open())
             self._directory = undo.enter_context(self._root.make_directory(_name()))
             undo.callback(clearing.remove_empty_run, self._root, self._directory)
-            self.quota = Quota(min(run_bytes, shutil.disk_usage(root).free // 2))
+            self.quota = Quota(min(run_bytes, shutil.disk_usage(root.path).free // 2))
             self._lock = lock.hold(self._directory)
             undo.pop_all()
         self._shelves: set[LiveFileShelf] = set()

@@ -1,0 +1,187 @@
+"""One layer of settings: checked key by key and laid flat. Its author may be hostile, and may set only some keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Any, cast, get_origin
+
+from msgspec import Struct, ValidationError, convert, structs
+
+from overspill.errors import SettingsError
+from overspill.settings.keys import Author, Override, Strategy, ToolOutputSettings
+from overspill.settings.schema import Field, Path, Values, allowed, by_spelling, fields
+from overspill.truncate import STRATEGIES
+
+COMMAND_LINE = "command line"
+OWN_PLACES = "in your own config file, in a file given with --config or on the command line"
+SOMEBODY_ELSES: Mapping[Author, str] = {
+    "anyone": "A file in the working directory may be somebody else's.",
+    "agent": "An agent file may be somebody else's.",
+}
+_NO_LONGER = {"asyncToolTTL", "asyncToolTtl", "async_tool_ttl"}
+_SHOWN_CHARS = 100
+_MAX_WARNINGS = 20
+
+
+class Layer(Struct, frozen=True):
+    """One source of settings."""
+
+    name: str
+    values: Mapping[str, Any]
+    author: Author = "owner"
+    forgiving: bool = False
+    """What is wrong in it is ignored with a warning, so that somebody else's file cannot stop a program."""
+    warnings: tuple[str, ...] = ()
+    """What there is to say before its keys are checked."""
+
+    @property
+    def where(self) -> str:
+        return f"on the {self.name}" if self.name == COMMAND_LINE else f"in {self.name}"
+
+
+class _TooManyWarnings(Exception):
+    pass
+
+
+class Reading:
+    """One layer's values, checked and laid flat."""
+
+    def __init__(self, root: type, layer: Layer) -> None:
+        self.root = root
+        self.layer = layer
+        self.values: Values = {}
+        self.warnings: list[str] = [*layer.warnings]
+        try:
+            self._section(root, layer.values, (), "")
+        except _TooManyWarnings:
+            self.values = {}
+            self.warnings.append(f"Ignored: all of {layer.name}, because it has more than {_MAX_WARNINGS} mistakes.")
+
+    @contextmanager
+    def _forgiving(self) -> Generator[None]:
+        try:
+            yield
+        except SettingsError as problem:
+            if not self.layer.forgiving:
+                raise
+            self._warn(f"Ignored: {problem}")
+
+    def _warn(self, text: str) -> None:
+        if self.layer.forgiving and len(self.warnings) == _MAX_WARNINGS:
+            raise _TooManyWarnings
+        self.warnings.append(text)
+
+    def _section(self, section: type, given: object, path: Path, prefix: str) -> None:
+        seen: dict[str, str] = {}
+        for spelling, value in self._entries(given, prefix):
+            if spelling in _NO_LONGER:
+                self._warn(f"{prefix}{spelling} {self.layer.where} has no effect: outputs live as long as the session.")
+                continue
+            with self._forgiving():
+                field, parent = self._find(section, spelling, path, prefix)
+                if earlier := seen.get(field.name):
+                    raise SettingsError(
+                        f"{prefix}{earlier} and {prefix}{spelling} are the same key, both {self.layer.where}. Keep one."
+                    )
+                seen[field.name] = spelling
+                self._field(field, value, (*parent, field.name), prefix + spelling)
+
+    def _find(self, section: type, spelling: str, path: Path, prefix: str) -> tuple[Field, Path]:
+        if found := by_spelling(section).get(spelling):
+            return found, path
+        # The manual of tool_output has storeDir among its options; it is the one storeDir.
+        if section is ToolOutputSettings and spelling in ("storeDir", "store_dir"):
+            return by_spelling(self.root)[spelling], ()
+        raise SettingsError(f"Unknown key {_shown(prefix + spelling)} {self.layer.where}. {_hint(section, spelling, prefix)}")
+
+    def _field(self, field: Field, given: object, path: Path, spelled: str) -> None:
+        if not field.key.may_be_set_by(self.layer.author):
+            raise self._not_permitted(field, spelled)
+        if field.section is None:
+            self._put(path, self._checked(field, given, spelled), spelled)
+        elif field.named:
+            self._named(field, field.section, given, path, spelled)
+        else:
+            self._section(field.section, given, path, f"{spelled}.")
+
+    def _named(self, field: Field, section: type, given: object, path: Path, spelled: str) -> None:
+        seen: set[str] = set()
+        for name, entry in self._entries(given, f"{spelled}."):
+            with self._forgiving():
+                if not name or not name.isprintable():
+                    raise SettingsError(f"{spelled} has the name {_shown(name)} {self.layer.where}; allowed: a printable name.")
+                known = name.lower() if field.key.any_case else name
+                if known in seen:
+                    raise SettingsError(f"{spelled} has {_shown(known)} twice {self.layer.where}. Keep one.")
+                seen.add(known)
+                self._section(section, entry, (*path, known), f"{spelled}.{_shortened(name)}.")
+
+    def _put(self, path: Path, value: object, spelled: str) -> None:
+        if path in self.values and self.values[path] != value:
+            raise SettingsError(
+                f"{spelled} is {_shown(value)} and the same key stands elsewhere {self.layer.where} as "
+                f"{_shown(self.values[path])}. Keep one."
+            )
+        self.values[path] = value
+
+    def _checked(self, field: Field, given: object, spelled: str) -> object:
+        value = given
+        if isinstance(value, str) and get_origin(field.type) is tuple:
+            value = [value]
+        elif isinstance(value, PurePath):
+            value = str(value)
+        try:
+            checked = convert(value, field.type)
+        except ValidationError:
+            if field.type in (Strategy, Strategy | None) and isinstance(given, str) and given in STRATEGIES:
+                return given  # one that the program added
+            raise self._not_allowed(field, given, spelled) from None
+        if isinstance(checked, float) and not math.isfinite(checked):
+            raise self._not_allowed(field, given, spelled)
+        return checked
+
+    def _not_permitted(self, field: Field, spelled: str) -> SettingsError:
+        reason = SOMEBODY_ELSES[self.layer.author]
+        places = OWN_PLACES.replace(" or", ", in frontmatter or") if field.key.may_be_set_by("agent") else OWN_PLACES
+        return SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")
+
+    def _not_allowed(self, field: Field, given: object, spelled: str) -> SettingsError:
+        return SettingsError(f"{spelled} is {_shown(given)} {self.layer.where}; allowed: {allowed(field.type)}.")
+
+    def _entries(self, given: object, prefix: str) -> list[tuple[str, object]]:
+        """The entries of a mapping; an empty place in a file (null) has none."""
+        if given is None:
+            return []
+        if isinstance(given, Override):
+            return [(name, value) for name, value in structs.asdict(given).items() if value is not None]
+        if not isinstance(given, Mapping):
+            place = prefix.rstrip(".") or "The whole"
+            raise SettingsError(f"{place} is {_shown(given)} {self.layer.where}; allowed: a mapping from keys to values.")
+        entries: list[tuple[str, object]] = []
+        for key, value in cast("Mapping[object, object]", given).items():
+            with self._forgiving():
+                if not isinstance(key, str):
+                    raise SettingsError(f"The key {prefix}{_shown(key)} {self.layer.where} is not a text. Put it in quotes.")
+                entries.append((key, value))
+        return entries
+
+
+def _hint(section: type, spelling: str, prefix: str) -> str:
+    known = by_spelling(section)
+    sections = [(field.spelling, field.section) for field in fields(section) if field.section and not field.named]
+    inside = [f"{name}.{spelling}" for name, keys in sections if spelling in by_spelling(keys)]
+    near = inside or get_close_matches(spelling, known, n=1)
+    return f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists the keys there are."
+
+
+def _shown(value: object) -> str:
+    text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
