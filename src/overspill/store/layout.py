@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ LOCK = "lock"
 JOURNAL = "journal.jsonl"
 PART = ".part"
 _RUN = re.compile(r"overspill-[0-9a-f]{12}")
+_LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
 _SESSION = "session-"
 
 
@@ -147,6 +149,22 @@ def runs(root: Directory) -> list[str]:
     return [name for name in root.names() if _RUN.fullmatch(name) and _ours(root, name)]
 
 
+def lock_directories(root: Directory) -> list[str]:
+    """Only what nobody but us can enter: what others made under such a name, or may hold a lock in, does not count."""
+    return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
+
+
+def new_lock_directory() -> str:
+    return f"overspill-lock-{secrets.token_hex(6)}"
+
+
+def remove_lock_directory(root: Directory, directory: Directory) -> None:
+    # It stays where somebody has made the next lock in it already, who then removes it.
+    with suppress(OSError):
+        directory.remove_file(LOCK)
+        root.remove_directory(directory.path.name)
+
+
 def sessions(run: Directory) -> list[str]:
     return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _ours(run, name)]
 
@@ -183,6 +201,14 @@ def _ours(directory: Directory, name: str) -> bool:
         return directory.stat(name).st_uid == os.geteuid()
     except FileNotFoundError:
         return False
+
+
+def _is_private_directory(directory: Directory, name: str) -> bool:
+    try:
+        found = directory.stat(name)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def _check_private(found: os.stat_result, path: Path) -> None:

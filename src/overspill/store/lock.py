@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
+from overspill.store import layout
 from overspill.store.layout import LOCK, Directory
 
 
@@ -64,22 +65,53 @@ def held(directory: Directory) -> bool:
 
 @contextmanager
 def alone(root: Directory) -> Generator[None]:
-    """One at a time among this user's processes: starting a run, clearing up, giving out names. Leaves no file behind."""
-    name = f"overspill-{os.geteuid()}.lock"
+    """One at a time among this user's processes: starting a run, clearing up, giving out names. Leaves nothing behind.
+
+    Where all may write, as in /tmp, another user could take any name we agreed on and hold it for ever. So the lock has no fixed
+    name: it is made under a random one, in a directory that only we can enter, and you are alone when you hold all there are. Of
+    two who each made one, the later finds the other's.
+    """
     while True:
-        fd = root.open_file(name, os.O_RDWR | os.O_CREAT)
+        with ExitStack() as locks:
+            names = layout.lock_directories(root)
+            if not names:
+                # Whoever finds it first may be through with it, and have removed it, before we have opened it.
+                with suppress(FileNotFoundError):
+                    root.make_directory(layout.new_lock_directory()).close()
+                continue
+            # In the same order for all, so that no two wait for each other.
+            found = [locks.enter_context(_waited_for(root, name)) for name in names]
+            if None not in found and layout.lock_directories(root) == names:
+                try:
+                    yield
+                finally:
+                    for directory in found:
+                        if directory is not None:
+                            layout.remove_lock_directory(root, directory)
+                return
+
+
+@contextmanager
+def _waited_for(root: Directory, name: str) -> Generator[Directory | None]:
+    """None where the one before us removed it while we waited for it."""
+    with ExitStack() as opened:
+        try:
+            directory = opened.enter_context(root.open_directory(name))
+            fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+        except FileNotFoundError:
+            yield None
+            return
+        opened.callback(os.close, fd)
         fcntl.flock(fd, fcntl.LOCK_EX)
-        if os.fstat(fd).st_nlink:
-            break
-        # The one before us removed it while we waited for it: others now wait for a newer one.
-        os.close(fd)
+        opened.callback(fcntl.flock, fd, fcntl.LOCK_UN)
+        yield directory if _is_there(directory, fd) else None
+
+
+def _is_there(directory: Directory, fd: int) -> bool:
     try:
-        yield
-    finally:
-        with suppress(OSError):
-            root.remove_file(name)
-        fcntl.flock(fd, fcntl.LOCK_UN)
-        os.close(fd)
+        return os.path.samestat(os.fstat(fd), directory.stat(LOCK))
+    except FileNotFoundError:
+        return False
 
 
 def _locked(fd: int, kind: int) -> bool:
