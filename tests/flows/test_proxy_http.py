@@ -1,28 +1,23 @@
 """The proxy over HTTP: who is let in, and what belongs to whom."""
 
 import json
-import os
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from http_proxy import ANN, BOB, MAIN, SERVER, Listening, call, environ
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult
 from waiting import until
 
-SERVER = Path(__file__).parents[1] / "every_server.py"
-MAIN = "from overspill.cli import main; main()"
 TWO_LINES = "line 1: the quick brown fox\nline 2: the quick brown fox\n"
-ANN, BOB = "ann's token", "bob's token"
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -30,48 +25,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-def environ(root: Path) -> dict[str, str]:
-    ours = {"HOME": str(root), "XDG_STATE_HOME": str(root / "state"), "XDG_CONFIG_HOME": str(root / "config")}
-    return {**os.environ, **ours, "ANN": ANN, "BOB": BOB}
-
-
-class Listening:
-    """A proxy process on a free port of loopback."""
-
-    def __init__(self, root: Path, *options: str) -> None:
-        tokens = [] if "--no-token" in options else ["--token-env", "ANN", "--token-env", "BOB"]
-        options = tuple(option for option in options if option != "--no-token")
-        command = [sys.executable, "-c", MAIN, "proxy", "--http", "127.0.0.1:0", *tokens, *options]
-        self.process = subprocess.Popen(
-            [*command, "--", sys.executable, str(SERVER)], env=environ(root), stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stderr is not None
-        self.first = self.process.stderr.readline()
-        found = re.search(r"http://\S+", self.first)
-        assert found, self.first
-        self.url = found.group()
-
-    def post(self, **headers: str) -> httpx2.Response:
-        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
-
-    @asynccontextmanager
-    async def client(self, token: str, mode: str = "legacy", **callbacks: object) -> AsyncIterator[Client]:
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
-            transport = streamable_http_client(self.url, http_client=http)
-            async with Client(transport, mode=mode, **callbacks) as client:  # pyright: ignore
-                yield client
-
-    def servers(self) -> int:
-        listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return len(listed.split())
-
-    def end(self) -> tuple[int, str]:
-        self.process.terminate()
-        _, said = self.process.communicate(timeout=30)
-        return self.process.returncode, said
 
 
 @pytest.fixture
@@ -92,30 +45,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
         yield started
     finally:
         started.end()
-
-
-VERSION = "2026-07-28"
-WHO = {
-    "io.modelcontextprotocol/protocolVersion": VERSION,
-    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-def call(name: str, arguments: dict[str, Any], kind: str = "by hand", **more: str) -> dict[str, Any]:
-    """As a stateless client of that kind makes it."""
-    headers = {
-        "Authorization": f"Bearer {ANN}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": VERSION,
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": name,
-        **more,
-    }
-    who = {**WHO, "io.modelcontextprotocol/clientInfo": {"name": kind, "version": "1"}, "progressToken": "p"}
-    params = {"name": name, "arguments": arguments, "_meta": who}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return {"json": message, "headers": headers, "timeout": 60}
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from overspill.settings import PRESETS
     metavar="VARIABLE",
     help="A token to let in; else OVERSPILL_PROXY_TOKEN, or a new one.",
 )
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name by which clients may call the address.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME[:PORT]", help="A name by which clients may call the address.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for --http.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its key.")
 @click.option("--insecure", is_flag=True, help="Let --http be reached from other machines without TLS.")

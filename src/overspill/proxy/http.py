@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Any
 
 import anyio
 import uvicorn
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from msgspec import Struct
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
+from starlette.middleware import Middleware
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as Asgi
 
 from overspill.errors import SettingsError
 from overspill.mcp_client import Client
+from overspill.proxy.connections import AT_A_TIME, Connection
 from overspill.proxy.exchange import Exchange
+from overspill.proxy.guard import MOST_BODY, Guard
 from overspill.proxy.scope import Scope
 from overspill.proxy.scopes import Owner, Scopes
 from overspill.proxy.serve import protocol
 
 PATH = "/mcp"
-_MOST_BODY = 64 * 1024 * 1024
+_MOST_QUEUED = 1024
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -43,7 +38,7 @@ class Listening(Struct, frozen=True):
     port: int
     tokens: tuple[str, ...]
     hosts: tuple[str, ...] = ()
-    """Names besides the address itself by which clients may call us."""
+    """Names, or names with a port, besides the address itself by which clients may call us."""
     certificate: str | None = None
     key: str | None = None
     plain: bool = False
@@ -81,9 +76,16 @@ class Listening(Struct, frozen=True):
                 raise SettingsError(f"{self.certificate} cannot be used for TLS with its key: {problem.strerror}.") from None
 
     @property
-    def names(self) -> list[str]:
-        own = _LOCAL if is_loopback(self.host) else (_bracketed(self.host),)
-        return [*own, *self.hosts]
+    def schemes(self) -> tuple[str, ...]:
+        """What pages of our own are served by. Where we do not encrypt, something in front of us may."""
+        return ("https",) if self.certificate else ("http", "https")
+
+    def called(self, port: int) -> frozenset[str]:
+        """Everything that a client may call us, as the header `Host` has it."""
+        own = (_bracketed(self.host), *(_LOCAL if is_loopback(self.host) else ()))
+        usual = 443 if self.certificate else 80
+        names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
+        return frozenset(name.lower() for name in names)
 
 
 def is_loopback(host: str) -> bool:
@@ -93,29 +95,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class Guard:
-    """Lets a request through that carries a token of ours, and notes whose it is. The token itself goes no further."""
-
-    def __init__(self, app: ASGIApp, tokens: Sequence[str]) -> None:
-        self._app = app
-        self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
-
-    async def __call__(self, scope: Asgi, receive: Receive, send: Send) -> None:
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, token = given.partition(b" ")
-        digest = hashlib.sha256(token.strip()).digest()
-        who = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
-        if who is None or kind.lower() != b"bearer":
-            headers = {"WWW-Authenticate": 'Bearer realm="overspill"'}
-            await PlainTextResponse("A bearer token is needed.", 401, headers)(scope, receive, send)
-            return
-        principal = who.hex()[:32]
-        headers = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-        user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
-        await self._app({**scope, "headers": headers, "user": user}, receive, send)
-
-
-def application(scopes: Scopes, listening: Listening) -> Starlette:
+def application(scopes: Scopes, listening: Listening, port: int) -> Starlette:
     async def find(exchange: Exchange, client: Client) -> Scope:
         principal = exchange.request.scope["user"].access_token.client_id
         session = exchange.connection.session_id or ""
@@ -124,22 +104,23 @@ def application(scopes: Scopes, listening: Listening) -> Starlette:
             exchange.connection.exit_stack.push_async_callback(scopes.close, owner)
         return await scopes.find(owner, client)
 
-    names, scheme = listening.names, "https" if listening.certificate else "http"
-    manager = StreamableHTTPSessionManager(
-        protocol(find),
-        security_settings=TransportSecuritySettings(
-            allowed_hosts=[*names, *(f"{name}:*" for name in names)],
-            allowed_origins=[origin for name in names for origin in (f"{scheme}://{name}", f"{scheme}://{name}:*")],
-        ),
-        max_request_body_size=_MOST_BODY,
-    )
+    manager = StreamableHTTPSessionManager(protocol(find), max_request_body_size=MOST_BODY)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[None]:
         async with manager.run():
             yield
 
-    return Starlette(routes=[Route(PATH, Guard(StreamableHTTPASGIApp(manager), listening.tokens))], lifespan=lifespan)
+    hosts = listening.called(port)
+    guard = Middleware(
+        Guard,
+        tokens=listening.tokens,
+        hosts=hosts,
+        origins={f"{scheme}://{host}" for host in hosts for scheme in listening.schemes},
+        count_sessions=scopes.count,
+    )
+    # Around the routes, so that whoever is refused learns nothing of them, not even where a slash is missing.
+    return Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))], middleware=[guard], lifespan=lifespan)
 
 
 class _Web(uvicorn.Server):
@@ -148,24 +129,33 @@ class _Web(uvicorn.Server):
         """Signals are for the whole program, whose servers have to end too."""
         yield
 
-    async def serve_until(self, told: anyio.Event, socket: socket.socket) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_MOST_QUEUED)  # asyncio lets no more queue up than it accepts in a row
+
+    async def serve_until(self, told: anyio.Event, listener: socket.socket) -> None:
         async def end() -> None:
             await told.wait()
             self.should_exit = True
 
         async with anyio.create_task_group() as group:
             group.start_soon(end)
-            await self.serve(sockets=[socket])
+            await self.serve(sockets=[listener])
             group.cancel_scope.cancel()
 
 
 async def serve_http(scopes: Scopes, listening: Listening, listener: socket.socket, told: anyio.Event) -> None:
     """Until we are told to end."""
     config = uvicorn.Config(
-        application(scopes, listening),
+        application(scopes, listening, listener.getsockname()[1]),
+        http=Connection,
+        backlog=AT_A_TIME,
+        ws="none",
+        proxy_headers=False,
         ssl_certfile=listening.certificate,
         ssl_keyfile=listening.key,
-        log_level="warning",
+        log_level="error",  # what strangers send that is no request would fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,

@@ -61,6 +61,10 @@ class Scopes:
             place = self._places.get((owner, kind)) or await self._open(owner, kind, client)
         return place.scope
 
+    def count(self, principal: str) -> int:
+        """Of the sessions that a principal has open."""
+        return sum(owner.principal == principal for owner in self._sessions)
+
     async def close(self, owner: Owner) -> None:
         for key in [key for key in self._places if key[0] == owner]:
             self._places.pop(key).done.set()

@@ -1,0 +1,78 @@
+"""Connections on which no request is under way: how long they may last, and how many there may be.
+
+uvicorn closes a connection that is idle between two requests, but waits for ever for the first one, and for the rest of one that
+has begun. Once a request has arrived whole it has all the time it needs: calls may take long, and streams stay open for hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+AT_A_TIME = 64
+"""As many are accepted before a request is read: fewer than may wait, or a crowd of good clients would push out its own."""
+_MOST_WAITING = 4 * AT_A_TIME
+_PATIENCE = 20.0
+_BYTES_PER_SECOND = 16 * 1024  # slower than any link that is used to send megabytes
+
+
+class Connection(H11Protocol):
+    _since = 0.0
+    _received = 0
+    _timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Nothing of ours works for it. Whoever has no token is answered before anything does."""
+        return (not self.cycle or self.cycle.response_complete) and not self.transport.is_closing()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._begin()
+        self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        was_idle = self.conn.their_state is h11.IDLE
+        self._received += len(data)
+        super().data_received(data)
+        self._note(begins=not was_idle and self.conn.their_state is h11.IDLE)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._note(begins=True)
+        self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _make_room(self) -> None:
+        waiting = [each for each in self.connections if isinstance(each, Connection) and each.is_waiting]
+        # A client that means it sends its request immediately, so those that have waited longest are missed least.
+        for each in sorted(waiting, key=lambda each: each._since)[:-_MOST_WAITING]:
+            each.transport.abort()
+
+    def _note(self, *, begins: bool) -> None:
+        if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._stop()
+        elif begins or self._timer is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._stop()
+        self._since, self._received = self.loop.time(), 0
+        self._timer = self.loop.call_later(_PATIENCE, self._check)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        ends = self._since + _PATIENCE + self._received / _BYTES_PER_SECOND
+        if self.loop.time() < ends:
+            self._timer = self.loop.call_at(ends, self._check)
+        else:
+            self.transport.abort()

@@ -1,0 +1,119 @@
+"""Who is let in over HTTP: those who call us by a name of ours and know a token, each token with a share of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BODY = 64 * 1024 * 1024
+_MOST_BODIES = 2 * MOST_BODY  # of one token, in memory at a time
+_MOST_REQUESTS = 512  # of all tokens; with those that wait, fewer than the 1,024 files a process may usually open
+_FEWEST_REQUESTS = 32
+_MOST_SESSIONS = 256
+_LATER = {"Retry-After": "1"}
+
+
+class Guard:
+    """Answers whoever is refused before anything else looks at the request. The token itself is not passed on."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tokens: Sequence[str],
+        hosts: Collection[str],
+        origins: Collection[str],
+        count_sessions: Callable[[str], int],
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._origins = origins
+        self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
+        self._count_sessions = count_sessions
+        self._most = max(_FEWEST_REQUESTS, _MOST_REQUESTS // len(tokens))
+        self._requests = Counter[str]()
+        self._bytes = Counter[str]()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        principal = self._principal(headers)
+        refusal = self._refusal(headers, principal)
+        if refusal is not None or principal is None:
+            await (refusal or _no_token())(scope, receive, send)
+            return
+        user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
+        rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
+        self._requests[principal] += 1
+        try:
+            await self._pass_on({**scope, "headers": rest, "user": user}, receive, send, principal)
+        finally:
+            self._requests[principal] -= 1
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
+        """The body counts for as long as the request lasts, because until then something may hold on to it."""
+        taken, more = 0, True
+
+        async def counted() -> Message:
+            nonlocal taken, more
+            message = await receive()
+            if more and message["type"] == "http.disconnect":
+                raise HTTPException(408)  # nobody hears it, and the SDK does not report half a body as its own mistake
+            more = message.get("more_body", False)
+            size = len(message.get("body", b""))
+            taken += size
+            self._bytes[principal] += size
+            if size and self._bytes[principal] > _MOST_BODIES:
+                raise HTTPException(429, "This token sends too much at a time.", _LATER)
+            return message
+
+        try:
+            await self._app(scope, counted, send)
+        finally:
+            self._bytes[principal] -= taken
+
+    def _principal(self, headers: Headers) -> str | None:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
+        who = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
+        return who.hex()[:32] if who is not None and kind.lower() == "bearer" else None
+
+    def _refusal(self, headers: Headers, principal: str | None) -> Response | None:
+        """A name is compared whole: whatever is read out of a part of it, somebody can write so that it is misread."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return PlainTextResponse("The Host is not this proxy.", 421)
+        if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
+            return PlainTextResponse("The Origin is not this proxy.", 403)
+        if principal is None:
+            return _no_token()
+        if self._requests[principal] >= self._most:
+            return _too_many(f"This token has {self._most} requests open.")
+        if _opens_session(headers) and self._count_sessions(principal) >= _MOST_SESSIONS:
+            return _too_many(f"This token has {_MOST_SESSIONS} sessions open.")
+        return None
+
+
+def _opens_session(headers: Headers) -> bool:
+    version = headers.get("mcp-protocol-version")
+    return "mcp-session-id" not in headers and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
+
+
+def _no_token() -> Response:
+    return PlainTextResponse("A bearer token is needed.", 401, {"WWW-Authenticate": 'Bearer realm="overspill"'})
+
+
+def _too_many(why: str) -> Response:
+    return PlainTextResponse(f"{why} Try again when one of them has ended.", 429, _LATER)
