@@ -25,6 +25,8 @@ PART = ".part"
 _RUN = re.compile(r"overspill-[0-9a-f]{12}")
 _LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
 _SESSION = "session-"
+_OURS = ".overspill"
+_IGNORE = ".gitignore"
 
 
 class Directory:
@@ -122,7 +124,10 @@ class Root(Struct, frozen=True):
     def make(self) -> Directory:
         for missing in reversed([part for part in (self.start, *self.start.parents) if not part.exists()]):
             missing.mkdir(0o700, exist_ok=True)
-        return self._opened(makes=True)
+        root = self._opened(makes=True)
+        if self.path.parent.name == _OURS:
+            _keep_out_of_git(root)
+        return root
 
     def _opened(self, *, makes: bool) -> Directory:
         here = Directory(os.open(self.start, os.O_RDONLY | os.O_DIRECTORY), self.start)
@@ -142,6 +147,18 @@ def _step(above: Directory, name: str, *, makes: bool) -> Directory:
             "Remove it, or set storeDir to an absolute path."
         )
     return Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), above.path / name)
+
+
+def _keep_out_of_git(root: Directory) -> None:
+    """A store in a project must not be committed by accident. A file that is already there stays."""
+    with suppress(OSError):  # without it outputs can be stored all the same
+        fd = root.make_file(_IGNORE)
+        try:
+            os.write(fd, b"*\n")
+        except OSError:
+            root.remove_file(_IGNORE)
+        finally:
+            os.close(fd)
 
 
 def runs(root: Directory) -> list[str]:
