@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[1] / "src"
 
 # Lowest first. A room imports only from rooms of its own row or above it. `overspill` is the public door, `__init__.py`.
 LAYERS: list[set[str]] = [
-    {"types", "errors", "figures", "ids", "jsonc", "names", "text", "tokens", "notation"},
+    {"types", "errors", "figures", "framing", "ids", "jsonc", "names", "text", "tokens", "notation"},
     {"truncate", "settings", "measure", "wording", "store", "events", "counters", "budget", "ledger"},
     {"decide", "owner", "clock", "job", "jobs", "view", "spool"},
     {"read", "query", "collect", "perform"},

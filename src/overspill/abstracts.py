@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
-from overspill import text, wording
+from overspill import framing, text, wording
 from overspill.extraction import BUILTIN, NOT_FOUND
+from overspill.figures import one_line
 from overspill.pages import Page
 from overspill.read import Bound
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
 
+_WARNING_CHARS = 2_000
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
 
 
@@ -22,12 +24,16 @@ def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
 
     How many checked citations gave way is said to the last.
     """
-    before = ["\n".join(f"WARNING: {line}" for line in found.warnings)] if found.warnings else []
+    before = ["\n".join(f"WARNING: {one_line(line, _WARNING_CHARS)}" for line in found.warnings)] if found.warnings else []
     # What the built-in engine answers is nothing but passages: their words stand above already.
     quoted = found.model != BUILTIN
+    answer, closing = _with_closing(found)
 
     def worded(answer: str, *after: str) -> str:
-        body = "\n\n".join([*before, answer, *after])
+        # With words of ours round it the answer stands in a block; alone it is all there is below the first line.
+        ours = "\n\n".join(filter(None, (closing, *after)))
+        shown = framing.block(framing.OPENING, answer) if answer and (before or ours or framing.imitates(answer)) else answer
+        body = "\n\n".join([*before, "\n".join(filter(None, (shown, ours)))])
         return text.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
 
     def cited(count: int, *, quoted: bool = False) -> list[str]:
@@ -35,16 +41,24 @@ def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
         return [wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted)] if found.excerpts else []
 
     every = len(found.excerpts)
-    for shown in (worded(found.text, *cited(every, quoted=quoted)), worded(found.text, *cited(every))):
+    for shown in (worded(answer, *cited(every, quoted=quoted)), worded(answer, *cited(every))):
         if bound.holds(shown):
             return Page(shown, kept.id)
-    over = bisect_left(range(every), True, key=lambda count: not bound.holds(worded(found.text, *cited(count))))
+    over = bisect_left(range(every), True, key=lambda count: not bound.holds(worded(answer, *cited(count))))
     if over:
-        return Page(worded(found.text, *cited(over - 1)), kept.id)
-    limit = len(found.text)
-    while not bound.holds(shown := worded(truncate(found.text, limit, "head").text, *cited(0))) and limit > 1:
+        return Page(worded(answer, *cited(over - 1)), kept.id)
+    limit = len(answer)
+    while not bound.holds(shown := worded(truncate(answer, limit, "head").text, *cited(0))) and limit > 1:
         limit = max(1, limit * 9 // 10)
     return Page(shown, kept.id)
+
+
+def _with_closing(found: Extraction) -> tuple[str, str]:
+    """The built-in engine's passages, and its last line, which says how many match: that is ours."""
+    if found.model != BUILTIN or not found.found:
+        return found.text, ""
+    passages, _, closing = found.text.rpartition("\n")
+    return passages, closing
 
 
 def snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:

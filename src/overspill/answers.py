@@ -88,7 +88,7 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     message = wording.handle_message(kept)
     if not settings.preview_chars or settings.truncation.default_strategy == "none":
         return [Answer((message,))]
-    frame = f"{message}\n\n{wording.preview(kept, '')}"
+    frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
     cap, chars = settings.size_cap, settings.preview_chars
     room = (cap or _OUTLINED) - len(frame)
     if room < _LEAST_PREVIEW:
@@ -98,7 +98,8 @@ def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
     else:
         nearly = kept.reason == "size_cap" and kept.size.bytes < 2 * cap
         cut = source.cut_to_bytes(room, settings, max(chars, room) if nearly else chars)
-    return [Answer((f"{message}\n\n{wording.preview(kept, text.clean(cut.text))}",), cut), Answer((message,))]
+    omitted = 0 if cut.strategy == "outline" else cut.omitted_chars
+    return [Answer((f"{message}\n\n{wording.preview(text.clean(cut.text), omitted)}",), cut), Answer((message,))]
 
 
 def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 SUMMARY_CHARS = 100
+_QUOTE_CHARS = 300
 
 
 def counted(count: int, noun: str) -> str:
@@ -42,6 +43,18 @@ def short_tokens(count: int) -> str:
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
-def shorten(text: str, limit: int = SUMMARY_CHARS) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+def visible(text: str) -> str:
+    """Control and format characters as they are written in source code: foreign text commands no terminal and hides nothing."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
+def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
+    """Foreign words for the middle of one of our lines: no line ends, nothing that cannot be seen, at most `limit` characters."""
+    # Of a very long text only so much is looked at as can be shown; more of it would have to be white space.
+    flat = visible(" ".join(text[: 10 * limit].split()))
+    return flat if len(flat) <= limit and len(text) <= 10 * limit else flat[: limit - 1] + "…"
+
+
+def quote_line(text: str) -> str:
+    """What somebody else said, for the middle of one of our lines."""
+    return one_line(text, _QUOTE_CHARS)

@@ -20,6 +20,7 @@ from overspill.errors import StoreError
 from overspill.events import Stored, now_ms
 from overspill.ledger import Ledger
 from overspill.measure import size_of
+from overspill.names import source_of
 from overspill.settings import Settings
 from overspill.spool import MEMORY, Sealed, Spool
 from overspill.store.base import Shelf
@@ -219,7 +220,7 @@ class Gate:
             sha256=sealed.sha256,
             created_ms=ids.created_ms(got.spool.id),
             media=got.media,
-            source=wording.source(call),
+            source=source_of(call.name, call.args),
             blocks=got.boundaries,
             missing=missing,
         )

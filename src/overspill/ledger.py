@@ -13,6 +13,7 @@ from overspill.budget import ContextBudget
 from overspill.counters import Counters
 from overspill.errors import StoreError
 from overspill.events import Asked, Called, Entry, Extracted, JobChanged, Retrieved, Settled, Status, Stored, now_ms
+from overspill.figures import one_line
 from overspill.names import own_name
 from overspill.types import Kind, ToolCall, Truncation
 
@@ -96,7 +97,7 @@ def log_stored(event: Stored) -> None:
         "tool_output": True,
     }
     level = logging.INFO if kept.reason == "requested" else logging.WARNING
-    logger.log(level, "Tool '%s' output stored for tool_output (%s).", kept.tool, kept.reason, extra=details)
+    logger.log(level, "Tool '%s' output stored for tool_output (%s).", one_line(kept.tool), kept.reason, extra=details)
 
 
 def log_cut(call: ToolCall, cut: Truncation) -> None:
@@ -110,7 +111,7 @@ def log_cut(call: ToolCall, cut: Truncation) -> None:
         "omitted_lines": cut.omitted_lines,
         "omitted_chars": cut.omitted_chars,
     }
-    shown = (call.name, cut.truncated_size, cut.original_size, cut.strategy_used)
+    shown = (one_line(call.name), cut.truncated_size, cut.original_size, cut.strategy_used)
     logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
 
 
@@ -144,9 +145,9 @@ def log_extraction(event: Extracted, handle: str) -> None:
 
 def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
     return {
-        "tool": composed_name(tool, server, kind),
-        "tool_namespace": server,
-        "provider": provider(server, kind),
+        "tool": one_line(composed_name(tool, server, kind)),
+        "tool_namespace": one_line(server),
+        "provider": one_line(provider(server, kind)),
         "tool_kind": kind,
     }
 

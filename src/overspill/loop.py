@@ -9,6 +9,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from overspill.figures import one_line
 from overspill.models.base import Message, Request, Response, ToolChoice
 from overspill.models.written import UNREADABLE, understand
 from overspill.types import ToolCall
@@ -97,7 +98,7 @@ def complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
     """Empty for a call that can be run."""
     tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:
-        return f"There is no tool {call.name!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."
+        return f"There is no tool {one_line(call.name)!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."
     if UNREADABLE in call.args:
         return f"The arguments of {call.name} are not a JSON object. {_usage(tool)}"
     missing = [name for name in tool["parameters"].get("required", ()) if name not in call.args]

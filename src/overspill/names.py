@@ -4,13 +4,18 @@ model calls it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import chain, count
+from typing import Any
+
+from overspill.figures import one_line
 
 _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """What can be the name of an HTTP header."""
+_PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
+"""Arguments that say where an output comes from."""
 _LONGEST = 64  # characters that every provider takes in a tool's name
 
 
@@ -36,6 +41,16 @@ def own_name(name: str, server: str) -> str:
         return name
     prefix = _usable(f"{server}{_SEPARATOR}")
     return name[len(prefix) :] or name if _usable(name).startswith(prefix) else name
+
+
+def source_of(tool: str, args: Mapping[str, Any]) -> str:
+    """`read_file: large.txt`. Only the last part of a path or address is named: the rest of a call may be private."""
+    for name in _PLACES:
+        value = args.get(name)
+        if isinstance(value, str) and (place := re.split(r"[?#]", value)[0].rstrip("/\\")):
+            last = re.split(r"[/\\]", place)[-1]
+            return one_line(f"{tool}: {last}")
+    return one_line(tool)
 
 
 def _usable(name: str) -> str:

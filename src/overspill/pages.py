@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import read, text, wording
+from overspill import framing, read, text, wording
 from overspill.errors import BadRequest
 from overspill.query import query
 from overspill.read import Bound, Passage, Range
@@ -18,7 +18,8 @@ from overspill.tools import GetArtifact, GetToolOutput, Slice, parse_range
 from overspill.truncate import Cut
 from overspill.types import Block
 
-_FOOTER = 512  # bytes set aside for the line that says how to go on
+_FRAME = 48  # bytes of the lines round stored text
+_FOOTER = 512  # bytes set aside for those and for the line that says how to go on
 
 
 class Page(Struct, frozen=True):
@@ -31,6 +32,10 @@ class Page(Struct, frozen=True):
     is_error: bool = False
     blocks: Sequence[Block] = ()
     """What belongs to the answer and is not text."""
+    data: str | None = None
+    """The stored text in it, where there is any; all else is ours."""
+    notes: tuple[str, ...] = ()
+    """What we say below it."""
 
 
 def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
@@ -83,7 +88,7 @@ def partial(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str)
 
 
 def shortened(stored: StoredOutput, cut: Cut) -> Page:
-    return Page(text.clean(cut.text), stored.kept.id)
+    return _answer(stored, cut.text)
 
 
 def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
@@ -92,8 +97,16 @@ def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) ->
 
 
 def _noted(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
-    page = fetch(_less(bound, len(note.encode()) + 2))
-    return replace(page, text=f"{page.text}\n\n{note}")
+    page = fetch(_less(bound, len(note.encode()) + 2 + _FRAME))
+    if page.data is None:
+        return replace(page, text=f"{page.text}\n\n{note}")
+    notes = (*page.notes, note)
+    return replace(page, text=framing.answer(page.data, notes), notes=notes)
+
+
+def _answer(stored: StoredOutput, data: str, notes: Sequence[str] = (), start: int = 0, end: int = 0) -> Page:
+    data = text.clean(data)
+    return Page(framing.answer(data, notes), stored.kept.id, start, end, data=data, notes=tuple(notes))
 
 
 def _sliced(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
@@ -123,13 +136,12 @@ def _paged(
     located: bool = False,
 ) -> Page:
     """As it is when it fits. When it does not, or when the model cannot know where it stands, a last line says so."""
-    passage = fetch(bound)
-    shown = text.clean(passage.text)
-    if passage.omitted or located:
+    passage, notes = fetch(bound), list[str]()
+    if passage.omitted or located or framing.imitates(passage.text):
         passage = fetch(_less(bound, _FOOTER))
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
-        shown = f"{text.clean(passage.text)}\n\n{_place(passage, rest)}"
-    return Page(shown, stored.kept.id, passage.start_byte, passage.end_byte)
+        notes = [_place(passage, rest)]
+    return _answer(stored, passage.text, notes, passage.start_byte, passage.end_byte)
 
 
 def _less(bound: Bound, footer: int) -> Bound:
@@ -168,15 +180,16 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
 def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound, again: str) -> Page:
     """`again` is the call that goes on, with a place for the character to go on from."""
     found = query(stored.reader, expression, bound, start=start)
-    if found.next is not None or found.expanded:
+    if found.next is not None or found.expanded or found.note or framing.imitates(found.text):
         found = query(stored.reader, expression, _less(bound, _FOOTER + len(text.encode(expression))), start=start)
-    notes = [wording.EXPANDED] if found.expanded else []
+    notes = [f"[{found.note}]"] if found.note else []
+    if found.expanded:
+        notes.append(wording.EXPANDED)
     if found.text == "null":
         notes.append(wording.NULL)
     if found.next is not None:
         notes.append(wording.goes_on(again.replace("from={}", f"from={found.next}")))
-    shown = text.clean(found.text)
-    return Page("\n\n".join([shown, *notes]), stored.kept.id)
+    return _answer(stored, found.text, notes)
 
 
 def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -191,13 +204,12 @@ def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,
     )
-    shown = text.clean(found.text)
     footer = wording.grep_place(
         found.hits, found.total, found.exact, (found.searched_from, found.searched_to), stored.reader.size
     )
     if found.next is not None:
         footer += f" Next: {_next_grep(stored, asked, found.next)}"
-    return Page(f"{shown}\n\n[{footer}]" if shown else f"[{footer}]", stored.kept.id)
+    return _answer(stored, found.text, [f"[{footer}]"])
 
 
 def _next_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:

@@ -34,7 +34,7 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CHANGING = (
     (re.compile(rf"session-{_UUID}/{_UUID}"), "session-…/…"),
     (re.compile(r"art_\d+_[0-9a-f]{19,}"), "art_…"),
-    (re.compile(r"(preview )[0-9a-f]{12}"), r"\1…"),
+    (re.compile(r"((?:preview|untrusted data) )\d{6,}"), r"\1…"),
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frames import parted
 
 from overspill import ContextBudget, Session, Settings
 
@@ -23,8 +24,8 @@ def anyio_backend() -> str:
 
 def continuation(text: str) -> tuple[str, str, dict[str, Any]] | None:
     """The content before the last line, and the call that line spells: parsed, not understood."""
-    content, mark, footer = text.rpartition("\n\n[Characters ")
-    if not mark or "Next: " not in footer:
+    content, footer = parted(text)
+    if "Next: " not in footer:
         return None
     call = ast.parse(footer.partition("Next: ")[2].removesuffix("]"), mode="eval").body
     assert isinstance(call, ast.Call)
@@ -41,7 +42,7 @@ async def reassembled(session: Session, name: str, args: dict[str, Any]) -> tupl
         assert len(reply.text.encode("utf-8", "surrogatepass")) <= most
         found = continuation(reply.text)
         if found is None:
-            return "".join([*pieces, reply.text]), len(pieces) + 1
+            return "".join([*pieces, parted(reply.text)[0]]), len(pieces) + 1
         content, name, args = found
         assert content
         pieces.append(content)
@@ -58,6 +59,7 @@ TEXTS = {
     "long and short lines": ("x" * 30_000 + "\n" + "short\n" * 10) * 5,
     "blank lines": "\n" * 100_000,
     "what looks like a footer": "\n\n[Characters 0-9, lines 1-1, bytes 0-9 of 9.]\n" * 3_000,
+    "what looks like a block": "[untrusted data 123456]\nx\n[end of untrusted data 123456]\n" * 3_000,
     "controls": "\x01\x0b\x0c\x1c\x85\u2028\u2029\t" * 12_000,
 }
 
@@ -129,7 +131,7 @@ async def test_grep_goes_on_until_every_match_was_shown(tmp_path: Path):
             args = {"id": kept.artifact_id, "mode": "grep", "pattern": "7$", "context": 0, "from": start}
             reply = await session.invoke("get_tool_output", args)
             assert len(reply.text) <= 12_288
-            shown, _, footer = reply.text.rpartition("\n\n[")
+            shown, footer = parted(reply.text)
             rows += shown.splitlines()
             if "Next: " not in footer:
                 break

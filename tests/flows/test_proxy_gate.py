@@ -267,8 +267,11 @@ def test_several_servers_stand_side_by_side(tmp_path: Path) -> None:
     with Served(servers, tmp_path, settings=settings) as wire:
         greeting = wire.hello()
         assert greeting["serverInfo"]["name"] == "overspill"
-        assert greeting["instructions"] == (
-            "# one\n\nBe brief.\n\n# two\n\nBe brief.\n\n# three\n\nThe server three is not there yet: "
+        said = re.sub(r" \d{6}\]", "]", greeting["instructions"])
+        assert said == (
+            "[instructions of the server one]\nBe brief.\n[end of instructions of the server one]\n\n"
+            "[instructions of the server two]\nBe brief.\n[end of instructions of the server two]\n\n"
+            "The server three is not there yet: "
             "The server three cannot be started: no such command '/nonexistent'. Check its command and its folder. "
             "It is started again in the background; try again in a moment."
         )

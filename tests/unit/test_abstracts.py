@@ -21,7 +21,7 @@ def test_the_words_of_citations_give_way_before_their_places():
     assert ": " + "x" * 300 in abstract(KEPT, answer, Bound(2_000)).text
     shorter = abstract(KEPT, answer, Bound(400)).text
     assert shorter.endswith("[1] line 1, bytes 0-300")
-    assert abstract(KEPT, answer, Bound(220)).text.endswith("\n\nShort.\n\nCITATIONS: 1 checked, none fits.")
+    assert abstract(KEPT, answer, Bound(270)).text.endswith("]\nCITATIONS: 1 checked, none fits.")
 
 
 @pytest.mark.parametrize("bound", [700, 1_500, 12_288])

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from frames import unmarked
 
 from overspill import Session, Settings, tokens
 from overspill.errors import BadRequest
@@ -53,11 +54,12 @@ async def test_an_abstract_is_followed_by_its_checked_citations(session: Session
     handle = await handle_of(session)
     reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
     start = LOG.index(CAUSE)
-    assert reply.text == (
+    assert unmarked(reply.text) == (
         f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n"
         "\n"
+        "[untrusted data N]\n"
         "Request 4711 failed.\n"
-        "\n"
+        "[end of untrusted data N]\n"
         "CITATIONS (checked against the stored output):\n"
         f"[1] line 601, bytes {start}-{start + len(CAUSE)}: {CAUSE}"
     )

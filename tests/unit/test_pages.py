@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 
 import pytest
+from frames import parted, unmarked
 
 from overspill import ids, pages
 from overspill.errors import BadRequest
@@ -55,19 +56,20 @@ def output(asked: GetToolOutput, bound: Bound = WIDE, data: bytes | str = LINES,
 )
 def test_what_fits_is_given_as_it_is(asked: GetArtifact, text: str, span: tuple[int, int]):
     page = artifact(asked)
-    assert page == Page(text, FILE, *span)
+    assert (page.text, page.id, page.start, page.end) == (text, FILE, *span)
 
 
 def test_an_empty_output_is_an_empty_page():
-    assert artifact(GetArtifact(), data="") == Page("", FILE)
+    assert artifact(GetArtifact(), data="").text == ""
 
 
 @pytest.mark.promise("nothing-silently-cut")
 def test_what_does_not_fit_says_where_it_stands_and_how_to_go_on():
     page = artifact(GetArtifact(), Bound(612))
     shown = "".join(f"line {number:03}\n" for number in range(1, 12))
-    assert page.text == (
-        f"{shown}\n\n[Characters 0-99, lines 1-11, bytes 0-99 of 900. 801 bytes of what was asked for did not fit. "
+    assert unmarked(page.text) == (
+        f"[untrusted data N]\n{shown}\n[end of untrusted data N]\n"
+        "[Characters 0-99, lines 1-11, bytes 0-99 of 900. 801 bytes of what was asked for did not fit. "
         f'Next: get_artifact(id="{ID}", lines="12-100")]'
     )
     assert (page.start, page.end) == (0, 99)
@@ -75,16 +77,18 @@ def test_what_does_not_fit_says_where_it_stands_and_how_to_go_on():
 
 def test_one_long_line_goes_on_by_bytes():
     page = artifact(GetArtifact(), Bound(520), "é" * 1000)
-    assert page.text == (
-        "éééé\n\n[Characters 0-4, lines 1-1, bytes 0-8 of 2000. 1992 bytes of what was asked for did not fit. "
+    assert unmarked(page.text) == (
+        "[untrusted data N]\néééé\n[end of untrusted data N]\n"
+        "[Characters 0-4, lines 1-1, bytes 0-8 of 2000. 1992 bytes of what was asked for did not fit. "
         f'Next: get_artifact(id="{ID}", bytes="8-1999")]'
     )
 
 
 def test_get_tool_output_goes_on_by_characters():
     page = output(GetToolOutput(ID, "slice", slice=Slice(start=10, length=500)), Bound(520), "é" * 1000)
-    assert page.text == (
-        "éééé\n\n[Characters 10-14, lines 1-1, bytes 20-28 of 2000. 992 bytes of what was asked for did not fit. "
+    assert unmarked(page.text) == (
+        "[untrusted data N]\néééé\n[end of untrusted data N]\n"
+        "[Characters 10-14, lines 1-1, bytes 20-28 of 2000. 992 bytes of what was asked for did not fit. "
         f'Next: get_tool_output(id="{ID}", mode="slice", slice={{"start": 14, "length": 496}})]'
     )
     page = output(GetToolOutput(ID, "raw"), Bound(520), "é" * 1000)
@@ -131,7 +135,7 @@ def test_without_a_slice_the_output_is_read_from_its_beginning():
 
 def test_an_anchor_is_shown_in_its_surroundings_with_its_place():
     page = output(GetToolOutput(ID, "slice", slice=Slice(anchor="line 050", window=26)))
-    assert page.text == "line 049\nline 050\nline 051\n\n[Characters 432-458, lines 49-51, bytes 432-458 of 900.]"
+    assert parted(page.text) == ("line 049\nline 050\nline 051", "[Characters 432-458, lines 49-51, bytes 432-458 of 900.]")
     page = output(GetToolOutput(ID, "slice", slice=Slice(anchor="line", window=10, match_index=1)))
     assert "The anchor occurs 100 times.]" in page.text
 
@@ -192,7 +196,7 @@ def test_a_request_that_cannot_be_served_says_why(asked: GetToolOutput, message:
 
 def test_grep_shows_lines_and_what_was_searched():
     page = output(GetToolOutput(ID, "grep", pattern="05[01]", context=0))
-    assert page.text == "50:line 050\n51:line 051\n\n[2 of 2 matching lines in bytes 0-900 of 900.]"
+    assert parted(page.text) == ("50:line 050\n51:line 051", "[2 of 2 matching lines in bytes 0-900 of 900.]")
     assert (page.id, page.start, page.end) == (FILE, 0, 0)
 
 
@@ -202,13 +206,13 @@ def test_grep_without_a_match_says_what_was_searched():
 
 def test_grep_that_does_not_fit_says_where_to_go_on():
     first = output(GetToolOutput(ID, "grep", pattern="line", context=0), Bound(1000))
-    rows, footer = first.text.rsplit("\n\n", 1)
+    rows, footer = parted(first.text)
     assert rows.splitlines()[0] == "1:line 001"
     count = len(rows.splitlines())
     again = f'get_tool_output(id="{ID}", mode="grep", pattern="line", context=0, from={count * 9})'
     assert footer == f"[{count} of 100 matching lines in bytes 0-900 of 900. Next: {again}]"
     second = output(GetToolOutput(ID, "grep", pattern="line", context=0, from_=count * 9), Bound(1000))
-    assert second.text.startswith(f"{count + 1}:line {count + 1:03}")
+    assert parted(second.text)[0].startswith(f"{count + 1}:line {count + 1:03}")
 
 
 def test_a_query_gives_the_value():
@@ -219,13 +223,13 @@ def test_a_query_gives_the_value():
 
 def test_a_query_that_looked_inside_a_string_says_so():
     data = '{"result":"{\\"a\\":5}"}'
-    assert artifact(GetArtifact(query="/result/a"), data=data).text == "5\n\n[Found in JSON that stood inside a string.]"
+    assert artifact(GetArtifact(query="/result/a"), data=data).notes == ("[Found in JSON that stood inside a string.]",)
 
 
 def test_a_long_text_found_by_a_query_goes_on():
     data = '{"log":"' + "x" * 5000 + '"}'
     page = output(GetToolOutput(ID, "query", query="log"), Bound(1000), data)
-    text, footer = page.text.split("\n\n")
+    text, footer = parted(page.text)
     assert footer == f'[More follows. Next: get_tool_output(id="{ID}", mode="query", query="log", from={len(text)})]'
     assert len(page.text) <= 1000
     rest = output(GetToolOutput(ID, "query", query="log", from_=len(text)), WIDE, data)
@@ -286,7 +290,7 @@ def test_binary_past_its_end_is_refused():
 
 def test_of_a_running_tool_a_note_follows_and_stays_within_the_bound():
     page = pages.partial(stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
-    assert page.text.endswith("\n\n[Partial.]")
+    assert page.text.endswith("]\n[Partial.]")
     assert len(page.text) <= 800
 
 

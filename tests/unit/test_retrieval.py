@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from frames import parted
 
 from overspill.budget import ContextBudget
 from overspill.events import Retrieved, read
@@ -167,7 +168,7 @@ async def test_raw_gives_of_what_would_have_passed_what_there_is_room_for():
         await session.invoke("wait_for_tool_output", {})
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         assert reply.fits
-        assert reply.text.startswith("word word ")
+        assert parted(reply.text)[0].startswith("word word ")
         assert f'Next: get_tool_output(id="{id}", mode="slice", slice={{"start": ' in reply.text
 
 
@@ -229,7 +230,7 @@ async def test_an_answer_shrinks_to_the_room_that_is_left_and_says_how_to_go_on(
         assert reply.tokens == budget.reserved <= 600
         found = NEXT.search(reply.text)
         assert found
-        shown = reply.text.split("\n\n[Characters")[0]
+        shown = parted(reply.text)[0]
         assert len(shown) > 500
         assert found.groups() == (kept.artifact_id, "bytes", f"{len(shown)}-{len(text) - 1}")
 
@@ -276,11 +277,11 @@ async def test_a_stream_that_is_still_running_can_be_read_so_far():
         id = await session.start("tail", {}, stream)
         await yielded.wait()
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "slice"})
-        assert re.fullmatch(
-            r"one\ntwo\n\n\n\[Partial: the tool is still running \(\d\.\ds\) and has produced 8 bytes so far\.\]", reply.text
-        )
+        content, note = parted(reply.text)
+        assert content == "one\ntwo\n"
+        assert re.fullmatch(r"\[Partial: the tool is still running \(\d\.\ds\) and has produced 8 bytes so far\.\]", note)
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "grep", "pattern": "two", "context": 0})
-        assert reply.text.startswith("2:two\n\n[1 of 1 matching lines in bytes 0-8 of 8.]")
+        assert parted(reply.text)[1].startswith("[1 of 1 matching lines in bytes 0-8 of 8.]")
         reply = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         assert (reply.text, reply.is_error) == ("Tool not ready. Use wait_for_tool_output.", True)
         finish.set()

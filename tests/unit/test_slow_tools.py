@@ -12,6 +12,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 import pytest
+from frames import parted
 
 from overspill import Output, Session, Settings, SyncSession, asking, events
 from overspill.errors import SessionClosed
@@ -129,12 +130,12 @@ async def test_a_streaming_tool_is_read_while_it_runs_and_the_answer_says_it_is_
         await tool.begun()
         assert await get(s, id) == "Tool not ready. Use wait_for_tool_output."
         slice = await get(s, id, "slice", slice={"start": 0, "length": 100})
-        text, _, note = slice.partition("\n\n[Partial: ")
+        text, note = parted(slice)
         assert text == "first line\nzwölf and half a "
         assert note.endswith("s) and has produced 29 bytes so far.]")
-        assert note.startswith("the tool is still running (")
+        assert note.startswith("[Partial: the tool is still running (")
         grep = await get(s, id, "grep", pattern="zw.lf", context=0)
-        assert grep.startswith("2:zwölf and half a ")
+        assert parted(grep)[0] == "2:zwölf and half a "
         assert "[Partial: the tool is still running (" in grep
         tool.release()
         assert await wait(s) == f"Completed tools:\n- log (id: {id}, size: 43B)"
@@ -308,9 +309,9 @@ async def test_what_a_tool_had_produced_when_its_time_was_up_is_kept():
         error = "TimeoutError: not finished after 0.05 s (toolTimeout)"
         assert await wait(s) == f"Completed tools:\n- crawl (id: {id}, failed: {error})"
         assert await get(s, id) == f"Tool failed: {error}"
-        assert await get(s, id, "slice") == (
-            "the beginning\n\n\n[Only the first 14 bytes of this output are here: "
-            f"the tool failed before it was finished: {error}]"
+        assert parted(await get(s, id, "slice")) == (
+            "the beginning\n",
+            f"[Only the first 14 bytes of this output are here: the tool failed before it was finished: {error}]",
         )
 
 
@@ -429,7 +430,7 @@ async def test_an_output_that_finishes_while_the_store_is_full_is_given_as_far_a
         assert await wait(s) == f"Completed tools:\n- large (id: {ids[1]}, size: 1.0MB)"
         assert await get(s, ids[0]) == "small but not storable"
         assert await get(s, ids[0], "slice", slice={"start": 6, "length": 3}) == "but"
-        text, _, note = (await get(s, ids[1], "slice", slice={"start": 1_048_570, "length": 10})).partition("\n\n")
+        text, note = parted(await get(s, ids[1], "slice", slice={"start": 1_048_570, "length": 10}))
         assert text == "012345"
         assert note == (
             "[Only the first 1,048,576 bytes of this output are here: 1,951,424 more are gone. The quota of 0 bytes for this run "
@@ -444,10 +445,9 @@ async def test_an_output_of_which_only_a_part_could_be_stored_says_so():
         id = await s.start("tool", {}, tool)
         tool.release()
         await wait(s)
-        answer = await get(s, id)
-        assert answer.startswith(
-            "0123456789" * 10 + "\n\n[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is"
-        )
+        text, note = parted(await get(s, id))
+        assert text == "0123456789" * 10
+        assert note.startswith("[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is")
 
 
 async def test_a_call_that_was_never_started_is_cancelled_with_the_session():

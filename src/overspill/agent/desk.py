@@ -19,7 +19,7 @@ from overspill.agent.progress import CallEnded, CallStarted, Observe, Said
 from overspill.collect import block_text, field
 from overspill.errors import BadRequest, OverspillError
 from overspill.events import Called, now_ms
-from overspill.figures import shorten
+from overspill.figures import one_line
 from overspill.loop import complaint
 from overspill.measure import chars_in
 from overspill.models.base import Message
@@ -88,7 +88,7 @@ class Desk:
         self.answers[self.turn, call.id] = reply.text
         if reply.job is not None:
             self.background[reply.job.id] = call.name
-        failed = shorten(reply.text) if reply.is_error else ""
+        failed = one_line(reply.text) if reply.is_error else ""
         job = reply.job.id if reply.job else ""
         self._observe(CallEnded(self._name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
         return reply

@@ -17,6 +17,7 @@ from overspill.cli import look
 from overspill.cli.config import settings_options
 from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
+from overspill.figures import visible
 from overspill.stored import StoredOutput
 from overspill.tools import parse_range
 
@@ -128,7 +129,7 @@ def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> N
         if as_json:
             look.print_json({"artifact_id": stored.kept.artifact_id, "file": str(file), "bytes": stored.reader.size})
         else:
-            click.echo(f"{stored.reader.size:,} bytes written to {look.visible(str(file))}", err=True)
+            click.echo(f"{stored.reader.size:,} bytes written to {visible(str(file))}", err=True)
 
 
 @artifacts.command()
@@ -195,9 +196,9 @@ def _print_visibly(stored: StoredOutput, start: int, end: int) -> None:
     for block in _blocks(stored, start, end):
         block = rest + block
         whole = text.whole(block)
-        click.echo(look.visible(text.decode(block[:whole])), nl=False)
+        click.echo(visible(text.decode(block[:whole])), nl=False)
         rest = block[whole:]
-    click.echo(look.visible(text.decode(rest)))
+    click.echo(visible(text.decode(rest)))
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:

@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from overspill.cli.saying import say
 from overspill.cli.terminal import console
 from overspill.errors import SettingsError
 from overspill.notation import dumped
@@ -49,7 +50,7 @@ def load_settings(
     cli = command_line(preset, assignments)
     loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
     for warning in loaded.warnings:
-        click.echo(f"overspill: {warning}", err=True)
+        say(warning)
     return loaded
 
 

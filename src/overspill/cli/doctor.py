@@ -21,6 +21,7 @@ from overspill.cli.target import clients, target_of
 from overspill.clients import rewriting
 from overspill.doctor import Finding, config, models, store
 from overspill.errors import MissingPackage, SettingsError
+from overspill.figures import visible
 from overspill.settings import Settings
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _print(findings: Sequence[Finding], looks: Sequence[Look], unseen: Sequence[
     wrong = sum(finding.level == "wrong" for finding in (*findings, *(each.finding for each in looks)))
     verdict = "Nothing is wrong." if not wrong else f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
     for line in [*lines, *unseen, verdict]:
-        click.echo(look.visible(line))
+        click.echo(visible(line))
 
 
 def _lines(finding: Finding) -> list[str]:

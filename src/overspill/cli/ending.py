@@ -8,8 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-import click
-
+from overspill.cli.saying import say
 from overspill.errors import OverspillError
 
 # What a shell reports of a program that was ended by writing into a pipe nobody reads. On Windows there is no such signal.
@@ -21,7 +20,7 @@ def report_failure(problem: OSError | OverspillError) -> int:
     if isinstance(problem, BrokenPipeError):
         return READER_GONE
     with suppress(OSError):  # standard error may be on the same full disk
-        click.echo(f"overspill: {_describe(problem) if isinstance(problem, OSError) else problem}", err=True)
+        say(_describe(problem) if isinstance(problem, OSError) else str(problem))
     return 2
 
 

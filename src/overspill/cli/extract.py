@@ -18,9 +18,11 @@ from overspill import wording
 from overspill.cli import look
 from overspill.cli.config import load_settings, settings_options
 from overspill.cli.models import endpoints
+from overspill.cli.saying import say
 from overspill.cli.terminal import on_terminal, progress_console
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
+from overspill.figures import visible
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.oneshot import extract as extract_from
 from overspill.settings import Settings
@@ -107,16 +109,16 @@ async def _stream(file: BinaryIO) -> AsyncIterator[bytes]:
 def _print(found: Extraction, source: str) -> None:
     """What was not found is told beside standard output: whoever reads that on takes it for an answer."""
     for warning in found.warnings:
-        click.echo(f"overspill: {warning}", err=True)
+        say(warning)
     if not found.found:
-        click.echo(f"overspill: {look.visible(_nothing(found, source))}", err=True)
+        say(_nothing(found, source))
         return
     if not found.text:
-        click.echo(f"overspill: What was found in {look.visible(source)} does not fit. Raise --max-tokens.", err=True)
+        say(f"What was found in {source} does not fit. Raise --max-tokens.")
         return
-    click.echo(look.visible(found.text) if on_terminal() else found.text)
-    if found.excerpts and found.model != BUILTIN:
-        click.echo(f"\n{wording.citations(found.excerpts, quoted=True)}")
+    cited = found.excerpts and found.model != BUILTIN
+    shown = f"{found.text}\n\n{wording.citations(found.excerpts, quoted=True)}" if cited else found.text
+    click.echo(visible(shown) if on_terminal() else shown)
 
 
 def _nothing(found: Extraction, source: str) -> str:

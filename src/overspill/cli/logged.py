@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from overspill.cli.look import visible
+from overspill.figures import visible
 from overspill.ledger import logger
 
 

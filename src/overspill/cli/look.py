@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,8 +19,10 @@ from rich.text import Text
 
 from overspill.archive import Archive
 from overspill.cli.config import lasting_store, load_settings
+from overspill.cli.saying import say
 from overspill.cli.terminal import console
 from overspill.errors import StoreError
+from overspill.figures import visible
 from overspill.notation import dumped
 from overspill.settings import Settings
 from overspill.store.base import Store
@@ -32,26 +34,22 @@ _ENDLESS = 100_000
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
     """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
-
-    def warn(text: str) -> None:
-        click.echo(f"overspill: {visible(text)}", err=True)
-
     settings = load_settings(preset, config, assignments).settings
     own = [None if settings.store_dir is None else Path(settings.store_dir), Path(lasting_store())]
     stores = {store.root: store for store in map(FileStore, own)}
     project = FileStore(Path(Settings(preset="artifacts").store_dir or ""))
-    if project.root not in stores and (project.root.is_symlink() or project.root.exists()) and _opens(project, warn):
+    if project.root not in stores and (project.root.is_symlink() or project.root.exists()) and _opens(project):
         stores[project.root] = project
-    return Archive(list[Store](stores.values()), warn=warn)
+    return Archive(list[Store](stores.values()), warn=say)
 
 
-def _opens(store: FileStore, warn: Callable[[str], None]) -> bool:
+def _opens(store: FileStore) -> bool:
     """Whoever made the working directory must not keep the user from the other stores."""
     try:
         with explained(f"open {store.root}"), store.place.open():
             return True
     except StoreError as problem:
-        warn(f"{problem} It is passed over.")
+        say(f"{problem} It is passed over.")
         return False
 
 
@@ -113,8 +111,3 @@ def _moment(milliseconds: int) -> datetime:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, UTC)
-
-
-def visible(text: str) -> str:
-    """Control characters as they are written in source code: stored text must not command somebody's terminal."""
-    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)

@@ -11,7 +11,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Protocol
 
-import click
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
@@ -19,9 +18,9 @@ from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
 from overspill.cli.logged import logged, to_standard_error
-from overspill.cli.look import visible
+from overspill.cli.saying import say
 from overspill.cli.terminal import progress_console
-from overspill.figures import people_size
+from overspill.figures import people_size, visible
 
 
 class Shown(Protocol):
@@ -54,7 +53,7 @@ class _Lines:
 
     def say(self, text: str) -> None:
         if text:
-            click.echo(f"overspill: {visible(text)}", err=True)
+            say(text)
 
 
 class _Display:

@@ -20,8 +20,10 @@ from overspill.cli import ending, look
 from overspill.cli.config import assigned, config_files, settings_options
 from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
+from overspill.cli.saying import say
 from overspill.cli.terminal import on_terminal
 from overspill.errors import OverspillError, SettingsError
+from overspill.figures import visible
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import is_there
 from overspill.text import clean
@@ -208,10 +210,10 @@ def _print(record: Record, *, as_json: bool) -> None:
             }
         )
     elif outcome.report is not None:
-        click.echo(look.visible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
+        click.echo(visible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
     if outcome.report is None:
-        click.echo(f"overspill: {look.visible(outcome.why)}", err=True)
+        say(outcome.why)
     elif outcome.report.source == "text":
         click.echo("overspill: The model answered in plain words; that is taken for its report.", err=True)
     if outcome.report is not None and outcome.early:
-        click.echo(f"overspill: The report was asked for early: {outcome.early}", err=True)
+        say(f"The report was asked for early: {outcome.early}")

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import click
 
 from overspill import ids
 from overspill.cli.config import lasting_store, load_settings
 from overspill.cli.logged import logged
 from overspill.cli.models import endpoints
+from overspill.cli.saying import say
 from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, host_of, read_servers, server_configs
 from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
@@ -163,10 +163,10 @@ def _listening(given: Mapping[str, Any], environ: Mapping[str, str]) -> Listenin
 
 
 def _announce(given: Mapping[str, Any], listening: Listening, address: str) -> None:
-    click.echo(f"overspill: serving at {address}", err=True)
+    say(f"serving at {address}")
     if not given["tokens"] and not os.environ.get(_TOKEN):
-        click.echo(f"overspill: the token, shown this once: {listening.tokens[0]}", err=True)
+        say(f"the token, shown this once: {listening.tokens[0]}")
 
 
 def _log(quiet: bool) -> Callable[[str], None]:
-    return (lambda _: None) if quiet else (lambda text: click.echo(f"overspill: {text}", err=True))
+    return (lambda _: None) if quiet else say

@@ -13,7 +13,7 @@ from overspill.agent.snapshot import read_snapshot
 from overspill.cli import look
 from overspill.cli.terminal import console
 from overspill.errors import BadRequest
-from overspill.figures import counted
+from overspill.figures import counted, visible
 
 
 @click.group()
@@ -85,4 +85,4 @@ def _seconds(timed: dict[str, Any]) -> str:
 
 
 def _text(text: str, style: str = "") -> Text:
-    return Text(look.visible(text), style=style, overflow="fold")
+    return Text(visible(text), style=style, overflow="fold")

@@ -19,6 +19,7 @@ from overspill.cli.target import Target, clients, target_of
 from overspill.clients import rewriting, showing
 from overspill.clients.rewriting import Outcome, Rewriting
 from overspill.errors import BadRequest, MissingPackage
+from overspill.figures import visible
 
 _NEEDED = ("mcp", "mcp_types")  # looked for and not imported, which would take a second
 
@@ -117,7 +118,7 @@ def _finish(target: Target, made: Rewriting, dry: bool, as_json: bool) -> None:
         look.print_json(_facts(target, made, copy))
         return
     for line in _shown(made) if dry else _told(target, made, copy):
-        click.echo(look.visible(line))
+        click.echo(visible(line))
 
 
 def _facts(target: Target, made: Rewriting, copy: Path | None) -> dict[str, Any]:

@@ -86,8 +86,9 @@ async def _look(
     if seen.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
         return Look(Finding(server.name, "wrong", seen.problem, " ".join([*missing, _REMOTE if ready.url else _BY_HAND])), seen)
+    software = figures.one_line(seen.software) or "A server without a name"
     text = (
-        f"{seen.software or 'A server without a name'} answers after {seen.seconds:.1f} s, in protocol {seen.protocol}. "
+        f"{software} answers after {seen.seconds:.1f} s, in protocol {seen.protocol}. "
         f"{figures.counted(len(seen.tools), 'tool')}: {seen.bytes:,} bytes of schema, {seen.tokens:,} tokens."
         f"{' It runs through Overspill.' if _behind(server)[0] else ''}"
     )

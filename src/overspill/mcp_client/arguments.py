@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from overspill.collect import to_json
-from overspill.figures import shorten
+from overspill.figures import one_line
 from overspill.refs import Check
 
 
@@ -24,6 +24,6 @@ def suits(schema: Any) -> Check:
         if found is None:
             return None
         # The rule, not the value: that is stored content, and may be large.
-        return f"{found.json_path} breaks the rule {shorten(to_json({found.validator: found.validator_value}))}."
+        return f"{found.json_path} breaks the rule {one_line(to_json({found.validator: found.validator_value}))}."
 
     return check

@@ -14,6 +14,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from msgspec import Struct, field
 
 from overspill.errors import ServerError
+from overspill.figures import quote_line
 
 Raw: TypeAlias = "dict[str, Any]"
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
@@ -52,7 +53,7 @@ async def greet(ask: Ask, client: Client, name: str) -> Greeting:
                 return await way(ask, client, name)
             except MCPError as refusal:
                 refusals.append(refusal)
-    why = "; ".join(dict.fromkeys(each.message.rstrip(".") for each in refusals))
+    why = "; ".join(dict.fromkeys(quote_line(each.message).rstrip(".") for each in refusals))
     raise ServerError(f"The server {name} refused to start a session: {why}.")
 
 

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError, Unheard
+from overspill.figures import quote_line
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import mapping
 from overspill.mcp_client.lines import MAX_MESSAGE, decode
@@ -73,7 +74,7 @@ class Veil(httpx2.AsyncBaseTransport):
         if data.get("seal") != self._seal:
             return None
         if data["kind"] == "refused":
-            return ServerError(f"The server {self.name} answered with {error.message}.")
+            return ServerError(f"The server {self.name} answered with {quote_line(error.message)}.")
         return ServerError(error.message) if data["kind"] == "broken" else Unheard(error.message, gone=data["kind"] == "gone")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

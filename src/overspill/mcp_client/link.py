@@ -26,6 +26,7 @@ from mcp.shared.inbound import (
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from overspill.errors import Ended, ServerError, Unheard
+from overspill.figures import quote_line
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.greeting import Client, Greeting, Raw, enveloped, greet, mapping
 from overspill.mcp_client.http import Veil, veiled
@@ -184,7 +185,7 @@ class Link:
         if failure := self._way.failure(error):
             return failure
         if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
-            return ServerError(f"The server {self.config.name} broke off its answer: {error.message}.")
+            return ServerError(f"The server {self.config.name} broke off its answer: {quote_line(error.message)}.")
         if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
             return ServerError(f"The server {self.config.name} answered with something that is no message of the protocol.")
         return None

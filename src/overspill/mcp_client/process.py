@@ -15,7 +15,7 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
 from overspill.errors import ServerError
-from overspill.figures import counted
+from overspill.figures import counted, quote_line
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.lines import BadLine, decode, encode, lines, refusal
 
@@ -76,7 +76,7 @@ class Running:
             else f"was ended by signal {-code}"
         )
         said = self._heard.decode(errors="replace").strip().splitlines()
-        last = f" Its last words: {said[-1].strip()[:300]}" if said else ""
+        last = f" Its last words: {quote_line(said[-1])}" if said else ""
         spoke = noise(self.garbage)
         return f"The server {self.config.name} {how}.{last}{spoke}"
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import Ended, ServerError, Unheard
+from overspill.figures import one_line, quote_line
 from overspill.job import Job, current
 from overspill.mcp_client.config import ServerConfig
 from overspill.mcp_client.link import Client, Link, Peer, Progress, Raw, connected, pages
@@ -137,7 +138,8 @@ class Server:
         try:
             listed = await self.pages("tools/list", "tools")
         except MCPError as refusal:
-            raise ServerError(f"The server {self.name} does not list its tools: {refusal.message.rstrip('.')}.") from None
+            why = quote_line(refusal.message).rstrip(".")
+            raise ServerError(f"The server {self.name} does not list its tools: {why}.") from None
         tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
         for tool in tools:
             link.learn(tool)
@@ -150,7 +152,7 @@ class Server:
         result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=progress)
         if result.get("resultType") == "input_required":
             raise ServerError(
-                f"The tool {name} of the server {self.name} asks for input from a person, which cannot be given here."
+                f"The tool {one_line(name)} of the server {self.name} asks for input from a person, which cannot be given here."
             )
         return await as_output(result)
 
@@ -196,7 +198,7 @@ def words(group: BaseExceptionGroup[Any], name: str) -> str:
     if isinstance(error, ServerError):
         return str(error)
     if isinstance(error, MCPError):
-        return f"The server {name} refused what has to be settled at its start: {error.message}."
+        return f"The server {name} refused what has to be settled at its start: {quote_line(error.message)}."
     # Not its words, which may hold what the server sent.
     return f"The connection to the server {name} was lost ({type(error).__name__})."
 

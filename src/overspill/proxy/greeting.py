@@ -9,7 +9,9 @@ from typing import Any
 import mcp_types
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 
+from overspill import framing
 from overspill.errors import ServerError
+from overspill.figures import one_line
 from overspill.mcp_client import Link
 from overspill.mcp_client.link import Raw, mapping
 
@@ -50,12 +52,13 @@ def info(links: Mapping[str, Link | ServerError]) -> Raw:
 
 
 def instructions(links: Mapping[str, Link | ServerError]) -> str | None:
-    """As the server gave them; of several, each under its name; and why one is missing."""
+    """As the server gave them; of several, each in a block with its name that it cannot end; and why one is missing."""
     parts: list[str] = []
     for name, link in links.items():
-        said = f"The server {name} is not there yet: {link}" if isinstance(link, ServerError) else link.greeting.instructions
-        if said is not None:
-            parts.append(said if len(links) == 1 else f"# {name}\n\n{said}")
+        if isinstance(link, ServerError):
+            parts.append(f"The server {one_line(name)} is not there yet: {link}")
+        elif (said := link.greeting.instructions) is not None:
+            parts.append(said if len(links) == 1 else framing.block(f"instructions of the server {one_line(name)}", said))
     return "\n\n".join(parts) if parts else None
 
 

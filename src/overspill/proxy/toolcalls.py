@@ -12,6 +12,7 @@ from mcp_types.version import is_version_at_least
 from overspill import wording
 from overspill.decide import Pass, decide
 from overspill.errors import OverspillError
+from overspill.figures import one_line
 from overspill.job import current
 from overspill.mcp_client import Server
 from overspill.mcp_client.arguments import suits
@@ -87,9 +88,8 @@ class ToolCalls:
         size = await anyio.to_thread.run_sync(size_of, text, settings.model)
         verdict = decide(size, settings)
         if not isinstance(verdict, Pass):
-            self._log(
-                f"dry run: {name} of {server.name} would be kept: {size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
-            )
+            measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
+            self._log(f"dry run: {one_line(name)} of {server.name} would be kept: {measured}")
 
 
 class _Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -29,8 +30,9 @@ _UNUSABLE = (
 )
 _PAST = "from {start} is past the end: the text has {total} characters."
 _NOT_A_TEXT = "from goes on in a long text, and this value is {kind}. Leave it out."
-_LARGER = "The value is larger than an answer may be. Its outline:"
-_NARROW = "Ask for a part of it, such as {example}"
+_LARGER = "The value is larger than an answer may be; this is its outline. Ask for a part of it{example}"
+_SUCH_AS = ", such as {example}"
+_PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
 
 _LARGEST = 64 * 1024 * 1024
 
@@ -45,6 +47,8 @@ class Found(Struct, frozen=True):
     """Whether strings that hold JSON had to be opened to get there."""
     next: int | None = None
     """Of a text that does not fit: the character to go on from."""
+    note: str = ""
+    """Of a value that does not fit: that the text is an outline, and how to ask for a part."""
 
 
 def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _LARGEST) -> Found:
@@ -60,7 +64,7 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
         if begin:
             raise BadRequest(_NOT_A_TEXT.format(kind=kind(value)))
         json = written(value, bound)
-        return Found(_outlined(value, expression, bound), False, expanded) if json is None else Found(json, True, expanded)
+        return _outlined(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
@@ -131,14 +135,23 @@ def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:
     return Found(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
 
 
-def _outlined(value: Value, expression: str, bound: Bound) -> str:
-    narrow = _NARROW.format(example=_example(value, expression))
-    outline = outlined(value, bound.after(f"{_LARGER}\n\n{narrow}"))
-    return f"{_LARGER}\n{outline}\n{narrow}" if outline else clip(kind(value), bound)
+def _outlined(value: Value, expression: str, bound: Bound, *, expanded: bool) -> Found:
+    note = _LARGER.format(example=_example(value, expression))
+    outline = outlined(value, bound.after(f"\n[{note}]"))
+    if outline is None:
+        return Found(clip(kind(value), bound), False, expanded)
+    return Found(outline, False, expanded, note=note)
 
 
 def _example(value: Value, expression: str) -> str:
+    """Empty where the first key is no plain word: it would stand among our words."""
     first = next(iter(value)) if is_object(value) else 0
+    if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
+        return ""
+    return _SUCH_AS.format(example=_part(first, expression))
+
+
+def _part(first: str | int, expression: str) -> str:
     if not is_pointer(expression):
         return f"{expression} | {quoted(first) if isinstance(first, str) else '[0]'}"
     place = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Seen, Stage, call, report, scripted, seen
+from frames import unmarked
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +24,7 @@ async def test_one_huge_line_is_extracted_chunk_by_chunk_by_the_model_of_the_tur
     )
     record = await stage.run(agent, model)
     answer = seen(model)[-1].answers[-1]
-    assert ", STRATEGY:full-chunked:\n\nParcel 777 is lost." in answer
+    assert ", STRATEGY:full-chunked:\n\n[untrusted data N]\nParcel 777 is lost.\n" in unmarked(answer)
     assert "CITATIONS (checked against the stored output):" in answer
     (extraction,) = [op for turn in record.tree.children for op in turn.children if op.kind == "session"]
     assert (extraction.attributes["model"], len(extraction.children)) == ("test/m", 1)

@@ -1,0 +1,44 @@
+"""Stored text apart from our words: a block whose mark is made when its text is known, so that no text can end its own block."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from itertools import count
+
+OPENING = "untrusted data"
+_DIGITS = 6  # three of them are one token in most vocabularies
+_OUR_BEGINNING = re.compile(r"[\W_]*\[\W*untrusted\W+data\b", re.IGNORECASE)
+_TRIES = 20
+_LOOKED_AT = 200
+
+
+def new_mark(text: str) -> str:
+    """Random digits that are nowhere in the text."""
+    for digits in count(_DIGITS):  # only a very long text can hold nearly all marks of one length
+        for _ in range(_TRIES):
+            if (mark := f"{secrets.randbelow(10**digits):0{digits}}") not in text:
+                return mark
+    raise AssertionError
+
+
+def block(label: str, text: str, remark: str = "", ending: str = "") -> str:
+    """`[label 482913remark]`, the text, `[end of label 482913ending]`, each in its own lines."""
+    mark = new_mark(text)
+    return f"[{label} {mark}{remark}]\n{text}\n[end of {label} {mark}{ending}]"
+
+
+def answer(text: str, notes: Sequence[str] = ()) -> str:
+    """Stored text and what we say of it. An answer without a block has nothing of ours in it, and text that begins like a block
+    is put in one: whoever reads the first line knows which it is."""
+    if not text:
+        return "\n".join(notes)
+    if not notes and not imitates(text):
+        return text
+    return "\n".join([block(OPENING, text), *notes])
+
+
+def imitates(text: str) -> bool:
+    """Whether it begins as one of our answers with a block does."""
+    return _OUR_BEGINNING.match(text[:_LOOKED_AT]) is not None
