@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[1] / "src"
 
 # Lowest first. A room imports only from rooms of its own row or above it. `overspill` is the public door, `__init__.py`.
 LAYERS: list[set[str]] = [
-    {"types", "errors", "figures", "framing", "ids", "jsonc", "names", "text", "tokens", "notation"},
+    {"types", "errors", "figures", "framing", "ids", "jsonc", "names", "text", "tokens", "notation", "schema"},
     {"truncate", "settings", "measure", "wording", "store", "events", "counters", "budget", "ledger"},
     {"decide", "owner", "clock", "job", "jobs", "view", "spool"},
     {"read", "query", "collect", "perform"},
@@ -44,9 +44,9 @@ CONFINED: dict[str, set[str]] = {
 LATE_IMPORTS = {
     "agent": "functions are named in the settings, and MCP is there only for agents that use it",
     "cli": "a command imports what it runs, so that the others start fast",
-    "mcp_client": "a schema is checked only where a stored output is given to a tool",
     "models": "client libraries take seconds to import, and most sessions ask no model",
     "overspill": "the door loads a name when it is first used, so that importing the package costs next to nothing",
+    "schema": "a process of its own imports the library that checks, after it was told where packages are",
     "owner": "trio is there only when the program runs on it",
 }
 

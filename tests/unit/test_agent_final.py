@@ -168,5 +168,6 @@ def test_a_schema_that_cannot_be_applied_takes_no_report() -> None:
     with pytest.raises(BadRequest) as caught:
         reports("json", {"allOf": [{"$ref": "#"}]}).hand_in({"content": {}})
     assert str(caught.value) == (
-        "Your final report was not taken: it does not fit its JSON Schema: it cannot be checked (RecursionError)."
+        "Your final report was not taken: it does not fit its JSON Schema: it cannot be checked, because "
+        "it is nested too deeply, or refers to itself without end."
     )

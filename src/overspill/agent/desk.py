@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import anyio.to_thread
 import msgspec
 
 from overspill.agent import internal, wording
@@ -103,7 +104,7 @@ class Desk:
         if call.name == REPORT:
             if not self._report_alone:
                 raise BadRequest(wording.NOT_ALONE)
-            self._reports.hand_in(call.args)
+            await anyio.to_thread.run_sync(self._reports.hand_in, call.args)
             return self._own(call, wording.TAKEN, started)
         if call.name == BATCH:
             return await self._batch(call, started)

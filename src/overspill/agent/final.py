@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any, Literal, TypeAlias, cast
+from importlib.util import find_spec
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from overspill.agent.keys import OutputKeys, ReportFormat
 from overspill.errors import BadRequest, MissingPackage, SettingsError
 from overspill.extraction import wrapper
 from overspill.models.base import Response
+from overspill.schema import Unchecked, find_flaw, find_misfit
 from overspill.types import ToolCall
 
 Source: TypeAlias = Literal["tool", "wrapper", "text"]
@@ -41,7 +42,7 @@ class Reports:
         self.nonce = wrapper.nonce()
         self.taken: Report | None = None
         self._output = output
-        self._validator = _validator(output.json_schema)
+        _check_usable(output.json_schema)
 
     def understood(self, response: Response, *, plain: bool) -> Response:
         """The response with a call in place of its wrapper; with `plain`, in place of a text that calls nothing."""
@@ -52,7 +53,7 @@ class Reports:
         return response
 
     def hand_in(self, args: Mapping[str, Any]) -> None:
-        """BadRequest says what is wrong with it."""
+        """BadRequest says what is wrong with it. Blocks while it is checked."""
         given: object = args.get("content")
         source: Source = "wrapper" if args.get(_SOURCE) == "wrapper" else "text" if args.get(_SOURCE) == "text" else "tool"
         if self._output.format == "json":
@@ -76,13 +77,13 @@ class Reports:
         return written
 
     def _unfit(self, value: Any) -> str:
-        if self._validator is None:
+        if self._output.json_schema is None:
             return ""
         try:
-            problem = next(iter(self._validator.iter_errors(value)), None)
-        except Exception as error:  # a schema can fail in as many ways as there are keywords
-            return f"it cannot be checked ({type(error).__name__})"
-        return "" if problem is None else f"{problem.json_path}: {problem.message}"
+            found = find_misfit(self._output.json_schema, value)
+        except Unchecked as reason:  # a report that nobody can check is never taken
+            return f"it cannot be checked, because {reason}"
+        return "" if found is None else f"{found.path}: {found.message}"
 
 
 def _calling(response: Response, content: str, source: Source) -> Response:
@@ -90,32 +91,14 @@ def _calling(response: Response, content: str, source: Source) -> Response:
     return replace(response, text="", calls=(*response.calls, call))
 
 
-def _validator(schema: Mapping[str, Any] | None) -> Any:
+def _check_usable(schema: Mapping[str, Any] | None) -> None:
     if schema is None:
-        return None
+        return
+    if find_spec("jsonschema") is None:
+        raise MissingPackage("output.schema", "agent")
     try:
-        jsonschema = import_module("jsonschema")
-    except ImportError:
-        raise MissingPackage("output.schema", "agent") from None
-    kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        kind.check_schema(schema)
-    except jsonschema.exceptions.SchemaError as error:
-        raise SettingsError(f"output.schema is not a JSON Schema: {error.message}.") from None
-    specifications: Any = import_module("jsonschema_specifications")
-    referencing: Any = import_module("referencing.jsonschema")
-    root = referencing.specification_with(kind.META_SCHEMA["$schema"]).create_resource(schema)
-    _check_references(specifications.REGISTRY.resolver_with_root(root), root)
-    return kind(schema, registry=specifications.REGISTRY)
-
-
-def _check_references(resolver: Any, schema: Any) -> None:
-    """What a schema refers to has to be in it: nothing is fetched, and a report that nobody can check is never taken."""
-    contents = cast("dict[str, Any]", schema.contents) if isinstance(schema.contents, dict) else {}
-    for wanted in [contents[key] for key in ("$ref", "$dynamicRef") if key in contents]:
-        try:
-            resolver.lookup(wanted)
-        except Exception:  # unknown, or not the form of a reference
-            raise SettingsError(f"output.schema refers to {wanted!r}, which is not in it.") from None
-    for part in schema.subresources():
-        _check_references(resolver.in_subresource(part), part)
+        flaw = find_flaw(schema)
+    except Unchecked as reason:
+        flaw = f"cannot be used, because {reason}"
+    if flaw:
+        raise SettingsError(f"output.schema {flaw}.")

@@ -1,0 +1,117 @@
+"""Checks values against schemas, in a process that can do nothing else. Run by its path; see `check.py`.
+
+A schema can ask for any file or address, and can make a check take for ever in more ways than anybody can list: patterns,
+`anyOf` within `anyOf`, `uniqueItems`. So the library has no way to fetch anything, its patterns run in linear time, and the
+system holds this process to its limits whatever the library does.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+_SECONDS = 2  # of processor time, the start (a tenth of it) included
+_MEMORY = 2 * 1024**3
+_MESSAGE_CHARS = 500
+_UNUSABLE = "has the pattern {pattern!r}, which cannot be used ({reason}). Look-around and backreferences do not exist here"
+
+
+class Patterns:
+    """Takes the place of the module `re` in the library, which only searches."""
+
+    @staticmethod
+    @cache
+    def compile(pattern: str) -> Any:
+        matcher = import_module("re2")
+        options = matcher.Options()
+        options.log_errors = False
+        return matcher.compile(pattern.encode("utf-8", "surrogatepass"), options)
+
+    @classmethod
+    def search(cls, pattern: str, text: str) -> Any:
+        return cls.compile(pattern).search(text.encode("utf-8", "surrogatepass"))
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    library = import_module("jsonschema")
+    schema = request["schema"]
+    kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
+    try:
+        if "value" not in request:
+            return {"flaw": _flaw(library, kind, schema)}
+        # A registry of our own, even an empty one, turns off the library's fetching.
+        validator = kind(schema, registry=import_module("referencing").Registry())
+        found = library.exceptions.best_match(validator.iter_errors(request["value"]))
+    except RecursionError:
+        return {"unchecked": "it is nested too deeply, or refers to itself without end"}
+    except MemoryError:
+        return {"unchecked": "it is too large"}
+    except Exception as error:  # a broken schema fails in as many ways as there are keywords
+        return {"unchecked": f"the schema cannot be used ({type(error).__name__})"}
+    return {} if found is None else {"misfit": _misfit(found)}
+
+
+def _misfit(found: Any) -> dict[str, str]:
+    rule = json.dumps({found.validator: found.validator_value}, ensure_ascii=False, separators=(",", ":"))
+    message: str = found.message
+    cut = message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
+    return {"path": found.json_path, "rule": rule, "message": cut}
+
+
+def _flaw(library: Any, kind: Any, schema: Any) -> str:
+    try:
+        kind.check_schema(schema, format_checker=None)
+    except library.exceptions.SchemaError as error:
+        return f"is not a JSON Schema: {error.message[:_MESSAGE_CHARS]}"
+    specification = import_module("referencing.jsonschema").specification_with(kind.META_SCHEMA["$schema"])
+    root = specification.create_resource(schema)
+    registry = import_module("jsonschema_specifications").REGISTRY
+    return _flaw_below(registry.resolver_with_root(root), root)
+
+
+def _flaw_below(resolver: Any, part: Any) -> str:
+    """What a schema refers to has to be in it, and its patterns have to be ones that are matched here."""
+    contents = cast("dict[str, Any]", part.contents) if isinstance(part.contents, dict) else {}
+    for wanted in [contents[key] for key in ("$ref", "$dynamicRef") if key in contents]:
+        try:
+            resolver.lookup(wanted)
+        except Exception:  # unknown, or not the form of a reference
+            return f"refers to {wanted!r}, which is not in it"
+    for pattern in [*([contents["pattern"]] if "pattern" in contents else []), *contents.get("patternProperties", {})]:
+        try:
+            Patterns.compile(pattern)
+        except Exception as error:  # the matcher's own kind, or not the form of a pattern
+            return _UNUSABLE.format(pattern=pattern, reason=_reason(error))
+    return next((flaw for each in part.subresources() if (flaw := _flaw_below(resolver.in_subresource(each), each))), "")
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else ""
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+
+
+def _limit(what: int, most: int) -> None:
+    hard = resource.getrlimit(what)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (most, most))
+
+
+def main() -> None:
+    _limit(resource.RLIMIT_CPU, _SECONDS)
+    sys.path[:] = sys.argv[1:]
+    for module in ("_keywords", "_legacy_keywords", "_utils"):
+        vars(import_module(f"jsonschema.{module}"))["re"] = Patterns
+    import_module("re2")
+    if sys.platform != "darwin":  # which knows this limit and refuses to set it
+        _limit(resource.RLIMIT_AS, _MEMORY)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, 0)  # from here on no file can be opened, and no connection
+    sys.stdout.write(json.dumps(answer(json.loads(sys.stdin.buffer.read()))))
+
+
+if __name__ == "__main__":
+    main()
