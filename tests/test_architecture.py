@@ -13,7 +13,7 @@ SRC = Path(__file__).parents[1] / "src"
 
 # Lowest first. A room imports only from rooms of its own row or above it. `overspill` is the public door, `__init__.py`.
 LAYERS: list[set[str]] = [
-    {"types", "errors", "figures", "framing", "ids", "jsonc", "names", "text", "tokens", "notation", "schema"},
+    {"types", "errors", "figures", "framing", "ids", "jsonc", "names", "text", "tokens", "notation", "patterns", "schema"},
     {"truncate", "settings", "measure", "wording", "store", "events", "counters", "budget", "ledger"},
     {"decide", "owner", "clock", "job", "jobs", "view", "spool"},
     {"read", "query", "collect", "perform"},
@@ -37,6 +37,7 @@ CONFINED: dict[str, set[str]] = {
     "pydantic": {"models", "mcp_client", "proxy", "agent", "hosts"},
     "pydantic_ai": {"models", "agent", "hosts"},
     "rich": {"cli"},
+    "re2": {"patterns"},
     "starlette": {"proxy", "viewer"},
 }
 

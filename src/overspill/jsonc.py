@@ -112,7 +112,7 @@ def appended(container: Node, after: str, member: str) -> Edit:
 
 def removed(container: Node, indexes: Sequence[int]) -> list[Edit]:
     """Without these entries; the inverse of `inserted` and `appended`. Comments round them stay."""
-    gone = sorted(indexes)
+    gone = dict.fromkeys(sorted(indexes))
     firsts = [index for index in gone if index - 1 not in gone]
     lasts = [index for index in gone if index + 1 not in gone]
     return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _run_removed(container, first, last)]

@@ -204,8 +204,22 @@ def _plain(value: Value) -> Value:
 
 def _matches(pattern: str, server: str, tool: str) -> bool:
     names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
-    wanted = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
-    return any(wanted.fullmatch(name) for name in names)
+    return any(_fits(pattern, name) for name in names)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether the parts between the `*` follow each other in the name, the first at its start and the last at its end."""
+    first, *between = pattern.split("*")
+    if not between:
+        return name == pattern
+    last = between.pop()
+    at, end = len(first), len(name) - len(last)
+    for part in between:
+        found = name.find(part, at, max(at, end))
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= end and name.startswith(first) and name.endswith(last)
 
 
 def _named(server: str, tool: str) -> str:

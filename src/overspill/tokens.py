@@ -21,24 +21,24 @@ _DEFAULT = "o200k_base"
 _SLICE = 4096
 _SLICES = 32
 
-_VOCABULARIES: tuple[tuple[str, str], ...] = (
+_VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
     # The first pattern that matches the model's name, without its provider, decides.
-    (r"gpt-oss", "gpt-oss"),
-    (r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)", _DEFAULT),
-    (r"gpt-4|gpt-3\.5|text-embedding", "cl100k_base"),
-    (r"deepseek", "deepseek_v3"),
-    (r"qwen", "qwen3"),
-    (r"glm", "glm4"),
-    (r"kimi", "kimi_k2"),
-    (r"codellama", "codellama"),
-    (r"llama-?2", "llama2"),
-    (r"llama", "llama3"),
-    (r"mixtral-8x22|codestral", "mistral_v2"),
-    (r"mixtral|mistral-7b", "mistral_v1"),
-    (r"mistral|pixtral|ministral|devstral", "mistral_v3"),
-    (r"gemma", "gemma3"),
-    (r"phi-?4", "phi4"),
-    (r"olmo-?2", "olmo2"),
+    (re.compile(r"gpt-oss"), "gpt-oss"),
+    (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT),
+    (re.compile(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
+    (re.compile(r"deepseek"), "deepseek_v3"),
+    (re.compile(r"qwen"), "qwen3"),
+    (re.compile(r"glm"), "glm4"),
+    (re.compile(r"kimi"), "kimi_k2"),
+    (re.compile(r"codellama"), "codellama"),
+    (re.compile(r"llama-?2"), "llama2"),
+    (re.compile(r"llama"), "llama3"),
+    (re.compile(r"mixtral-8x22|codestral"), "mistral_v2"),
+    (re.compile(r"mixtral|mistral-7b"), "mistral_v1"),
+    (re.compile(r"mistral|pixtral|ministral|devstral"), "mistral_v3"),
+    (re.compile(r"gemma"), "gemma3"),
+    (re.compile(r"phi-?4"), "phi4"),
+    (re.compile(r"olmo-?2"), "olmo2"),
 )
 
 
@@ -91,7 +91,7 @@ def _encoder(model: str | None) -> tuple[_Encoder | None, bool]:
         return _load(_DEFAULT), True
     name = model.rsplit("/", 1)[-1].lower()
     for pattern, vocabulary in _VOCABULARIES:
-        if re.search(pattern, name):
+        if pattern.search(name):
             return _load(vocabulary), True
     return _load(_DEFAULT), False
 

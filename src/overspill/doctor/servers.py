@@ -22,7 +22,7 @@ from overspill.errors import SettingsError
 from overspill.mcp_client import ServerConfig, server_configs
 from overspill.mcp_client.probe import Probe, probe
 
-_ASKED_FOR = re.compile(r"\$\{(?:input|command):([^}]*)\}")
+_ASKED_FOR = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
 _AT_ONCE = 8
 _BY_HAND = "Start its command in a shell and see what it says."
 _REMOTE = "Check its address and its headers, and whether it wants you to sign in."
@@ -96,7 +96,7 @@ async def _look(
 
 
 def _ready(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
-    if asked := _ASKED_FOR.search(server.entry.raw):
+    if (asked := _ASKED_FOR.search(server.entry.raw)) and asked[2]:
         return Finding(server.name, "note", f"Not looked at: only the client can ask for {asked[1]!r}.")
     launch, value = _behind(server)
     if launch and not shutil.which(launch, path=environ.get("PATH")):

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from overspill.engine.linear import pattern
 from overspill.engine.outline import Kind, Outline, Source, Text
 from overspill.engine.reading import red_starts
+from overspill.patterns import compile_pattern
 
 _REACH = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
@@ -66,7 +66,7 @@ _VERDICT = (
 """How test runners mark the one among many that failed."""
 
 
-_words, _gave_up, _message, _verdict = map(pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
+_words, _gave_up, _message, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
 
 
 class Read(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from overspill.engine.outline import Kind, Text
 from overspill.engine.reading import NEVER_IN_UTF8
@@ -16,30 +16,34 @@ _WIDEST = 400
 """Characters of a line that are looked at; what begins like a log entry is one."""
 
 _JSON = re.compile(
-    rb"\s*(?:\{\s*(?:\"(?:[^\"\\]|\\.)*\"\s*:|\})|\[\s*(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*|true|false|null)\s*(?:,|\]\s*(?:[,\]\n]|\Z))))"
+    rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
+    rb"|\[\s*+(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z))))"
 )
-_NEXT_OBJECT = re.compile(rb"[}\]]\s*\r?\n\s*[{\[]")
+_NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
 _TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
-_DOCTYPE = re.compile(rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
-_XML = re.compile(rb"\s*(?:<\?xml\b|<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>)")
+_DOCTYPE = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_XML = re.compile(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
 _CLOSED = re.compile(rb"</[A-Za-z][\w:.-]*>|/>")
 
 _DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
-_MATCH = re.compile(r"(?:[A-Za-z]:)?[\w./\\@+~-]*[A-Za-z/\\][\w./\\@+~-]*[:-]\d+[:-]")
+_MATCH = re.compile(
+    r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]",
+)
+"""A path, which has a letter or a slash, then the number of a line."""
 _STAMP = re.compile(
-    r"\W{0,3}(?:\[\s*\d+\.\d+\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s+\d{1,2}\s|\d{10,13}\b"
-    r"|\S+ - \S+ \[\d|(?=[a-f]*\d)[0-9a-f]{7,40} \S)"
+    r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
+    r"|\S++ - \S++ \[\d|(?=[a-f]*+\d)[0-9a-f]{7,40} \S)"
 )
 HISTORY = re.compile(rb"commit [0-9a-f]{7,64}\b")
 """How `git log` begins a commit."""
 _LEVEL = re.compile(r"\W{0,3}(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|SEVERE)\b")
 _CODE = re.compile(
-    r"\s*(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
+    r"\s*+(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
     r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try|except|catch|with|struct|impl|enum"
     r"|trait|interface|type|namespace|using|void|int|bool|string|case|switch|match|public|private|static|resource|variable|module|provider)\b"
-    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*$|\s+[\w.\"\[\]]+\s*(?:=|\+=|:=)\s|\s+[\w.]+\("
+    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*+$|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
 )
-_YAML = re.compile(r"\s*(?:- )?[\w./\"'-]+:(?:\s|$)|\s*- \S|\s*#|---$")
+_YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
 _PROSE_LINE = 50
 """Characters a line of running text has on average, even when it is wrapped."""
@@ -48,7 +52,7 @@ _WORDY = 0.68
 _HEADING = re.compile(r"#{1,6} \S")
 _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
 _RULE = re.compile(r"[\s|+=-]{4,}$")
-_TABLE_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+\s*$")
+_TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
 
 
 def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
@@ -119,24 +123,24 @@ def _lines(sample: bytes) -> list[str]:
 def _by_lines(whole_lines: list[str]) -> Kind:
     lines = [line[:_WIDEST] for line in whole_lines]
 
-    def share(pattern: re.Pattern[str]) -> float:
-        return sum(pattern.match(line) is not None for line in lines) / len(lines)
+    def share(match: Callable[[str], object]) -> float:
+        return sum(match(line) is not None for line in lines) / len(lines)
 
     if sum(bool(_DIFF.match(line)) for line in lines) >= 2 and sum(line[:1] in "+- @" for line in lines) > 0.7 * len(lines):
         return "diff"
-    stamped = share(_STAMP) + share(_LEVEL)
+    stamped = share(_STAMP.match) + share(_LEVEL.match)
     if len(lines) > 2 and not _STAMP.match(lines[0]) and delimiter_of(whole_lines):
         return "csv"
     if stamped > 0.3:
         return "log"
-    if share(_MATCH) > 0.6:
+    if share(_MATCH.match) > 0.6:
         return "matches"
     tokens = [token for line in lines for token in line.split()]
     wordy = sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens))
     aligned = sum(len(_GAPS.findall(line)) >= 2 for line in lines) + sum(_RULE.match(line) is not None for line in lines)
     if aligned > 0.7 * len(lines) and (wordy < _WORDY or (lines[0].isupper() and len(_GAPS.findall(lines[0])) >= 2)):
         return "columns"
-    if share(_YAML) > 0.7 or share(_CODE) > (0.45 if wordy < _WORDY else 0.65):
+    if share(_YAML.match) > 0.7 or share(_CODE.match) > (0.45 if wordy < _WORDY else 0.65):
         return "code"
     if any("\x1b[" in line for line in lines):
         return "log"

@@ -13,12 +13,12 @@ _UNIT = re.compile(r" ?([kKMGTP])i?B?(?!\w)")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DATE = re.compile(
-    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
+    rf"(?P<d1>\d{{1,2}})?\W{{0,2}}(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,20}}\.?\W{{0,2}}(?P<d2>\d{{1,2}})?\b", re.IGNORECASE
 )
 _ISO = re.compile(r"\b([12][0-9]{3})-([01][0-9])-([0-3][0-9])(?![0-9])")
 _CLOCK = re.compile(r"(?<!\d)([0-2]?[0-9]):([0-5][0-9])(?::([0-5][0-9]))?(?!\d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0, "mo": 2_630_000.0, "y": 31_557_600.0}
-_SPAN_PART = re.compile(r"(\d+(?:\.\d+)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
+_SPAN_PART = re.compile(r"((?<!\d)\d++(?:\.\d++)?|an?\b) ?(ms|mo(?=n)|[smhdwy])[a-z]*,? ?", re.IGNORECASE)
 _SPAN = re.compile(
     r"(?:up |about )*"
     r"(?:(?:\d+(?:\.\d+)?|an?) ?(?:ms|[smhdwy]|(?:second|sec|minute|min|hour|hr|day|week|month|year)s?)(?![a-z]),? ?)+(?:ago)?",

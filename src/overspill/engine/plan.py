@@ -23,7 +23,7 @@ _STRETCH_TOKENS = 450
 _STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
 _VERDICTS = 0.7
 _COUNTS = 0.3
-_NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]* \Z")
+_NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
 _WIDEST = 12
 """Bytes before a word in which a number of it may stand."""
 _FAILURE_TERMS = 0.3

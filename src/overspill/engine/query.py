@@ -13,7 +13,7 @@ from overspill.engine.words import INSTRUCTION, STOP, stem, subwords, words_of
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
-_IDENTIFIER = re.compile(r".*(?:\d.*[./_:@+-]|[._/:@+-].*\d|[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
@@ -24,7 +24,7 @@ _FAILURE = re.compile(
 _HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)
 _LISTING = re.compile(
     r"\b(?:all|every|each|list|how many|what are"
-    r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]*? (?:are|were|have))\b",
+    r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b",
     re.IGNORECASE,
 )
 _COUNTING = re.compile(r"\b(?:how many|number of|count of)\b", re.IGNORECASE)
@@ -34,6 +34,12 @@ _COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREM
 _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
+
+MOST_TERMS = 256
+"""What is looked for of a question, the first ones first: a matcher for more of them is too slow to be of use."""
+_LONGEST_TERM = 200
+_LONGEST_QUESTION = 20_000
+"""Characters."""
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
 """A word may be asked for itself, be a part of a name that was, or only word the request."""
@@ -64,25 +70,38 @@ class Query(Struct, frozen=True):
     counting: bool
     vague: bool
     """Whether these are little words only, looked for since there are no others."""
+    cut: bool = False
+    """Whether it has more than is looked for."""
     pairs: frozenset[tuple[str, str]] = frozenset()
     """Keys of terms that follow each other in the question, little words between them left out."""
 
 
-def parse(text: str) -> Query:
-    terms: dict[tuple[str, bool], Term] = {}
+class _Terms(dict[tuple[str, bool], Term]):
+    """By spelling. What is too long, or one too many, is left out."""
 
-    def add(term: Term) -> None:
-        known = terms.get((term.key, term.literal), term)
-        terms[term.key, term.literal] = max(known, term, key=lambda each: each.weight)
+    cut = False
 
+    def add(self, term: Term) -> None:
+        place = (term.key, term.literal)
+        if place in self:
+            self[place] = max(self[place], term, key=lambda each: each.weight)
+        elif len(self) < MOST_TERMS and len(term.key) <= _LONGEST_TERM:
+            self[place] = term
+        else:
+            self.cut = True
+
+
+def parse(question: str) -> Query:
+    terms = _Terms()
+    text = question[:_LONGEST_QUESTION]
     tokens = _TOKEN.findall(text) or text.split()
     silent = _silent(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
         for token in _TOKEN.findall(phrase):
-            _add_token(token, 1.6, silent, add)
+            _add_token(token, 1.6, silent, terms.add)
     for token in tokens:
-        _add_token(token, 1.0, silent, add)
+        _add_token(token, 1.0, silent, terms.add)
     for numbers in _COUNTED.findall(text):
         terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in words_of(token) if word not in silent]
@@ -96,6 +115,7 @@ def parse(text: str) -> Query:
         before=_BEFORE.search(text) is not None,
         counting=_COUNTING.search(text) is not None,
         vague=not silent and len(tokens) > 1,
+        cut=terms.cut or len(text) < len(question),
         pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
     )
 
@@ -105,7 +125,8 @@ def _silent(text: str, tokens: list[str]) -> frozenset[str]:
     words = {word for token in tokens for word in words_of(token)}
     if words <= STOP:
         return frozenset()
-    return STOP.difference(token.lower() for token in tokens if len(token) > 1 and token.isupper() and not text.isupper())
+    shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
+    return STOP.difference(shouted)
 
 
 def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:

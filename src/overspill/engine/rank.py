@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from msgspec import Struct
 
@@ -75,6 +75,8 @@ class Ranking(Struct):
     """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
     uncounted: bool
     """Whether words of the question were not looked for because they stand nearly everywhere."""
+    cut: bool
+    """Whether others were not because there are too many."""
 
     def holds(self, record: int) -> bool:
         """Whether what was asked for stands in the record itself, not only in its labels."""
@@ -107,7 +109,7 @@ def rank(index: Index, query: Query) -> Ranking:
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
-    return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted)
+    return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted, query.cut)
 
 
 def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
@@ -221,9 +223,10 @@ def _phrase_scores(
     hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
 ) -> dict[int, float]:
     """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
-    wanted = {
-        (one, two) for one, first in enumerate(terms) for two, second in enumerate(terms) if (first.key, second.key) in pairs
-    }
+    numbers: dict[str, list[int]] = {}
+    for number, term in enumerate(terms):
+        numbers.setdefault(term.key, []).append(number)
+    wanted = {pair for one, two in pairs for pair in product(numbers.get(one, ()), numbers.get(two, ()))}
     held: dict[int, set[tuple[int, int]]] = {}
     for record, spots in hits.items():
         for (start, end, first), (later, _, second) in pairwise(spots):

@@ -17,9 +17,17 @@ from overspill.engine.outline import Text
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
-_RED = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")
+_RED = re.compile(rb"\x1b\[(?=(?:[0-9;]*;)?(?:31|91)[;m])[0-9;]*+m")
 
 _BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
+_CLOSED = {
+    b"!--": re.compile(rb"-->"),
+    b"script": re.compile(rb"</script[^>]{0,20}>", re.IGNORECASE),
+    b"style": re.compile(rb"</style[^>]{0,20}>", re.IGNORECASE),
+    b"svg": re.compile(rb"</svg[^>]{0,20}>", re.IGNORECASE),
+    b"noscript": re.compile(rb"</noscript[^>]{0,20}>", re.IGNORECASE),
+    b"pre": re.compile(rb"</pre[^>]{0,20}>", re.IGNORECASE),
+}
 _MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)")
 _KEPT_LINE_END = b"\v"
 _TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
@@ -82,11 +90,7 @@ def _blank_hidden(plain: bytearray, fill: bytes) -> None:
     while found := _BLOCK.search(plain, start):
         name, opened = bytes(found[1]).lower(), found.start()
         start = found.end()
-        closing = (
-            None
-            if name in unclosed
-            else re.compile(b"-->" if name == b"!--" else b"</" + name + rb"[^>]{0,20}>", re.IGNORECASE).search(plain, start)
-        )
+        closing = None if name in unclosed else _CLOSED[name].search(plain, start)
         if closing is None:
             unclosed.add(name)
             continue
@@ -144,7 +148,7 @@ def unescaped(data: bytes, fill: bytes) -> bytes:
 def with_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
     """JSON with words that escape letters (`gr\\u00f6\\u00dfer`) as they are read; escapes that keep it JSON stay."""
     plain = bytearray(data[start:end])
-    pattern = _escaped_words(fill)
+    pattern = escaped_words(fill)
     done, size = 0, len(plain)
     while done < size:
         reached = plain.find(b",", done + _CHUNK) + 1 or size
@@ -156,12 +160,12 @@ def with_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
 
 
 @lru_cache
-def _escaped_words(fill: bytes) -> re.Pattern[bytes]:
+def escaped_words(fill: bytes) -> re.Pattern[bytes]:
     """An escape that stays, or nothing, and the word after it, or none."""
     filled = re.escape(fill)
     part = rb"[A-Za-z0-9" + filled + rb"]"
     word = part + rb"*+(?:\\u[0-9a-fA-F]{4}" + part + rb"*+)+"
-    return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<![A-Za-z0-9])(" + word + rb")")
+    return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<!" + part + rb")(" + word + rb")")
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from overspill.engine.linear import pattern
 from overspill.engine.outline import Text
 from overspill.engine.query import Term
 from overspill.engine.words import KEYWORDS, is_unspaced, stem, subwords, words_of
+from overspill.patterns import compile_pattern
 from overspill.text import decode
 
 _SAMPLES = 16
@@ -18,6 +18,8 @@ _DENSE = 1_200
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
 """Written out in strings, so that a word seems to begin with their letter."""
 _OPENING = r"(?:\b|\\[bfnrt])"
+_MEMORY = 64 << 20
+"""For the states of the matcher: where they do not fit, it is many times slower."""
 _ASCII = 127
 _WIDEST = 4
 """Bytes of a character."""
@@ -46,7 +48,7 @@ class Finder:
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
         self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
-        self._pattern = pattern(self._spell())
+        self._pattern = compile_pattern(self._spell(), max_memory=_MEMORY)
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)

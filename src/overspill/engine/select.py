@@ -58,7 +58,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     ranking = rank(index, asked)
     if index.kind == "prose":
         ranking = widened(index, asked, ranking)
-    least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted)
+    least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
     room = max_tokens - count(closing(index, least)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
@@ -69,7 +69,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
     excerpts, text = draft.excerpts, draft.text
     if not excerpts:
-        said = none_fits(index, least, max_tokens) if way.matches else nothing_found(index, query)
+        said = none_fits(index, least, max_tokens) if way.matches else nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in said if count(line) <= max_tokens), "")
     trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
@@ -121,7 +121,9 @@ def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Ta
     showing = len(there & way.matches)
     shortened = any(piece.trimmed for piece in pieces)
     compared = MOST_ROWS if way.partly else 0
-    return Tally(len(way.matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted, compared)
+    return Tally(
+        len(way.matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted, ranking.cut, compared
+    )
 
 
 def _quarter(text: str) -> int:

@@ -11,8 +11,8 @@ from overspill.text import decode
 
 _SPACES = re.compile(r"[ \t\f]{2,}|\f")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
-_CARRIAGE = re.compile(r"\r+(?=\n)")
-_KEY = re.compile(rb"\s*\"((?:[^\"\\]|\\.)*)\"\s*:")
+_CARRIAGE = re.compile(r"(?<!\r)\r++(?=\n)")
+_KEY = re.compile(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
 _LONG_LINE = 5_000
 """Mean bytes a line from which line numbers no longer say where something is."""
 _POINTER = 80
@@ -20,6 +20,7 @@ _HEADING = 40
 _CONTENTS = 200
 _NAMES = 12
 _LABELS = 5_000
+_CUT = "; the question is too long: not all of its words were looked for"
 
 
 def shown(index: Index, start: int, end: int) -> str:
@@ -83,6 +84,8 @@ class Tally(Struct, frozen=True):
     more: bool = False
     uncounted: bool = False
     """Whether words of the question were not looked for because they stand nearly everywhere."""
+    cut: bool = False
+    """Whether the question has more than was looked for."""
     compared: int = 0
     """How many rows were compared, where there are more."""
 
@@ -101,6 +104,8 @@ def closing(index: Index, tally: Tally) -> str:
         said += "; some shortened"
     if tally.uncounted:
         said += "; common words not counted"
+    if tally.cut:
+        said += _CUT
     if tally.compared:
         said += f"; only the first {tally.compared:,} rows compared"
     return f"({said}{_searched(index)})"
@@ -108,13 +113,13 @@ def closing(index: Index, tally: Tally) -> str:
 
 def none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """For an answer too small to hold any of what matched, the longest first."""
-    said = _matched(tally)
+    said = _matched(tally) + (_CUT if tally.cut else "")
     return f"({said}, none fits into {max_tokens} tokens: ask for more{_searched(index)})", f"({said}, none fits)", f"({said})"
 
 
-def nothing_found(index: Index, query: str) -> tuple[str, ...]:
+def nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
     """Two lines: that nothing was found, and what there is instead; then less of them."""
-    first = f"Nothing found for: {_shorten(query, 120)}{_searched(index)}"
+    first = f"Nothing found for: {_shorten(query, 120)}{_CUT if cut else ''}{_searched(index)}"
     second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
 

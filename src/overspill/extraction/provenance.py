@@ -25,7 +25,7 @@ _LONGEST = 4000  # what a longer one is looked for with would take too much memo
 _MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_CLOSE = re.compile(rb"[ \t]*(?:\r\n|\n|\r)?[ \t]*")
+_CLOSE = re.compile(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
 _GAP = 200
 _PIECE = 4 * 1024 * 1024
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 NOTHING = "NO RELEVANT DATA FOUND"
 
-_NOTHING = re.compile(rf"\W*{NOTHING}\W*", re.IGNORECASE)
+_NOTHING = re.compile(rf"\W*+{NOTHING}\W*+", re.IGNORECASE)
 # In small letters the heading has to stand alone: an answer may well say "Quotes: 3 per user".
-_QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*:?[ \t*_]*\r?$)", re.MULTILINE)
+_QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*+(?::[ \t*_]*+)?\r?$)", re.MULTILINE)
 _CONFIDENCE = re.compile(
-    r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*(%|/[ \t]*100)?[ \t*_.]*\r?$",
+    r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*+(%|/[ \t]*+100)?[ \t*_.]*+\r?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)

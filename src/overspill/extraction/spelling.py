@@ -10,13 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html.entities import codepoint2name
-from typing import Any, Protocol, cast
 
-import re2 as untyped  # pyright: ignore[reportMissingTypeStubs]
-
+from overspill.patterns import Match, compile_pattern, escape
 from overspill.text import encode
-
-_re2 = cast("Any", untyped)
 
 _MARKS = str.maketrans("“”„«»‘’‚–—‑−", '"""""\'\'\'----')
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
@@ -43,10 +39,6 @@ _SPELLINGS: dict[str, bytes] = {
 _MEMORY = 64 << 20
 
 
-class Match(Protocol):
-    def span(self) -> tuple[int, int]: ...
-
-
 def plain(text: str) -> str:
     """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
@@ -61,16 +53,12 @@ def pattern(plain_text: str) -> bytes:
 
 
 def literal(text: str) -> bytes:
-    return cast("bytes", _re2.escape(encode(text)))
+    return escape(encode(text))
 
 
 def matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
     """Where any of the patterns stands, earlier ones first where several begin at the same place; in linear time."""
-    options = _re2.Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY
-    options.encoding = _re2.Options.Encoding.LATIN1
-    return cast("Iterator[Match]", _re2.compile(b"|".join(patterns), options).finditer(data))
+    return compile_pattern(b"|".join(patterns), max_memory=_MEMORY).finditer(data)
 
 
 @lru_cache(4096)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import secrets
 
-_THINKING = re.compile(r"\s*<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
 _PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
+_MOST_READ = 20
+"""Wrappers that are looked into. Each of many inside each other is as long as all of them, so they cannot all be."""
 
 
 def nonce() -> str:
@@ -35,19 +37,23 @@ def unwrap(text: str, nonce: str) -> str | None:
     text = _NOISE.sub("", text)
     if thought := _THINKING.match(text):
         text = text[thought.end() :]
-    tag = re.compile(
-        rf"(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)", re.IGNORECASE
-    )
-    complete: list[str] = []
+    tag = tag_of(nonce)
+    complete: list[tuple[int, int]] = []
     openings: list[int] = []
     for found in tag.finditer(text):
         if not found[1]:
             openings.append(found.end())
         elif openings:
-            complete.append(text[openings.pop() : found.start()])
-    unfinished = [text[openings[-1] :]] if openings else []
-    candidates = (_content(tag.sub("", each)) for each in [*reversed(complete), *unfinished])
+            complete.append((openings.pop(), found.start()))
+    unfinished = [(openings[-1], len(text))] if openings else []
+    candidates = (_content(tag.sub("", text[start:end])) for start, end in [*complete[: -_MOST_READ - 1 : -1], *unfinished])
     return next((content for content in candidates if content), None)
+
+
+def tag_of(nonce: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)", re.IGNORECASE
+    )
 
 
 def _content(text: str) -> str:

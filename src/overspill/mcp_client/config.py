@@ -21,7 +21,7 @@ from overspill.settings.files import parse_yaml
 
 _SECTIONS = ("mcpServers", "servers")
 _REMOTE = {"http", "streamable-http", "streamableHttp", "streamable_http"}
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{input:([^}]*)\}")
+_VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
 
 
 class ServerConfig(Struct, frozen=True):
@@ -177,7 +177,9 @@ class _Entry:
 
     def _variable(self, found: re.Match[str]) -> str:
         assert self._environ is not None
-        name, default, asked = found.groups()
+        name, default, asked, closed = found.groups()
+        if not closed:  # taken up to the end, so that nothing in it is looked at again
+            return found[0]
         if asked is not None:
             raise self._wrong(
                 f"uses ${{input:{asked}}}, which only its own client can ask for. Use an environment variable instead"

@@ -33,7 +33,7 @@ _SESSION = "mcp-session-id"
 _OF_SESSIONS = (-32000, -32001, mcp_types.INVALID_REQUEST)
 _NO_SESSION = re.compile(
     r"(?i)\b(missing|unknown|expired|invalid|no|no valid|no such) session"
-    r"|\bsession.*\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
+    r"|\bsession.{0,200}\b(missing|unknown|expired|invalid|not found|not valid|not exist|required|terminated)\b"
 )
 _OURS = {"accept-encoding", "connection", "user-agent"}  # headers that are only defaults; those of the configuration win
 _ALIVE = httpx2.Limits(max_connections=None, max_keepalive_connections=100)

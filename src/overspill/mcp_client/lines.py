@@ -14,7 +14,7 @@ from overspill.notation import dumped, loaded
 
 MAX_MESSAGE = 256 * 1024 * 1024
 _EDGE = 4096
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?|[{}\[\]]|-?\d+|"')
+_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 Receive: TypeAlias = Callable[[], Awaitable[bytes]]
@@ -109,7 +109,7 @@ def _outermost(head: bytes) -> dict[bytes, bytes]:
     depth, key = 0, b""
     for token in _TOKEN.finditer(head):
         text = token[0]
-        if text == b'"':
+        if token.lastindex == 3:
             break  # a text that goes on beyond the head
         if text in b"{[":
             depth += 1

@@ -26,7 +26,6 @@ class Surrogates:
 
     def __init__(self) -> None:
         self._seal = uuid4().hex
-        self._mark = re.compile(self._seal + "([0-9a-fA-F]{4})")
         self._any = False
 
     def hide(self, data: bytes) -> bytes:
@@ -53,7 +52,7 @@ class Surrogates:
 
     def _shown(self, value: Any) -> Any:
         spelled = json.dumps(value)
-        return json.loads(self._mark.sub(r"\\u\1", spelled)) if self._seal in spelled else value
+        return json.loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
 
 
 class Shown(ObjectReceiveStream[SessionMessage | Exception]):

@@ -17,36 +17,36 @@ class ModelFacts(Struct, frozen=True):
 
 UNKNOWN = ModelFacts(32_768, 4_096)
 
-_FAMILIES: tuple[tuple[str, ModelFacts], ...] = (
+_FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     # The first pattern found in `provider/model` decides.
     # Ollama cuts a prompt that is longer than its own window without saying so, and that window is small unless it was raised.
-    (r"^ollama/", ModelFacts(4_096, 1_024)),
-    (r"gpt-oss", ModelFacts(131_072, 32_768)),
-    (r"gpt-[5-9]", ModelFacts(400_000, 128_000)),
-    (r"gpt-4\.1", ModelFacts(1_047_576, 32_768)),
-    (r"gpt-4o|chatgpt", ModelFacts(128_000, 16_384)),
-    (r"gpt-4-turbo", ModelFacts(128_000, 4_096)),
-    (r"gpt-4", ModelFacts(8_192, 4_096)),
-    (r"gpt-3\.5", ModelFacts(16_385, 4_096)),
-    (r"(^|/)o[134](-|$)", ModelFacts(200_000, 100_000)),
-    (r"claude-3-[57]|claude-3\.[57]", ModelFacts(200_000, 8_192)),
-    (r"claude-3", ModelFacts(200_000, 4_096)),
-    (r"claude", ModelFacts(200_000, 32_000)),
-    (r"gemini-(1|2\.0)", ModelFacts(1_048_576, 8_192)),
-    (r"gemini", ModelFacts(1_048_576, 65_536)),
-    (r"gemma-?[34]", ModelFacts(131_072, 8_192)),
-    (r"llama-?4|llama-?3\.[1-3]", ModelFacts(131_072, 4_096)),
-    (r"llama-?3", ModelFacts(8_192, 4_096)),
-    (r"qwen-?3", ModelFacts(131_072, 8_192)),
-    (r"deepseek", ModelFacts(65_536, 8_192)),
-    (r"mistral-(large|medium|small)|ministral|codestral|devstral", ModelFacts(131_072, 8_192)),
-    (r"grok", ModelFacts(131_072, 16_384)),
+    (re.compile(r"^ollama/"), ModelFacts(4_096, 1_024)),
+    (re.compile(r"gpt-oss"), ModelFacts(131_072, 32_768)),
+    (re.compile(r"gpt-[5-9]"), ModelFacts(400_000, 128_000)),
+    (re.compile(r"gpt-4\.1"), ModelFacts(1_047_576, 32_768)),
+    (re.compile(r"gpt-4o|chatgpt"), ModelFacts(128_000, 16_384)),
+    (re.compile(r"gpt-4-turbo"), ModelFacts(128_000, 4_096)),
+    (re.compile(r"gpt-4"), ModelFacts(8_192, 4_096)),
+    (re.compile(r"gpt-3\.5"), ModelFacts(16_385, 4_096)),
+    (re.compile(r"(^|/)o[134](-|$)"), ModelFacts(200_000, 100_000)),
+    (re.compile(r"claude-3-[57]|claude-3\.[57]"), ModelFacts(200_000, 8_192)),
+    (re.compile(r"claude-3"), ModelFacts(200_000, 4_096)),
+    (re.compile(r"claude"), ModelFacts(200_000, 32_000)),
+    (re.compile(r"gemini-(1|2\.0)"), ModelFacts(1_048_576, 8_192)),
+    (re.compile(r"gemini"), ModelFacts(1_048_576, 65_536)),
+    (re.compile(r"gemma-?[34]"), ModelFacts(131_072, 8_192)),
+    (re.compile(r"llama-?4|llama-?3\.[1-3]"), ModelFacts(131_072, 4_096)),
+    (re.compile(r"llama-?3"), ModelFacts(8_192, 4_096)),
+    (re.compile(r"qwen-?3"), ModelFacts(131_072, 8_192)),
+    (re.compile(r"deepseek"), ModelFacts(65_536, 8_192)),
+    (re.compile(r"mistral-(large|medium|small)|ministral|codestral|devstral"), ModelFacts(131_072, 8_192)),
+    (re.compile(r"grok"), ModelFacts(131_072, 16_384)),
 )
 
 
 def facts_of(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
     """What is configured for exactly this target wins, figure by figure."""
-    family = next((facts for pattern, facts in _FAMILIES if re.search(pattern, target.lower())), UNKNOWN)
+    family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN)
     said = configured.get(target, family)
     window = said.context_window or family.context_window
     # An output allowance that is not configured must leave most of a window that is.

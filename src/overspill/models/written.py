@@ -27,14 +27,14 @@ _Found: TypeAlias = tuple[str, dict[str, Any]]
 """A known tool's name and the arguments."""
 
 _MARKED = (
-    re.compile(r"<tool_?calls?>\s*(?P<call>.*?)\s*(?:</tool_?calls?>|\Z)", re.S | re.I),
-    re.compile(r"<function=(?P<name>[\w.-]+)>\s*(?P<call>.*?)\s*(?:</function>|\Z)", re.S),
-    re.compile(r"\[TOOL_CALLS\]\s*(?P<call>.*)\Z", re.S),
-    re.compile(r"<\|python_tag\|>\s*(?P<call>.*?)\s*(?:<\|eom_id\|>|\Z)", re.S),
-    re.compile(r"^[ \t]*(?P<fence>```+|~~~+)[ \t]*[\w+-]*[ \t]*\n?(?P<call>.*?)\s*(?:(?P=fence)|\Z)", re.S | re.M),
+    re.compile(r"<tool_?calls?>(?P<call>.*?)(?:</tool_?calls?>|\Z)", re.S | re.I),
+    re.compile(r"<function=(?P<name>[\w.-]+)>(?P<call>.*?)(?:</function>|\Z)", re.S),
+    re.compile(r"\[TOOL_CALLS\](?P<call>.*)\Z", re.S),
+    re.compile(r"<\|python_tag\|>(?P<call>.*?)(?:<\|eom_id\|>|\Z)", re.S),
+    re.compile(r"^[ \t]*(?P<fence>`{3,16}|~{3,16})[ \t]*+[\w+-]*+[ \t]*+\n?(?P<call>.*?)(?:(?P=fence)|\Z)", re.S | re.M),
 )
 _BARE = re.compile(r"^[ \t]*(?=[\[{]|[\w.]+\()", re.M)
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
+_THOUGHT = re.compile(r"\A\s*+<think>.*?</think>", re.S)
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
@@ -61,13 +61,15 @@ def _calls_in(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
         return "", calls
     for pattern in _MARKED:
         found: list[_Found] = []
-        rest = text
+        rest: list[str] = []
+        done = 0
         for match in pattern.finditer(text):
             if calls := _read(match["call"], match.groupdict().get("name", ""), known):
                 found += calls
-                rest = rest.replace(match[0], "", 1)
+                rest.append(text[done : match.start()])
+                done = match.end()
         if found:
-            return rest, found
+            return "".join((*rest, text[done:])), found
     for match in islice(_BARE.finditer(text), _BARE_TRIES):
         if calls := _read(text[match.end() :], "", known):
             return text[: match.start()], calls

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
-import re2 as untyped  # pyright: ignore[reportMissingTypeStubs]
-
+from overspill import patterns
 from overspill.errors import BadRequest
-
-_re2 = cast("Any", untyped)
 
 _UNUSABLE = "The pattern cannot be used: {reason}. Look-around and backreferences do not exist here."
 _ACROSS_LINES = (
@@ -18,7 +15,7 @@ _ACROSS_LINES = (
     "and ask for more context."
 )
 # A line end that a class excludes, as in [^\n]*, does no harm.
-_EXCLUDING_CLASS = re.compile(r"\[\^(?:[^\]\\]|\\.)*\]", re.DOTALL)
+_EXCLUDING_CLASS = re.compile(r"\[\^(?:[^\]\\]++|\\.)*+(?:\]|\\?\Z)", re.DOTALL)
 _LINE_END = re.compile(r"[\r\n]")
 _LINE_END_OR_TEXT_EDGE = re.compile(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
 
@@ -33,17 +30,16 @@ class Expression:
     """Matches within lines of valid UTF-8: neither a class nor a dot takes in a line end; ^ and $ stand at LF."""
 
     def __init__(self, spelled: str, *, ignore_case: bool, literal: bool) -> None:
-        options = _options(literal=literal)
-        options.never_nl = True
-        options.case_sensitive = not ignore_case
         try:
-            self._compiled = _re2.compile(spelled.encode("utf-8", "surrogatepass"), options)
-        except _re2.error as error:
-            raise BadRequest(_UNUSABLE.format(reason=_reason(error))) from None
+            self._compiled = patterns.compile_pattern(
+                spelled.encode("utf-8", "surrogatepass"), utf8=True, literal=literal, ignore_case=ignore_case, within_lines=True
+            )
+        except patterns.PatternError as error:
+            raise BadRequest(_UNUSABLE.format(reason=str(error).replace(_AT_LINES, "", 1))) from None
 
     def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
         match = self._compiled.search(text, at)
-        return match and match.span()
+        return match.span() if match else None
 
 
 class Literal:
@@ -77,19 +73,4 @@ def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Patter
 
 def occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
     """Where the needle begins, byte for byte, without overlaps."""
-    options = _options(literal=True)
-    options.encoding = _re2.Options.Encoding.LATIN1
-    return (match.start() for match in _re2.compile(needle, options).finditer(buffer))
-
-
-def _options(*, literal: bool) -> Any:
-    options = _re2.Options()
-    options.log_errors = False
-    options.literal = literal
-    return options
-
-
-def _reason(error: Exception) -> str:
-    reason: object = error.args[0]
-    text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-    return text.replace(_AT_LINES, "", 1)
+    return (match.start() for match in patterns.compile_pattern(needle, literal=True).finditer(buffer))

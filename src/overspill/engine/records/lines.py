@@ -11,6 +11,8 @@ from overspill.engine.reading import NEVER_IN_UTF8
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
+_WIDEST = 4
+"""Bytes of a character."""
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 
@@ -22,6 +24,11 @@ def lines_of(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def is_blank(line: bytes | bytearray) -> bool:
     return not line.strip(_BLANK)
+
+
+def _between_characters(text: Text, at: int) -> int:
+    """This place, or the one before it where a character of UTF-8 begins that it would part; anything else may be parted."""
+    return next((place for place in range(at, at - _WIDEST, -1) if text[place] & 0xC0 != 0x80), at)
 
 
 def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
@@ -36,8 +43,7 @@ def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[i
         elif space >= 0:
             cut = space + 1
         else:
-            while cut > start + 1 and text[cut] & 0xC0 == 0x80:
-                cut -= 1
+            cut = max(start + 1, _between_characters(text, cut))
         yield start, cut
         start = cut
     yield start, end

@@ -18,9 +18,10 @@ EMBEDDED = 400
 RUN = 700
 """Bytes of plain members that are taken together."""
 
-_JSON = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"(\s*:)?|([{\[])|([}\]])", re.DOTALL)
+_JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
+"""A string that is never closed is all that comes after it: every quotation mark in it would be searched from again."""
 _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
-_XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*>|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
+_XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPED = re.compile(rb"\\[n\"]")
 _FILL = re.escape(bytes(NEVER_IN_UTF8))
@@ -97,11 +98,11 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
         if role == 1:
             key = token.start()
             continue
-        if role == 2:
+        if role == 3:
             node = tree.open(key if key >= 0 else token.start(), token.end(), node)
-            if token[2] == b"[":
+            if token[3] == b"[":
                 tree.arrays.add(node)
-        elif role == 3:
+        elif role == 4:
             node = tree.close(node, token.end())
         elif role is None and token.end() - token.start() >= EMBEDDED and _ESCAPED.search(text, *token.span()):
             embedded = tree.open(key if key >= 0 else token.start(), token.start() + 1, node)
