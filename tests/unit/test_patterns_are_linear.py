@@ -17,8 +17,9 @@ from time import thread_time
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
-import overspill
 import pytest
+
+import overspill
 from overspill.engine.reading import NEVER_IN_UTF8, escaped_words
 from overspill.extraction import wrapper
 from tests.attacks import attacks
@@ -89,9 +90,10 @@ def calls_of_re(tree: ast.AST) -> Iterator[ast.Call]:
     """`re.split(r"[/\\]", path)` and the like, and what is compiled inside a function."""
     inside = {id(node) for function in ast.walk(tree) if isinstance(function, FUNCTIONS) for node in ast.walk(function)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "re":
-            if node.func.attr in METHODS or (node.func.attr == "compile" and id(node) in inside):
-                yield node
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "re"):
+            continue
+        if node.func.attr in METHODS or (node.func.attr == "compile" and id(node) in inside):
+            yield node
 
 
 def uses_of_calls(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
