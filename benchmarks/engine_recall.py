@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from overspill.engine import Index, Selection, build, select
+from overspill.lexical import Index, Selection, build, select
 
 BUDGETS = (500, 1000, 2000, 4000)
 CONFIDENT = 0.5

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from overspill.engine import build, select
+from overspill.lexical import build, select
 
 MB = 1_000_000
 WORDS = (

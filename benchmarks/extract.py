@@ -19,9 +19,9 @@ import anyio
 from overspill.extraction import Document, Policy, extract
 from overspill.extraction.chunks import Span, plan
 from overspill.extraction.provenance import Located, Quote, locate
-from overspill.measure import size_of
-from overspill.models.base import Request, Response
+from overspill.models.protocol import Request, Response
 from overspill.models.targets import Targets
+from overspill.store.meter import size_of
 from overspill.testing import ScriptedModel
 
 LATENCY = 0.5

@@ -24,7 +24,7 @@ import anyio
 from mcp import Client
 from mcp.server.mcpserver import MCPServer
 
-from overspill.session import Session
+from overspill.session.session import Session
 from overspill.settings import Settings
 
 ROUNDS = 30

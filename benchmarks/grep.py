@@ -1,4 +1,4 @@
-"""A needle in 100 MB: `overspill.read.grep` beside `grep -F` on the same file. Run: python benchmarks/grep.py [megabytes]"""
+"""A needle in 100 MB: `overspill.reading.grep` beside `grep -F` on the same file. Run: python benchmarks/grep.py [megabytes]"""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from overspill.read import Bound, grep
-from overspill.view import View
+from overspill.reading import Bound, grep
+from overspill.reading.positions import View
 
 NEEDLE = "needle-4f1c"
 ROUNDS = 5

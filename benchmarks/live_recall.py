@@ -30,10 +30,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "live"))
 
 from live_model import LiveModel, live_model
 
-from overspill import tokens
-from overspill.extractor import BUILTIN
-from overspill.session import Session
+from overspill.retrieval.extractor import BUILTIN
+from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.text import tokens
 
 QUESTIONS = 20
 OF_ONE_DOCUMENT = 2

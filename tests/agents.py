@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from overspill.agent import Control, Record, Sources, load_agent, run_agent
 from overspill.agent.progress import Progress
-from overspill.models.base import Model, Request, Response
+from overspill.models.protocol import Model, Request, Response
 from overspill.settings import Layer
-from overspill.store.files import FileStore
+from overspill.store.files.store import FileStore
 from overspill.testing import ScriptedModel, ScriptedReply
 from overspill.types import ToolCall
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from overspill import ids
+from overspill import handles
 from overspill.extraction import Document
-from overspill.measure import size_of
-from overspill.models.base import Model, Request
+from overspill.models.protocol import Model, Request
 from overspill.models.targets import Targets
 from overspill.store.memory import MemoryStore
+from overspill.store.meter import size_of
 
 
 def once(model: Model) -> Targets:
@@ -19,12 +19,12 @@ def once(model: Model) -> Targets:
 
 
 def stored(content: str, tool: str = "fetch", args: str = "{}") -> Document:
-    shelf = MemoryStore().open_shelf(session := ids.new())
-    writer = shelf.create(file := ids.new())
+    shelf = MemoryStore().open_shelf(session := handles.new())
+    writer = shelf.create(file := handles.new())
     writer.append(content.encode())
     writer.commit()
     digest = sha256(content.encode()).hexdigest()
-    return Document(ids.handle(session, file), tool, args, shelf.open(file), size_of(content), digest)
+    return Document(handles.handle(session, file), tool, args, shelf.open(file), size_of(content), digest)
 
 
 def nonce(request: Request) -> str:

@@ -17,9 +17,9 @@ import anyio
 import pytest
 
 from overspill.cli import main
-from overspill.session import Session
+from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.store.files import FileStore
+from overspill.store.files.store import FileStore
 from overspill.types import Kept
 
 SOURCE = Path(__file__).parents[1] / "src"

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill.mcp_client import Client, Link, Server, ServerConfig, open_servers
-from overspill.mcp_client.link import connected
-from overspill.mcp_client.server import Deaf
+from overspill.mcp.client import Client, Link, Server, ServerConfig, open_servers
+from overspill.mcp.client.link import connected
+from overspill.mcp.client.server import Deaf
 
 SERVERS = Path(__file__).parent / "servers"
 once = pytest.mark.parametrize("anyio_backend", ["asyncio"])

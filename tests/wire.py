@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 import anyio
 
-from overspill.mcp_client import ServerConfig
-from overspill.proxy import USUAL, Options, open_scopes, serve_stdio
+from overspill.mcp.client import ServerConfig
+from overspill.mcp.proxy import USUAL, Options, open_scopes, serve_stdio
 from overspill.settings import load
 
 EVERY = Path(__file__).parent / "every_server.py"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from overspill.budget import ContextBudget
+    from overspill.calls.job import asking
     from overspill.errors import OverspillError
-    from overspill.job import asking
-    from overspill.oneshot import extract
-    from overspill.session import Session
+    from overspill.session.oneshot import extract
+    from overspill.session.session import Session
+    from overspill.session.sync import SyncSession
     from overspill.settings import Settings
-    from overspill.sync import SyncSession
     from overspill.types import Kept, Output, Reply, ToolCall
 
 __all__ = [
@@ -38,12 +38,12 @@ _HOMES = {
     "Output": "types",
     "OverspillError": "errors",
     "Reply": "types",
-    "Session": "session",
+    "Session": "session.session",
     "Settings": "settings",
-    "SyncSession": "sync",
+    "SyncSession": "session.sync",
     "ToolCall": "types",
-    "asking": "job",
-    "extract": "oneshot",
+    "asking": "calls.job",
+    "extract": "session.oneshot",
 }
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.errors import OverspillError
-from overspill.models.base import Model, Request, Response
+from overspill.models.protocol import Model, Request, Response
 from overspill.types import ToolCall
 
 ScriptedReply: TypeAlias = str | Response | ToolCall | Sequence[ToolCall] | Exception

@@ -7,8 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill import ids, tokens
+from overspill import handles
 from overspill.errors import BadRequest
+from overspill.text import tokens
 
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
@@ -88,11 +89,11 @@ class Kept(Struct, frozen=True):
 
     @property
     def handle(self) -> str:
-        return ids.handle(self.session, self.id)
+        return handles.handle(self.session, self.id)
 
     @property
     def artifact_id(self) -> str:
-        return ids.artifact_id(self.id)
+        return handles.artifact_id(self.id)
 
 
 class Truncation(Struct, frozen=True):

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from overspill import ids
+from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
-from overspill.store.base import Retention, ShelfLabel, Store
-from overspill.store.files import FileStore
+from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.protocols import Retention, ShelfLabel, Store
 
 Make = Callable[..., Store]
 
@@ -39,7 +39,7 @@ def store(make: Make) -> Store:
 
 
 def stored(shelf, data: bytes) -> str:
-    id = ids.new()
+    id = handles.new()
     writer = shelf.create(id)
     writer.append(data)
     writer.commit()
@@ -47,8 +47,8 @@ def stored(shelf, data: bytes) -> str:
 
 
 def test_what_was_appended_reads_back_in_order(store):
-    shelf = store.open_shelf(ids.new())
-    id = ids.new()
+    shelf = store.open_shelf(handles.new())
+    id = handles.new()
     writer = shelf.create(id)
     writer.append(b"one ")
     writer.append(memoryview(b"two "))
@@ -62,8 +62,8 @@ def test_what_was_appended_reads_back_in_order(store):
 
 
 def test_a_view_of_numbers_is_stored_as_its_bytes(store):
-    shelf = store.open_shelf(ids.new())
-    writer = shelf.create(id := ids.new())
+    shelf = store.open_shelf(handles.new())
+    writer = shelf.create(id := handles.new())
     writer.append(memoryview(bytes(range(8))).cast("I"))
     writer.commit()
     assert shelf.open(id).read(0, 8) == bytes(range(8))
@@ -83,20 +83,20 @@ def test_a_view_of_numbers_is_stored_as_its_bytes(store):
     ],
 )
 def test_a_range_is_clipped_to_what_there_is(store, start, end, expected):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     reader = shelf.open(stored(shelf, b"0123456789"))
     assert reader.read(start, end) == expected
 
 
 def test_an_empty_output_has_an_empty_buffer(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     reader = shelf.open(stored(shelf, b""))
     assert (reader.size, reader.read(0, 1), bytes(reader.buffer())) == (0, b"", b"")
 
 
 def test_an_output_still_being_written_is_readable_as_far_as_it_goes(store):
-    shelf = store.open_shelf(ids.new())
-    writer = shelf.create(id := ids.new())
+    shelf = store.open_shelf(handles.new())
+    writer = shelf.create(id := handles.new())
     reader = shelf.open(id)
     assert bytes(reader.buffer()) == b""
     writer.append(b"first")
@@ -109,17 +109,17 @@ def test_an_output_still_being_written_is_readable_as_far_as_it_goes(store):
 
 
 def test_a_reader_stays_valid_when_its_output_is_deleted(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     id = stored(shelf, b"still here")
     reader = shelf.open(id)
     shelf.delete(id)
     assert reader.read(0, 99) == b"still here"
-    with pytest.raises(UnknownHandle, match=re.escape(ids.handle(shelf.session, id))):
+    with pytest.raises(UnknownHandle, match=re.escape(handles.handle(shelf.session, id))):
         shelf.open(id)
 
 
 def test_closing_a_reader_leaves_its_views_alone_and_ends_its_calls(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     reader = shelf.open(stored(shelf, b"looked at"))
     view = reader.buffer()[3:]
     reader.close()
@@ -131,13 +131,13 @@ def test_closing_a_reader_leaves_its_views_alone_and_ends_its_calls(store):
 
 
 def test_a_buffer_cannot_be_written_to(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     assert shelf.open(stored(shelf, b"truth")).buffer().readonly
 
 
 def test_a_committed_output_takes_no_more_and_cannot_be_discarded(store):
-    shelf = store.open_shelf(ids.new())
-    writer = shelf.create(id := ids.new())
+    shelf = store.open_shelf(handles.new())
+    writer = shelf.create(id := handles.new())
     writer.append(b"whole")
     writer.commit()
     writer.commit()
@@ -148,8 +148,8 @@ def test_a_committed_output_takes_no_more_and_cannot_be_discarded(store):
 
 
 def test_a_discarded_output_leaves_no_trace(store):
-    shelf = store.open_shelf(ids.new())
-    writer = shelf.create(id := ids.new())
+    shelf = store.open_shelf(handles.new())
+    writer = shelf.create(id := handles.new())
     writer.append(b"never mind")
     writer.discard()
     writer.discard()
@@ -164,8 +164,8 @@ def test_a_discarded_output_leaves_no_trace(store):
 
 
 def test_an_output_can_be_deleted_while_it_is_written(store):
-    shelf = store.open_shelf(ids.new())
-    writer = shelf.create(id := ids.new())
+    shelf = store.open_shelf(handles.new())
+    writer = shelf.create(id := handles.new())
     writer.append(b"running")
     shelf.delete(id)
     with pytest.raises(UnknownHandle):
@@ -175,8 +175,8 @@ def test_an_output_can_be_deleted_while_it_is_written(store):
 
 
 def test_nothing_is_overwritten(store):
-    shelf = store.open_shelf(ids.new())
-    committed, running = stored(shelf, b"first"), ids.new()
+    shelf = store.open_shelf(handles.new())
+    committed, running = stored(shelf, b"first"), handles.new()
     shelf.create(running)
     for id in (committed, running):
         with pytest.raises(StoreError, match=r"is already stored, and nothing is ever overwritten\. Take a new id"):
@@ -186,7 +186,7 @@ def test_nothing_is_overwritten(store):
 
 def test_deleting_what_is_not_there_is_an_unknown_handle(store):
     with pytest.raises(UnknownHandle):
-        store.open_shelf(ids.new()).delete(ids.new())
+        store.open_shelf(handles.new()).delete(handles.new())
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_deleting_what_is_not_there_is_an_unknown_handle(store):
     ],
 )
 def test_an_id_that_is_no_uuid_is_malformed(store, trick):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     for call in (shelf.create, shelf.open, shelf.delete, store.open_shelf, store.read_shelf, store.remove_shelf):
         with pytest.raises(MalformedHandle):
             call(trick)
 
 
 def test_the_journal_begins_with_what_the_shelf_is_and_keeps_its_order(store):
-    session = ids.new()
+    session = handles.new()
     shelf = store.open_shelf(session, name="nightly", retention="keep")
     shelf.append_journal(b'{"n":1}\n')
     shelf.append_journal(b'{"n":2}\n')
@@ -227,20 +227,20 @@ def test_the_journal_begins_with_what_the_shelf_is_and_keeps_its_order(store):
 
 @pytest.mark.parametrize("lines", [b"", b"no end", b"one\nand a half"])
 def test_a_journal_takes_whole_lines_only(store, lines):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     with pytest.raises(StoreError, match="A journal holds whole lines"):
         shelf.append_journal(lines)
     assert len(list(shelf.journal())) == 1
 
 
 def test_a_journal_takes_several_lines_at_once(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     shelf.append_journal(b"{}\n[]\n")
     assert list(shelf.journal())[1:] == [b"{}\n", b"[]\n"]
 
 
 def test_journal_lines_of_many_threads_do_not_mix(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     lines = [b"%d:%s\n" % (n, b"x" * n) for n in range(200)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(shelf.append_journal, lines))
@@ -248,11 +248,11 @@ def test_journal_lines_of_many_threads_do_not_mix(store):
 
 
 def test_many_outputs_are_written_at_once(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     start = threading.Barrier(8, timeout=20)
 
     def write(n: int) -> str:
-        writer = shelf.create(id := ids.new())
+        writer = shelf.create(id := handles.new())
         start.wait()
         for piece in range(50):
             writer.append(b"%d-%d;" % (n, piece))
@@ -265,7 +265,7 @@ def test_many_outputs_are_written_at_once(store):
 
 
 def test_a_session_leaves_nothing_when_it_closes(store):
-    shelf = store.open_shelf(session := ids.new(), retention="session")
+    shelf = store.open_shelf(session := handles.new(), retention="session")
     stored(shelf, b"gone")
     assert store.shelves() == [ShelfLabel(session, live=True, retention="session")]
     shelf.close()
@@ -277,7 +277,7 @@ def test_a_session_leaves_nothing_when_it_closes(store):
 
 @pytest.mark.parametrize(("retention", "after"), [("process", False), ("keep", True)])
 def test_what_is_retained_outlives_its_session(store, retention: Retention, after: bool):
-    shelf = store.open_shelf(session := ids.new(), retention=retention)
+    shelf = store.open_shelf(session := handles.new(), retention=retention)
     id = stored(shelf, b"retained")
     shelf.close()
     assert store.shelves() == [ShelfLabel(session, live=False, retention=retention)]
@@ -287,23 +287,23 @@ def test_what_is_retained_outlives_its_session(store, retention: Retention, afte
 
 
 def test_closing_a_store_closes_its_shelves_and_it_can_be_used_again(store):
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     store.close()
     store.close()
     with pytest.raises(StoreError):
-        shelf.create(ids.new())
-    store.open_shelf(session := ids.new())
+        shelf.create(handles.new())
+    store.open_shelf(session := handles.new())
     assert [label.session for label in store.shelves()] == [session]
 
 
 def test_a_closed_shelf_takes_no_more_calls(store):
-    shelf = store.open_shelf(ids.new(), retention="keep")
+    shelf = store.open_shelf(handles.new(), retention="keep")
     id = stored(shelf, b"kept")
-    writer = shelf.create(unfinished := ids.new())
+    writer = shelf.create(unfinished := handles.new())
     writer.append(b"half")
     shelf.close()
     for call in (
-        lambda: shelf.create(ids.new()),
+        lambda: shelf.create(handles.new()),
         lambda: shelf.open(id),
         lambda: shelf.delete(id),
         lambda: shelf.append_journal(b"{}\n"),
@@ -318,11 +318,11 @@ def test_a_closed_shelf_takes_no_more_calls(store):
 
 
 def test_a_name_opens_a_kept_session_again_with_all_it_has(store):
-    shelf = store.open_shelf(session := ids.new(), name="research – α", retention="keep")
+    shelf = store.open_shelf(session := handles.new(), name="research – α", retention="keep")
     id = stored(shelf, b"from last week")
     shelf.append_journal(b'{"n":1}\n')
     shelf.close()
-    again = store.open_shelf(ids.new(), name="research – α", retention="session")
+    again = store.open_shelf(handles.new(), name="research – α", retention="session")
     again.append_journal(b'{"n":2}\n')
     assert again.session == session
     assert again.open(id).read(0, 99) == b"from last week"
@@ -333,12 +333,12 @@ def test_a_name_opens_a_kept_session_again_with_all_it_has(store):
 
 @pytest.mark.parametrize("retention", ["session", "process", "keep"])
 def test_a_name_belongs_to_one_live_session(store, retention: Retention):
-    first = store.open_shelf(ids.new(), name="mine", retention=retention)
+    first = store.open_shelf(handles.new(), name="mine", retention=retention)
     with pytest.raises(NameInUse, match=r"The session 'mine' is open elsewhere\. Close it there first, or choose another name\."):
-        store.open_shelf(ids.new(), name="mine", retention="keep")
-    other = store.open_shelf(ids.new(), name="yours", retention="keep")
+        store.open_shelf(handles.new(), name="mine", retention="keep")
+    other = store.open_shelf(handles.new(), name="yours", retention="keep")
     first.close()
-    again = store.open_shelf(ids.new(), name="mine", retention="keep")
+    again = store.open_shelf(handles.new(), name="mine", retention="keep")
     assert (again.session == first.session) == (retention == "keep")
     assert other.session != again.session
 
@@ -346,32 +346,32 @@ def test_a_name_belongs_to_one_live_session(store, retention: Retention):
 @pytest.mark.parametrize("name", ["x" * 201, "two\nlines", "bell\a", "\ud800", "tab\t"])
 def test_a_name_has_at_most_200_printable_characters(store, name):
     with pytest.raises(BadRequest, match="cannot name a session: a name has 1 to 200 printable characters"):
-        store.open_shelf(ids.new(), name=name)
+        store.open_shelf(handles.new(), name=name)
     assert store.shelves() == []
 
 
 def test_the_longest_name_can_be_found_again(store):
-    shelf = store.open_shelf(ids.new(), name="\U0001f600" * 200, retention="keep")
+    shelf = store.open_shelf(handles.new(), name="\U0001f600" * 200, retention="keep")
     shelf.close()
-    assert store.open_shelf(ids.new(), name="\U0001f600" * 200, retention="keep").session == shelf.session
+    assert store.open_shelf(handles.new(), name="\U0001f600" * 200, retention="keep").session == shelf.session
 
 
 def test_a_session_id_is_given_out_once(store):
-    store.open_shelf(session := ids.new())
+    store.open_shelf(session := handles.new())
     with pytest.raises(StoreError, match="already"):
         store.open_shelf(session)
     assert [label.session for label in store.shelves()] == [session]
 
 
 def test_a_shelf_opened_for_reading_sees_what_is_written_and_writes_nothing(store):
-    live = store.open_shelf(ids.new(), name="watched")
+    live = store.open_shelf(handles.new(), name="watched")
     shelf = store.read_shelf(live.session)
     id = stored(live, b"news")
     live.append_journal(b"{}\n")
     assert shelf.session == live.session
     assert shelf.open(id).read(0, 99) == b"news"
     assert len(list(shelf.journal())) == 2
-    for call in (lambda: shelf.create(ids.new()), lambda: shelf.delete(id), lambda: shelf.append_journal(b"{}\n")):
+    for call in (lambda: shelf.create(handles.new()), lambda: shelf.delete(id), lambda: shelf.append_journal(b"{}\n")):
         with pytest.raises(StoreError, match=f"Session {live.session} was opened for reading only"):
             call()
     shelf.close()
@@ -383,7 +383,7 @@ def test_a_shelf_opened_for_reading_sees_what_is_written_and_writes_nothing(stor
 
 
 def test_a_removed_shelf_is_gone_for_its_readers_too(store):
-    live = store.open_shelf(ids.new())
+    live = store.open_shelf(handles.new())
     id = stored(live, b"short-lived")
     shelf = store.read_shelf(live.session)
     live.close()
@@ -392,7 +392,7 @@ def test_a_removed_shelf_is_gone_for_its_readers_too(store):
 
 
 def test_a_shelf_can_be_removed_once_it_is_closed(store):
-    shelf = store.open_shelf(session := ids.new(), retention="keep")
+    shelf = store.open_shelf(session := handles.new(), retention="keep")
     with pytest.raises(StoreError, match=f"Session {session} is live and cannot be removed. Close it first."):
         store.remove_shelf(session)
     shelf.close()
@@ -403,7 +403,7 @@ def test_a_shelf_can_be_removed_once_it_is_closed(store):
 
 
 def test_shelves_are_listed_oldest_first(store):
-    sessions = sorted(ids.new() for _ in range(3))
+    sessions = sorted(handles.new() for _ in range(3))
     for session in reversed(sessions):
         store.open_shelf(session)
     assert [label.session for label in store.shelves()] == sessions
@@ -411,9 +411,9 @@ def test_shelves_are_listed_oldest_first(store):
 
 def test_over_the_quota_what_fits_is_stored_and_can_be_committed(make):
     store = make(run_bytes=10)
-    shelf = store.open_shelf(ids.new())
+    shelf = store.open_shelf(handles.new())
     stored(shelf, b"1234")
-    writer = shelf.create(id := ids.new())
+    writer = shelf.create(id := handles.new())
     writer.append(b"abc")
     with pytest.raises(StoreFull, match=r"The quota of 10 bytes for this run is used up: 4 bytes could not be stored\."):
         writer.append(b"defghij")
@@ -426,12 +426,12 @@ def test_over_the_quota_what_fits_is_stored_and_can_be_committed(make):
 
 def test_the_quota_counts_all_shelves_and_gets_back_what_is_removed(make):
     store = make(run_bytes=100)
-    first, second, third = (store.open_shelf(ids.new(), retention=kind) for kind in ("session", "process", "keep"))
+    first, second, third = (store.open_shelf(handles.new(), retention=kind) for kind in ("session", "process", "keep"))
     stored(first, b"x" * 10)
     deleted = stored(second, b"x" * 20)
     stored(second, b"x" * 1)
     stored(third, b"x" * 5)
-    discarded = third.create(ids.new())
+    discarded = third.create(handles.new())
     discarded.append(b"x" * 40)
     assert store.free() == 24
     discarded.discard()
@@ -447,13 +447,13 @@ def test_the_quota_counts_all_shelves_and_gets_back_what_is_removed(make):
 
 
 def test_a_journal_is_written_even_when_the_quota_is_used_up(make):
-    shelf = make(run_bytes=0).open_shelf(ids.new())
+    shelf = make(run_bytes=0).open_shelf(handles.new())
     shelf.append_journal(b'{"event":"quota"}\n')
     assert list(shelf.journal())[1:] == [b'{"event":"quota"}\n']
 
 
 def test_the_keep_limits_remove_closed_kept_shelves_only(store):
-    kept, live, process = (store.open_shelf(ids.new(), retention=kind) for kind in ("keep", "keep", "process"))
+    kept, live, process = (store.open_shelf(handles.new(), retention=kind) for kind in ("keep", "keep", "process"))
     for shelf in (kept, live, process):
         stored(shelf, b"x" * 1000)
     kept.close()
@@ -464,7 +464,7 @@ def test_the_keep_limits_remove_closed_kept_shelves_only(store):
 
 
 def test_the_keep_limits_remove_the_longest_unused_first_and_no_more_than_needed(store):
-    shelves = [store.open_shelf(session, retention="keep") for session in sorted(ids.new() for _ in range(3))]
+    shelves = [store.open_shelf(session, retention="keep") for session in sorted(handles.new() for _ in range(3))]
     for shelf in shelves:
         stored(shelf, b"x" * 10_000)
     for shelf in shelves:
@@ -476,8 +476,8 @@ def test_the_keep_limits_remove_the_longest_unused_first_and_no_more_than_needed
 
 
 def test_an_emptied_shelf_goes_on_without_its_outputs(store):
-    shelf = store.open_shelf(ids.new())
-    done, open_ = ids.new(), ids.new()
+    shelf = store.open_shelf(handles.new())
+    done, open_ = handles.new(), handles.new()
     writer = shelf.create(done)
     writer.append(b"gone soon")
     writer.commit()
@@ -490,4 +490,4 @@ def test_an_emptied_shelf_goes_on_without_its_outputs(store):
     unfinished.commit()
     shelf.append_journal(b"{}\n")
     with pytest.raises(UnknownHandle):
-        store.empty_shelf(ids.new())
+        store.empty_shelf(handles.new())

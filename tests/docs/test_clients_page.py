@@ -10,7 +10,7 @@ import click
 import pytest
 
 from overspill.cli import overspill
-from overspill.clients import rewriting
+from overspill.mcp.host_configs import rewriting
 
 PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -13,9 +13,9 @@ import pytest
 import overspill
 from overspill import ContextBudget, OverspillError, Reply, Session, SyncSession
 from overspill.cli import COMMANDS
+from overspill.retrieval.definitions import TOOLS
+from overspill.retrieval.outputs import StoredOutput
 from overspill.settings import PRESETS
-from overspill.stored import StoredOutput
-from overspill.tools import TOOLS
 from overspill.truncate import STRATEGIES
 from overspill.types import Extraction, Kept, Truncation
 
@@ -38,7 +38,7 @@ def public(kind: type) -> set[str]:
 
 def own_errors() -> set[str]:
     for module in pkgutil.walk_packages(overspill.__path__, "overspill."):
-        if module.name.count(".") == 1 or module.name == "overspill.models.base":
+        if module.name.count(".") == 1 or module.name == "overspill.models.protocol":
             importlib.import_module(module.name)
     found, waiting = {OverspillError}, [OverspillError]
     while waiting:

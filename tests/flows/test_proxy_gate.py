@@ -14,10 +14,10 @@ import pytest
 from upstream import script
 from wire import Served, Wire, config, every
 
-from overspill import tokens
-from overspill.proxy import USUAL
+from overspill.mcp.proxy import USUAL
+from overspill.retrieval.definitions import TOOLS, definition
 from overspill.settings import load
-from overspill.tools import TOOLS, definition
+from overspill.text import tokens
 
 HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 LINES = 1000

@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from upstream import Web, linked, said, up, web, words
 
 from overspill.errors import ServerError
-from overspill.mcp_client import ServerConfig
-from overspill.mcp_client.server import Deaf
+from overspill.mcp.client import ServerConfig
+from overspill.mcp.client.server import Deaf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

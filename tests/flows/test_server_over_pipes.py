@@ -14,7 +14,7 @@ from upstream import is_alive, linked, once, said, script, up, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Client, Server, ServerConfig, ToolDefinition, open_servers
+from overspill.mcp.client import Client, Server, ServerConfig, ToolDefinition, open_servers
 from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -10,8 +10,8 @@ from upstream import is_alive, once, said, script, up
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Client, Link, Server
-from overspill.mcp_client.server import Deaf
+from overspill.mcp.client import Client, Link, Server
+from overspill.mcp.client.server import Deaf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

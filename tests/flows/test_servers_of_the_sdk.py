@@ -11,7 +11,7 @@ from upstream import linked, script, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp_client import Client, Server, ToolDefinition
+from overspill.mcp.client import Client, Server, ToolDefinition
 from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

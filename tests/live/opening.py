@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agents import Say, Seen, scripted
 
-from overspill.models.base import Model, Request, Response
+from overspill.models.protocol import Model, Request, Response
 
 
 class Opening:

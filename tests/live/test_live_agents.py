@@ -14,11 +14,11 @@ from opening import Opening
 from waiting import until
 
 from overspill.agent import Control, Record
-from overspill.agent.snapshot import read_snapshot, write_snapshot
-from overspill.models.base import Model, Response
+from overspill.agent.run.snapshot import read_snapshot, write_snapshot
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
-from overspill.optree import Op
+from overspill.models.protocol import Model, Response
+from overspill.record.op_tree import Op
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio]
 

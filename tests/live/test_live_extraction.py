@@ -16,8 +16,8 @@ import pytest
 from live_model import LiveModel
 
 from overspill.extraction import BUILTIN, NOT_FOUND
-from overspill.optree import Op
-from overspill.session import Session
+from overspill.record.op_tree import Op
+from overspill.session.session import Session
 from overspill.types import Kept
 
 pytestmark = [pytest.mark.live, pytest.mark.anyio]

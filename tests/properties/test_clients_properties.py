@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overspill import jsonc
-from overspill.clients import rewriting
 from overspill.errors import SettingsError
+from overspill.mcp.host_configs import rewriting
+from overspill.text import jsonc
 
 LAUNCH = ["/opt/with space/overspill"]
 

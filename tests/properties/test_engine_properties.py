@@ -8,8 +8,8 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overspill.engine import Selection, build, select
-from overspill.text import decode
+from overspill.lexical import Selection, build, select
+from overspill.text.encoding import decode
 
 WORDS = st.sampled_from(
     ["error", "build", "Größe", "v1.2.3", "parseHTTPReply", "timeout", "total", "42", "naïve", "🙂", "a|b", "</td>"]

@@ -8,8 +8,8 @@ from overspill.extraction.chunks import Span
 from overspill.extraction.provenance import Quote, locate
 from overspill.extraction.spelling import plain
 from overspill.extraction.wrapper import closing, opening, unwrap
-from overspill.text import boundary
-from overspill.view import View
+from overspill.reading.positions import View
+from overspill.text.encoding import boundary
 
 NONCE = "0a1b2c3d4e5f"
 

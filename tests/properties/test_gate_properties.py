@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.budget import ContextBudget
-from overspill.session import Session
+from overspill.retrieval.outputs import StoredOutput
+from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
-from overspill.stored import StoredOutput
 from overspill.types import Reply
 
 texts = st.one_of(

@@ -4,7 +4,7 @@ from uuid import UUID
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from overspill import ids
+from overspill import handles
 from overspill.errors import MalformedHandle
 
 # From September 2001, when milliseconds got their 13th digit, to the end of 48 bits.
@@ -19,36 +19,36 @@ version_7 = st.builds(
 
 @given(version_7)
 def test_both_spellings_of_an_output_name_the_same_output(file: str):
-    assert ids.parse(ids.artifact_id(file)) == ids.parse(file) == (None, file)
+    assert handles.parse(handles.artifact_id(file)) == handles.parse(file) == (None, file)
 
 
 @given(version_7, version_7)
 def test_a_handle_survives_being_written_and_read(session: str, file: str):
-    assert ids.parse(ids.handle(session, file)) == (session, file)
+    assert handles.parse(handles.handle(session, file)) == (session, file)
 
 
 @given(version_7, version_7)
 def test_different_outputs_have_different_artifact_ids(one: str, other: str):
-    assert (ids.artifact_id(one) == ids.artifact_id(other)) == (one == other)
+    assert (handles.artifact_id(one) == handles.artifact_id(other)) == (one == other)
 
 
 @given(version_7, version_7)
 def test_ids_sort_by_the_time_they_were_made(one: str, other: str):
-    if ids.created_ms(one) < ids.created_ms(other):
+    if handles.created_ms(one) < handles.created_ms(other):
         assert one < other
 
 
 @given(version_7)
 def test_an_artifact_id_begins_with_the_time(file: str):
-    assert ids.artifact_id(file).split("_")[1] == str(ids.created_ms(file))
+    assert handles.artifact_id(file).split("_")[1] == str(handles.created_ms(file))
 
 
 @given(st.text() | st.text(alphabet=string.hexdigits + "_-/artsession", max_size=90))
 @example("art_9999999999999_0000000000000000000")
 def test_any_text_is_read_as_an_output_or_refused(text: str):
     try:
-        session, file = ids.parse(text)
+        session, file = handles.parse(text)
     except MalformedHandle:
         return
-    assert ids.is_uuid(file)
-    assert session is None or ids.is_uuid(session)
+    assert handles.is_uuid(file)
+    assert session is None or handles.is_uuid(session)

@@ -8,11 +8,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from readers import BytesReader
 
-from overspill.read import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
-from overspill.read.pattern import compile_pattern
-from overspill.read.search import Search
-from overspill.text import boundary, decode, offset, searchable
-from overspill.view import View
+from overspill.reading import Bound, Passage, Range, around, bytes_range, chars, grep, lines, raw
+from overspill.reading.pattern import compile_pattern
+from overspill.reading.positions import View
+from overspill.reading.search import Search
+from overspill.text.encoding import boundary, decode, offset, searchable
 
 PIECES = [
     b"a",

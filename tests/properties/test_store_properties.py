@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from overspill import ids
+from overspill import handles
 from overspill.errors import StoreFull
-from overspill.store.base import Store
-from overspill.store.files import FileStore
+from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.protocols import Store
 from overspill.store.rules import KeptShelf, expired
 
 backends = pytest.mark.parametrize("backend", ["memory", "files"])
@@ -33,8 +33,8 @@ def opened(backend: str, run_bytes: int = 1 << 30) -> Iterator[Store]:
 @given(appended=pieces)
 def test_any_sequence_of_appends_reads_back_identical(backend, appended):
     with opened(backend) as store:
-        shelf = store.open_shelf(ids.new())
-        writer = shelf.create(id := ids.new())
+        shelf = store.open_shelf(handles.new())
+        writer = shelf.create(id := handles.new())
         for count, piece in enumerate(appended, 1):
             writer.append(piece)
             assert shelf.open(id).read(0, 1 << 20) == b"".join(appended[:count])
@@ -47,8 +47,8 @@ def test_any_sequence_of_appends_reads_back_identical(backend, appended):
 @given(data=st.binary(max_size=300), ranges=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=10))
 def test_a_ranged_read_equals_the_slice(backend, data, ranges):
     with opened(backend) as store:
-        shelf = store.open_shelf(ids.new())
-        writer = shelf.create(id := ids.new())
+        shelf = store.open_shelf(handles.new())
+        writer = shelf.create(id := handles.new())
         writer.append(data)
         writer.commit()
         reader = shelf.open(id)
@@ -61,8 +61,8 @@ def test_a_ranged_read_equals_the_slice(backend, data, ranges):
 @given(appended=pieces, quota=st.integers(0, 500))
 def test_a_quota_keeps_exactly_the_first_bytes(backend, appended, quota):
     with opened(backend, run_bytes=quota) as store:
-        shelf = store.open_shelf(ids.new())
-        writer = shelf.create(id := ids.new())
+        shelf = store.open_shelf(handles.new())
+        writer = shelf.create(id := handles.new())
         refused = False
         for piece in appended:
             try:
@@ -82,7 +82,7 @@ def test_a_quota_keeps_exactly_the_first_bytes(backend, appended, quota):
 @given(lines=st.lists(st.binary(max_size=50).map(lambda line: line.replace(b"\n", b" ") + b"\n"), max_size=10))
 def test_a_journal_gives_back_its_lines(backend, lines):
     with opened(backend) as store:
-        shelf = store.open_shelf(ids.new())
+        shelf = store.open_shelf(handles.new())
         for line in lines:
             shelf.append_journal(line)
         assert list(shelf.journal())[1:] == lines

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from overspill.models.base import Message, Model, ModelError, Request, Response, Usage
+from overspill.models.protocol import Message, Model, ModelError, Request, Response, Usage
 from overspill.testing import RecordingModel, ReplayingModel, ScriptedModel, ScriptExhausted, SlowTool
 from overspill.types import ToolCall
 

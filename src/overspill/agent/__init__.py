@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from overspill.agent.control import Control
-from overspill.agent.load import Agent, Sources, load_agent
-from overspill.agent.record import Record
-from overspill.agent.run import run_agent
+from overspill.agent.file.load import Agent, Sources, load_agent
+from overspill.agent.run.control import Control
+from overspill.agent.run.record import Record
+from overspill.agent.run.run import run_agent
 
 __all__ = ["Agent", "Control", "Record", "Sources", "load_agent", "run_agent"]

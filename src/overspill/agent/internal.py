@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from overspill.agent.keys import OutputKeys
+from overspill.agent.file.keys import OutputKeys
 
 PREFIX = "agent__"
 STATUS = "agent__task_status"

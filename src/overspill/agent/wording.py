@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from overspill import framing
-from overspill.agent.keys import OutputKeys
+from overspill.agent.file.keys import OutputKeys
 from overspill.extraction import wrapper
-from overspill.figures import one_line
+from overspill.text.humanize import one_line
+from overspill.wording import framing
 
 WORK = """\
 # How you work

@@ -33,7 +33,7 @@ COMMANDS = {
     "jobs": Entry("overspill.cli.jobs:jobs", "List background jobs of live sessions."),
     "wrap": Entry("overspill.cli.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": Entry("overspill.cli.wrap:unwrap", "Run them without Overspill again."),
-    "doctor": Entry("overspill.cli.doctor:doctor", "Check settings, models, store and servers, and say what is wrong."),
+    "doctor": Entry("overspill.cli.doctor.command:doctor", "Check settings, models, store and servers, and say what is wrong."),
     "config": Entry("overspill.cli.config:config", "Show the settings in effect and where each comes from."),
 }
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import click
 
-from overspill import figures, text
-from overspill.archive import Item
-from overspill.cli import look
+from overspill.cli import output
 from overspill.cli.config import settings_options
 from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
-from overspill.figures import visible
-from overspill.stored import StoredOutput
-from overspill.tools import parse_range
+from overspill.retrieval.archive import Item
+from overspill.retrieval.definitions import parse_range
+from overspill.retrieval.outputs import StoredOutput
+from overspill.text import encoding, humanize
+from overspill.text.humanize import visible
 
 _BLOCK = 1 << 20
 
@@ -43,19 +43,19 @@ def artifacts() -> None:
 @settings_options
 def list_(as_json: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
-    items = look.archive(**options).items()
+    items = output.archive(**options).items()
     if as_json:
-        look.print_json([_facts(item) for item in items])
+        output.print_json([_facts(item) for item in items])
     elif not items:
         click.echo("Nothing is stored.")
     else:
         rows = [
-            [item.kept.artifact_id, figures.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
-             item.kept.server, look.when(item.kept.created_ms), "live" if item.label.live else "closed"]
+            [item.kept.artifact_id, humanize.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
+             item.kept.server, output.when(item.kept.created_ms), "live" if item.label.live else "closed"]
             for item in items
         ]  # fmt: skip
         columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
-        look.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
+        output.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
 
 
 @artifacts.command()
@@ -71,13 +71,13 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
     """
     if lines is not None and bytes_ is not None:
         raise click.UsageError("Give --lines or --bytes, not both.")
-    with look.archive(**options).open(id) as stored:
+    with output.archive(**options).open(id) as stored:
         start, end = _span(stored, lines, bytes_)
         if as_json:
-            look.print_json(_part(stored, start, end))
+            output.print_json(_part(stored, start, end))
         elif on_terminal():
             if stored.kept.media == "binary":
-                raise BadRequest(f"{id} is not text. Save it with `{look.program()} artifacts export {id} FILE`.")
+                raise BadRequest(f"{id} is not text. Save it with `{output.program()} artifacts export {id} FILE`.")
             _print_visibly(stored, start, end)
         else:
             _write_bytes(stored, start, end)
@@ -89,9 +89,9 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
 @settings_options
 def info(id: str, as_json: bool, **options: Any) -> None:
     """Show a stored output's details."""
-    item = look.archive(**options).find(id)
+    item = output.archive(**options).find(id)
     if as_json:
-        look.print_json(_facts(item))
+        output.print_json(_facts(item))
         return
     kept, label = item.kept, item.label
     facts = [
@@ -102,10 +102,10 @@ def info(id: str, as_json: bool, **options: Any) -> None:
         ("Tokens", f"{'~' if kept.size.estimated else ''}{kept.size.tokens:,}"),
         ("Content", kept.media),
         ("SHA-256", kept.sha256),
-        ("Stored", look.when(kept.created_ms)),
+        ("Stored", output.when(kept.created_ms)),
         ("Session", f"{label.name or label.session}, {'live' if label.live else 'closed'}, retention {label.retention}"),
     ]
-    look.print_facts(kept.artifact_id, [*facts, *([("Not complete", kept.missing)] if kept.missing else [])])
+    output.print_facts(kept.artifact_id, [*facts, *([("Not complete", kept.missing)] if kept.missing else [])])
 
 
 @artifacts.command(short_help="Copy a stored output to a file.")
@@ -116,7 +116,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
 @settings_options
 def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> None:
     """Copy a stored output's exact bytes to FILE (- for standard output)."""
-    with look.archive(**options).open(id) as stored:
+    with output.archive(**options).open(id) as stored:
         if str(file) == "-":
             _write_bytes(stored, 0, stored.reader.size)
             return
@@ -127,7 +127,7 @@ def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> N
         except OSError as error:
             raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
         if as_json:
-            look.print_json({"artifact_id": stored.kept.artifact_id, "file": str(file), "bytes": stored.reader.size})
+            output.print_json({"artifact_id": stored.kept.artifact_id, "file": str(file), "bytes": stored.reader.size})
         else:
             click.echo(f"{stored.reader.size:,} bytes written to {visible(str(file))}", err=True)
 
@@ -144,16 +144,16 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     directory, the proxy's in ~/.local/state/overspill, and .overspill/artifacts of the working directory. Asks first, unless
     there is nothing to remove or --force is given.
     """
-    archive = look.archive(**options)
+    archive = output.archive(**options)
     doomed = [item for item in archive.items() if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in doomed)
-    what = f"{figures.counted(len(doomed), 'stored output')} ({figures.people_size(size)})"
+    what = f"{humanize.counted(len(doomed), 'stored output')} ({humanize.people_size(size)})"
     if doomed and not force and not _agreed(what):
         click.echo("Nothing was removed.", err=True)
         return
     sessions = archive.remove(live=live)
     if as_json:
-        look.print_json({"removed": len(doomed), "bytes": size, "sessions": sessions})
+        output.print_json({"removed": len(doomed), "bytes": size, "sessions": sessions})
     else:
         click.echo(f"Removed {what}." if doomed else "Nothing to remove.")
 
@@ -188,17 +188,17 @@ def _part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
     place = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
     if stored.kept.media == "binary":
         return {**place, "base64": base64.b64encode(data).decode()}
-    return {**place, "text": text.clean(text.decode(data))}
+    return {**place, "text": encoding.clean(encoding.decode(data))}
 
 
 def _print_visibly(stored: StoredOutput, start: int, end: int) -> None:
     rest = b""
     for block in _blocks(stored, start, end):
         block = rest + block
-        whole = text.whole(block)
-        click.echo(visible(text.decode(block[:whole])), nl=False)
+        whole = encoding.whole(block)
+        click.echo(visible(encoding.decode(block[:whole])), nl=False)
         rest = block[whole:]
-    click.echo(visible(text.decode(rest)))
+    click.echo(visible(encoding.decode(rest)))
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
@@ -243,7 +243,7 @@ def _facts(item: Item) -> dict[str, Any]:
         "tokens": kept.size.tokens,
         "tokens_estimated": kept.size.estimated,
         "sha256": kept.sha256,
-        "stored_at": look.iso(kept.created_ms),
+        "stored_at": output.iso(kept.created_ms),
         "missing": kept.missing,
         "session_name": item.label.name,
         "retention": item.label.retention,

@@ -11,13 +11,13 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from overspill.cli.saying import say
+from overspill.cli.messages import say
 from overspill.cli.terminal import console
 from overspill.errors import SettingsError
-from overspill.notation import dumped
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.schema import dotted, flatten, visible
+from overspill.text.lenient_json import dumped
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _NO_HOME = "HOME is not set, and the system has no entry for your user. Set HOME to a folder of yours."

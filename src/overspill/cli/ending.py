@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from overspill.cli.saying import say
+from overspill.cli.messages import say
 from overspill.errors import OverspillError
 
 # What a shell reports of a program that was ended by writing into a pipe nobody reads. On Windows there is no such signal.

@@ -15,18 +15,18 @@ from msgspec.structs import replace
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overspill import wording
-from overspill.cli import look
+from overspill.cli import output
 from overspill.cli.config import load_settings, settings_options
+from overspill.cli.messages import say
 from overspill.cli.models import endpoints
-from overspill.cli.saying import say
 from overspill.cli.terminal import on_terminal, progress_console
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
-from overspill.figures import visible
 from overspill.models.endpoints import Endpoint, open_model
-from overspill.oneshot import extract as extract_from
+from overspill.retrieval.definitions import ExtractMode
+from overspill.session.oneshot import extract as extract_from
 from overspill.settings import Settings
-from overspill.tools import ExtractMode
+from overspill.text.humanize import visible
 from overspill.types import Extraction
 
 _BLOCK = 1 << 20
@@ -58,7 +58,7 @@ def extract(
     Without a model the built-in engine answers: no key, no network. Exit code 1 when nothing was found.
     """
     settings = load_settings(**options).settings
-    source = _arriving(look.standard_input("Reading")) if str(file) == "-" else file
+    source = _arriving(output.standard_input("Reading")) if str(file) == "-" else file
     served = endpoints(settings, os.environ, models)
     asked, problem = _askable(models, settings, served)
 
@@ -86,7 +86,7 @@ def extract(
     if problem and found.model == BUILTIN:
         found = replace(found, warnings=(problem, *found.warnings))
     if as_json:
-        look.print_json(found)
+        output.print_json(found)
     else:
         _print(found, name)
     sys.exit(0 if found.found else 1)

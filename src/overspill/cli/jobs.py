@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from overspill import ids
-from overspill.archive import JobLine
-from overspill.cli import look
+from overspill import handles
+from overspill.cli import output
 from overspill.cli.config import settings_options
-from overspill.events import now_ms
+from overspill.record.events import now_ms
+from overspill.retrieval.archive import JobLine
 
 
 @click.command()
@@ -21,18 +21,18 @@ def jobs(as_json: bool, **options: Any) -> None:
 
     The output of a finished job: overspill artifacts show ID
     """
-    lines = look.archive(**options).jobs()
+    lines = output.archive(**options).jobs()
     if as_json:
-        look.print_json([_facts(line) for line in lines])
+        output.print_json([_facts(line) for line in lines])
     elif not lines:
         click.echo("No background jobs in live sessions.")
     else:
         rows = [
-            [ids.artifact_id(line.change.id), line.change.tool, line.change.state, f"{_seconds(line):,.1f}",
-             look.when(line.asked_ms), line.session, line.change.error]
+            [handles.artifact_id(line.change.id), line.change.tool, line.change.state, f"{_seconds(line):,.1f}",
+             output.when(line.asked_ms), line.session, line.change.error]
             for line in lines
         ]  # fmt: skip
-        look.print_table(
+        output.print_table(
             "Background Jobs", ("ID", "Tool", "State", "Seconds", "Asked for", "Session", "Error"), rows, numbers=("Seconds",)
         )
 
@@ -46,11 +46,11 @@ def _seconds(line: JobLine) -> float:
 
 def _facts(line: JobLine) -> dict[str, Any]:
     return {
-        "id": ids.artifact_id(line.change.id),
+        "id": handles.artifact_id(line.change.id),
         "tool": line.change.tool,
         "state": line.change.state,
         "seconds": _seconds(line),
-        "asked_for": look.iso(line.asked_ms),
+        "asked_for": output.iso(line.asked_ms),
         "session": line.session,
         "error": line.change.error,
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from overspill.errors import SettingsError
-from overspill.extractor import endpoints_of
 from overspill.models.endpoints import Endpoint, checked
+from overspill.retrieval.extractor import endpoints_of
 from overspill.settings import Settings
 
 

@@ -17,10 +17,10 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
-from overspill.cli.logged import logged, to_standard_error
-from overspill.cli.saying import say
+from overspill.cli.log_lines import logged, to_standard_error
+from overspill.cli.messages import say
 from overspill.cli.terminal import progress_console
-from overspill.figures import people_size, visible
+from overspill.text.humanize import people_size, visible
 
 
 class Shown(Protocol):

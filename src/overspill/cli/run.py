@@ -15,18 +15,18 @@ import anyio
 import click
 
 from overspill.agent import Agent, Control, Record, Sources, load_agent, run_agent
-from overspill.agent.snapshot import append_accounting, may_replace, write_snapshot
-from overspill.cli import ending, look
+from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
+from overspill.cli import ending, output
 from overspill.cli.config import assigned, config_files, settings_options
+from overspill.cli.messages import say
 from overspill.cli.models import endpoints
 from overspill.cli.progress import Shown, progress
-from overspill.cli.saying import say
 from overspill.cli.terminal import on_terminal
 from overspill.errors import OverspillError, SettingsError
-from overspill.figures import visible
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import is_there
-from overspill.text import clean
+from overspill.text.encoding import clean
+from overspill.text.humanize import visible
 
 EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
 
@@ -104,7 +104,7 @@ def _asked(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
 
 def _standard_input() -> str:
     try:
-        return look.standard_input("Reading the question").read().decode("utf-8")
+        return output.standard_input("Reading the question").read().decode("utf-8")
     except UnicodeDecodeError:
         raise click.UsageError("Standard input is not UTF-8 text.") from None
 
@@ -195,7 +195,7 @@ def _leave(record: Record, code: int) -> NoReturn:
 def _print(record: Record, *, as_json: bool) -> None:
     outcome = record.outcome
     if as_json:
-        look.print_json(
+        output.print_json(
             {
                 "status": outcome.status,
                 "report": outcome.report and {"format": outcome.report.format, "content": outcome.report.value},

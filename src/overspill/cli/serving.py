@@ -13,16 +13,16 @@ from typing import Any
 
 import anyio
 
-from overspill import ids
+from overspill import handles
 from overspill.cli.config import lasting_store, load_settings
-from overspill.cli.logged import logged
+from overspill.cli.log_lines import logged
+from overspill.cli.messages import say
 from overspill.cli.models import endpoints
-from overspill.cli.saying import say
 from overspill.errors import SettingsError
-from overspill.mcp_client import ServerConfig, host_of, read_servers, server_configs
-from overspill.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
+from overspill.mcp.client import ServerConfig, host_of, read_servers, server_configs
+from overspill.mcp.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
 from overspill.settings import Layer, Settings
-from overspill.store.files import file_store
+from overspill.store.files.store import file_store
 
 _OURS = "OVERSPILL_"
 _TOKEN = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
@@ -73,7 +73,7 @@ def serve(given: Mapping[str, Any]) -> None:
 
 def _check_store(settings: Settings) -> None:
     """Whoever starts the proxy can mend a store that does not work. Later only its client would hear of it."""
-    file_store(settings.store_dir, settings.max_run_bytes).open_shelf(ids.new()).close()
+    file_store(settings.store_dir, settings.max_run_bytes).open_shelf(handles.new()).close()
 
 
 async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:

@@ -9,11 +9,11 @@ import click
 from rich.text import Text
 from rich.tree import Tree
 
-from overspill.agent.snapshot import read_snapshot
-from overspill.cli import look
+from overspill.agent.run.snapshot import read_snapshot
+from overspill.cli import output
 from overspill.cli.terminal import console
 from overspill.errors import BadRequest
-from overspill.figures import counted, visible
+from overspill.text.humanize import counted, visible
 
 
 @click.group()
@@ -32,7 +32,7 @@ def show(file: Path, as_json: bool) -> None:
     """
     found = read_snapshot(file)
     if as_json:
-        look.print_json(found)
+        output.print_json(found)
         return
     try:
         tree = _run(found)

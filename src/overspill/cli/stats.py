@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from overspill import figures
-from overspill.cli import look
+from overspill.cli import output
 from overspill.cli.config import settings_options
-from overspill.counters import Counters
-from overspill.store.base import ShelfLabel
+from overspill.record.counters import Counters
+from overspill.store.protocols import ShelfLabel
+from overspill.text import humanize
 
 
 @click.command()
@@ -19,15 +19,15 @@ from overspill.store.base import ShelfLabel
 @settings_options
 def stats(as_json: bool, **options: Any) -> None:
     """Count what was kept, how much of a context that saved, and what was retrieved."""
-    counted = look.archive(**options).counters()
+    counted = output.archive(**options).counters()
     total = _sum([counters for _, counters in counted])
     if as_json:
-        look.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})
+        output.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})
         return
     rows = [
         ("Sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"),
         ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),
-        ("Outputs kept", f"{total['kept']:,} ({figures.people_size(total['kept_bytes'])})"),
+        ("Outputs kept", f"{total['kept']:,} ({humanize.people_size(total['kept_bytes'])})"),
         ("Tokens kept out of context", f"{total['tokens_kept_out']:,}"),
         ("Calls not passed on whole", f"{total['truncation_rate']:.1%}"),
         ("Retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"),
@@ -35,7 +35,7 @@ def stats(as_json: bool, **options: Any) -> None:
         ("Outputs used as arguments", f"{total['refs']:,}"),
         ("Tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"),
     ]
-    look.print_facts("Overspill", rows)
+    output.print_facts("Overspill", rows)
 
 
 _SUMMED = (

@@ -10,10 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from overspill.cli.config import home
-from overspill.clients import files, places
-from overspill.clients.files import ClientFile
-from overspill.clients.places import Client
 from overspill.errors import SettingsError
+from overspill.mcp.host_configs import clients as places
+from overspill.mcp.host_configs import files
+from overspill.mcp.host_configs.clients import Client
+from overspill.mcp.host_configs.files import ClientFile
 from overspill.settings.files import is_there
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from overspill.cli import look
+from overspill.cli import output
 from overspill.cli.config import settings_options
 
 
@@ -20,15 +20,15 @@ def verify(id: str | None, as_json: bool, **options: Any) -> None:
 
     With ID only that one. Exit code 1 if one is not as it was.
     """
-    archive = look.archive(**options)
+    archive = output.archive(**options)
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
     broken = [check for check in checks if not check.sound]
     if as_json:
-        look.print_json(
+        output.print_json(
             [{"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem} for check in checks]
         )
     else:
         if broken:
-            look.print_table("Not as stored", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in broken])
+            output.print_table("Not as stored", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in broken])
         click.echo(f"{len(checks):,} checked, {len(broken):,} not as stored.")
     sys.exit(1 if broken else 0)

@@ -14,12 +14,12 @@ from typing import Any
 
 import click
 
-from overspill.cli import look
+from overspill.cli import output
 from overspill.cli.target import Target, clients, target_of
-from overspill.clients import rewriting, showing
-from overspill.clients.rewriting import Outcome, Rewriting
 from overspill.errors import BadRequest, MissingPackage
-from overspill.figures import visible
+from overspill.mcp.host_configs import display, rewriting
+from overspill.mcp.host_configs.rewriting import Outcome, Rewriting
+from overspill.text.humanize import visible
 
 _NEEDED = ("mcp", "mcp_types")  # looked for and not imported, which would take a second
 
@@ -106,16 +106,16 @@ def _program() -> Path:
 
 def _print_pattern(launch: Sequence[str], as_json: bool) -> None:
     if as_json:
-        look.print_json(showing.pattern(launch))
+        output.print_json(display.pattern(launch))
     else:
-        click.echo(showing.instructions(launch))
+        click.echo(display.instructions(launch))
 
 
 def _finish(target: Target, made: Rewriting, dry: bool, as_json: bool) -> None:
     changed = made.text != target.file.text
     copy = target.file.replace(made.text, datetime.now(UTC)) if changed and not dry else None
     if as_json:
-        look.print_json(_facts(target, made, copy))
+        output.print_json(_facts(target, made, copy))
         return
     for line in _shown(made) if dry else _told(target, made, copy):
         click.echo(visible(line))
@@ -133,7 +133,7 @@ def _facts(target: Target, made: Rewriting, copy: Path | None) -> dict[str, Any]
 
 
 def _shown(made: Rewriting) -> list[str]:
-    changes = [f"{_name(outcome)}\n{showing.difference(outcome)}\n" for outcome in made.outcomes if outcome.change != "none"]
+    changes = [f"{_name(outcome)}\n{display.difference(outcome)}\n" for outcome in made.outcomes if outcome.change != "none"]
     return [*changes, *_left_alone(made.outcomes), "Nothing is written."]
 
 
@@ -155,7 +155,7 @@ def _told(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
         return lines
     if target.client and target.file.given != target.client.file:
         lines.append("Whoever shares this file needs Overspill in the same place, or write --command overspill.")
-    return [*lines, f"To undo: {look.program()} unwrap {shlex.quote(target.spelled)}"]
+    return [*lines, f"To undo: {output.program()} unwrap {shlex.quote(target.spelled)}"]
 
 
 def _left_alone(outcomes: Sequence[Outcome]) -> list[str]:

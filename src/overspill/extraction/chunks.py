@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from overspill.store.base import Reader
-from overspill.text import boundary
+from overspill.store.protocols import Reader
+from overspill.text.encoding import boundary
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
 _SHIFT = 20  # a cut moves back to a line end by at most this fraction of a chunk

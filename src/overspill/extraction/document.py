@@ -8,10 +8,10 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from overspill.errors import OverspillError
-from overspill.models.base import Request, Response
+from overspill.models.protocol import Request, Response
 from overspill.models.targets import Check
 from overspill.settings.keys import Fallback
-from overspill.store.base import Reader
+from overspill.store.protocols import Reader
 from overspill.types import Size
 
 Mode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate", "snippets"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from overspill import tokens
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, Engine, Policy, Strategy
 from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.provenance import excerpts
-from overspill.text import boundary, decode
+from overspill.text import tokens
+from overspill.text.encoding import boundary, decode
 from overspill.truncate import Cut, truncate_ends
 from overspill.types import Extraction
 

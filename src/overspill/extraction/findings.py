@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from overspill import tokens
 from overspill.extraction.document import ExtractionFailed, Strategy
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.provenance import Located
 from overspill.extraction.report import Report
+from overspill.text import tokens
 from overspill.truncate import truncate
 from overspill.types import Extraction
 

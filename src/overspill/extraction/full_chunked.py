@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import anyio
 from msgspec import Struct
 
-from overspill import tokens
 from overspill.errors import OverspillError
 from overspill.extraction import chunks, findings, prompting, wrapper
 from overspill.extraction.chunks import Span
@@ -17,7 +16,8 @@ from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
 from overspill.extraction.spelling import plain
-from overspill.text import decode
+from overspill.text import tokens
+from overspill.text.encoding import decode
 from overspill.types import Extraction
 
 _SNIPPETS_OVERLAP = 5

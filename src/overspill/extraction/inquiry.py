@@ -12,15 +12,15 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import tokens
 from overspill.errors import OverspillError
 from overspill.extraction import prompting, report, wrapper
 from overspill.extraction.cache import Cache, Key
 from overspill.extraction.document import Asks, Document, ExtractionFailed, Looked, Mode, Policy, Progress, output_tokens
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
-from overspill.models.base import Request, Response
-from overspill.text import decode
+from overspill.models.protocol import Request, Response
+from overspill.text import tokens
+from overspill.text.encoding import decode
 
 T = TypeVar("T")
 

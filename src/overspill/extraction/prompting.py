@@ -10,8 +10,8 @@ from importlib import resources
 from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, Mode, Policy
-from overspill.models.base import Message, Request
-from overspill.text import clean
+from overspill.models.protocol import Message, Request
+from overspill.text.encoding import clean
 
 _FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
 _PROMPTS = ("answer", "map", "read_grep", "reduce", "snippets")

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
-from overspill.store.base import Reader
-from overspill.text import clean, decode, encode, line_ends, whole
+from overspill.store.protocols import Reader
+from overspill.text.encoding import clean, decode, encode, line_ends, whole
 from overspill.types import Excerpt
 
 _LOOSE = 8  # characters a quote must have to be looked for in other spellings

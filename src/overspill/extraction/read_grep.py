@@ -10,19 +10,19 @@ import anyio
 import msgspec
 from msgspec import Meta, Struct
 
-from overspill import read
+from overspill import reading
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
 from overspill.extraction.document import ExtractionFailed, Look, output_tokens
 from overspill.extraction.inquiry import EMPTY, Inquiry, in_thread, no_report
 from overspill.extraction.prompting import data_block
 from overspill.extraction.provenance import Quote, locate
-from overspill.loop import converse, in_parallel
-from overspill.models.base import Message, Request, Response
+from overspill.models.conversation import converse, in_parallel
+from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import understand
-from overspill.read import Bound
+from overspill.reading import Bound
+from overspill.reading.positions import View
 from overspill.types import Extraction, ToolCall
-from overspill.view import View
 
 START = "Begin. The file is {handle}."
 LAST_TURN = "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
@@ -208,9 +208,9 @@ class _Desk:
     def _read(self, asked: _Read, bound: Bound) -> str:
         reader, view = self._document.reader, self._view
         if asked.byte is None:
-            shown = read.lines(reader, view, asked.offset, asked.offset + asked.limit - 1, bound)
+            shown = reading.lines(reader, view, asked.offset, asked.offset + asked.limit - 1, bound)
         else:
-            shown = read.bytes_range(reader, view, asked.byte, None, bound)
+            shown = reading.bytes_range(reader, view, asked.byte, None, bound)
         said = [READ_HEAD.format(first=shown.first_line, last=shown.last_line, total=view.lines)]
         said.append(data_block(shown.text, self._nonce))
         if shown.end_byte < view.bytes:
@@ -222,7 +222,7 @@ class _Desk:
     def _grep(self, asked: _Grep, bound: Bound) -> str:
         reader, view = self._document.reader, self._view
         options: dict[str, Any] = {"context": asked.context, "ignore_case": asked.ignore_case, "start_byte": asked.from_}
-        found = read.grep(reader, view, asked.pattern, bound, **options)
+        found = reading.grep(reader, view, asked.pattern, bound, **options)
         if not found.hits:
             return GREP_NONE.format(where=GREP_FROM.format(start=asked.from_) if asked.from_ else "")
         said = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]

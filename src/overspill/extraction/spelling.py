@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html.entities import codepoint2name
 
-from overspill.patterns import Match, compile_pattern, escape
-from overspill.text import encode
+from overspill.text.encoding import encode
+from overspill.text.patterns import Match, compile_pattern, escape
 
 _MARKS = str.maketrans("“”„«»‘’‚–—‑−", '"""""\'\'\'----')
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")

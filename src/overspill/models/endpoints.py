@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from overspill.errors import MissingPackage, SettingsError
 from overspill.models import scripted
-from overspill.models.base import Model
 from overspill.models.facts import ModelFacts, facts_of
+from overspill.models.protocol import Model
 from overspill.settings.keys import ProviderKind
 
 TIMEOUT = 120.0

@@ -24,12 +24,12 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from overspill.models.base import Message, ModelError, Request, Response, Usage
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
+from overspill.models.protocol import Message, ModelError, Request, Response, Usage
 from overspill.models.written import UNREADABLE
-from overspill.notation import cleaned
-from overspill.text import clean
+from overspill.text.encoding import clean
+from overspill.text.lenient_json import cleaned
 from overspill.types import ToolCall
 
 _CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}

@@ -13,10 +13,10 @@ from typing import Any, cast
 from msgspec import Struct, ValidationError, convert
 
 from overspill.errors import SettingsError
-from overspill.figures import counted
-from overspill.models.base import ModelError, Request, Response
 from overspill.models.facts import ModelFacts
+from overspill.models.protocol import ModelError, Request, Response
 from overspill.settings.files import parse_yaml, read_text
+from overspill.text.humanize import counted
 from overspill.types import ToolCall
 
 PROVIDER = "scripted"

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import anyio
 from msgspec import Struct
 
-from overspill import text, tokens
 from overspill.errors import OverspillError, SettingsError
-from overspill.events import Asked, now_ms
-from overspill.models.base import Connects, Model, ModelError, Request, Response, Unusable, Usage
+from overspill.models.protocol import Connects, Model, ModelError, Request, Response, Unusable, Usage
+from overspill.record.events import Asked, now_ms
+from overspill.text import encoding, tokens
 
 PREVIEW_BYTES = 4096
 FIRST_DELAY = 1.0
@@ -182,9 +182,9 @@ def _weight(request: Request, model: str) -> _Weight:
     texts = [request.system, *(message.text for message in request.messages)]
     values = [*request.tools, *(dict(call.args) for message in request.messages for call in message.calls)]
     parts = [*texts, *map(json.dumps, values)]
-    return _Weight(sum(len(text.encode(part)) for part in parts), sum(tokens.count(part, model).tokens for part in parts))
+    return _Weight(sum(len(encoding.encode(part)) for part in parts), sum(tokens.count(part, model).tokens for part in parts))
 
 
 def _preview(answer: str) -> str:
-    data = text.encode(answer)[:PREVIEW_BYTES]
-    return text.decode(data[: text.whole(data)])
+    data = encoding.encode(answer)[:PREVIEW_BYTES]
+    return encoding.decode(data[: encoding.whole(data)])

@@ -17,7 +17,7 @@ from warnings import catch_warnings
 
 from msgspec.structs import replace
 
-from overspill.models.base import Response
+from overspill.models.protocol import Response
 from overspill.types import ToolCall
 
 UNREADABLE = "INVALID_JSON"

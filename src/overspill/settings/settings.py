@@ -10,7 +10,6 @@ from typing import Annotated, Any, cast
 
 from msgspec import structs
 
-from overspill.names import own_name
 from overspill.settings.keys import (
     AnswerForm,
     Count,
@@ -36,7 +35,8 @@ from overspill.settings.layers import nest, resolve
 from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.settings.reading import Layer
 from overspill.settings.schema import Values, flatten, visible
-from overspill.store.base import Retention
+from overspill.store.protocols import Retention
+from overspill.text.names import own_name
 
 DEFAULT_SIZE_CAP = 12_288
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from threading import Lock, RLock
 
-from overspill import ids
+from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
-from overspill.store.base import Retention, ShelfLabel, Writer
-from overspill.store.journal import Opening
+from overspill.store.files.journal import Opening
+from overspill.store.protocols import Retention, ShelfLabel, Writer
 from overspill.store.quota import GIB, Quota
 from overspill.store.rules import KeptShelf
 
@@ -217,7 +217,7 @@ class MemoryShelf:
         rules.check_id(id)
         self._check_open()
         if id not in self._held.outputs:
-            raise UnknownHandle(ids.handle(self.session, id))
+            raise UnknownHandle(handles.handle(self.session, id))
         return MemoryReader(self._held.outputs[id])
 
     def delete(self, id: str) -> None:
@@ -248,14 +248,14 @@ class LiveMemoryShelf(MemoryShelf):
         rules.check_id(id)
         self._check_open()
         if id in self._held.outputs:
-            raise rules.already_there(ids.handle(self.session, id))
+            raise rules.already_there(handles.handle(self.session, id))
         return MemoryWriter(self._held, id, self._quota)
 
     def delete(self, id: str) -> None:
         rules.check_id(id)
         self._check_open()
         if self._held.outputs.pop(id, None) is None:
-            raise UnknownHandle(ids.handle(self.session, id))
+            raise UnknownHandle(handles.handle(self.session, id))
         self._quota.release(self.session, id)
 
     def append_journal(self, lines: bytes) -> None:

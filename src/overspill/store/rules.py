@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from overspill import ids
+from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError
 
 _LONGEST_NAME = 200
@@ -22,7 +22,7 @@ class KeptShelf(Struct, frozen=True):
 
 
 def check_id(id: str) -> None:
-    if not ids.is_uuid(id):
+    if not handles.is_uuid(id):
         raise MalformedHandle(id)
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill.figures import counted
+from overspill.text.humanize import counted
 
 ELLIPSIS = "…"
 

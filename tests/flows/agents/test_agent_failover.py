@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from agents import Stage, call, report, scripted
 
-from overspill.models.base import ModelError
+from overspill.models.protocol import ModelError
 
 pytestmark = pytest.mark.anyio
 

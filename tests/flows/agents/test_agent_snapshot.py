@@ -9,8 +9,8 @@ import stat
 import pytest
 from agents import Stage, call, report, scripted
 
-from overspill.agent.snapshot import append_accounting, snapshot, write_snapshot
-from overspill.ids import artifact_id
+from overspill.agent.run.snapshot import append_accounting, snapshot, write_snapshot
+from overspill.handles import artifact_id
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from agents import SLOW, Stage, call, report, says, scripted, seen
 from waiting import until
 
 from overspill.agent import Control
-from overspill.agent.record import Record
+from overspill.agent.run.record import Record
 
 pytestmark = pytest.mark.anyio
 

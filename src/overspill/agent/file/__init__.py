@@ -1,0 +1,1 @@
+"""Agent files: reading them, and what they may set."""

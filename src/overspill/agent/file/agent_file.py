@@ -1,0 +1,100 @@
+"""An agent file: an optional `#!` line, frontmatter in YAML between `---` lines, and the system prompt below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct, ValidationError, convert
+
+from overspill.agent.file.keys import ALLOWED, FileKeys, OutputKeys
+from overspill.errors import SettingsError
+from overspill.models.scripted import PROVIDER as SCRIPTED
+from overspill.settings import Settings
+from overspill.settings.files import parse_yaml, read_text
+from overspill.settings.schema import by_spelling
+
+_FENCE = "---"
+
+
+class AgentFile(Struct, frozen=True):
+    path: Path
+    keys: FileKeys
+    settings: Mapping[str, Any]
+    """The other keys of the frontmatter: those of `Settings`, not yet checked."""
+    prompt: str
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+def read_agent_file(path: Path) -> AgentFile:
+    frontmatter, prompt = _parts(read_text(path, str(path)), path.name)
+    if not prompt:
+        raise SettingsError(f"{path.name} has no prompt. Write below its frontmatter what the agent is to do.")
+    own, others = by_spelling(FileKeys), by_spelling(Settings)
+    settings: dict[str, Any] = {}
+    given: dict[str, Any] = {}
+    for key, value in frontmatter.items():
+        if key in own:
+            given[key] = _checked(key, value, path.name)
+        elif key not in others and (near := get_close_matches(key, [*own, *others], n=1)) and near[0] in own:
+            raise SettingsError(f"Unknown key {key!r} in {path.name}. Did you mean {near[0]!r}?")
+        else:
+            settings[key] = _beside(key, value, path.parent)
+    return AgentFile(path, FileKeys(**given), settings, prompt)
+
+
+def _parts(text: str, name: str) -> tuple[dict[str, Any], str]:
+    lines = text.splitlines()
+    if lines and lines[0].startswith("#!"):
+        del lines[0]
+    while lines and not lines[0].strip():
+        del lines[0]
+    if not lines or lines[0].rstrip() != _FENCE:
+        return {}, "\n".join(lines).strip()
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        raise SettingsError(f"The frontmatter of {name} has no end. Put a line {_FENCE} below its keys.")
+    # Empty lines stand for what is above, so that a mistake is reported with its line in the file.
+    above = len(text.splitlines()) - len(lines) + 1
+    parsed = parse_yaml("\n" * above + "\n".join(lines[1:end]), f"The frontmatter of {name}")
+    if parsed is not None and not isinstance(parsed, dict):
+        raise SettingsError(f"The frontmatter of {name} has no keys. It is a mapping from keys to values.")
+    return cast("dict[str, Any]", parsed or {}), "\n".join(lines[end + 1 :]).strip()
+
+
+def _checked(key: str, value: object, name: str) -> object:
+    if isinstance(value, str) and key in ("tools", "agents"):
+        value = [value]
+    try:
+        checked = convert(value, by_spelling(FileKeys)[key].type)
+    except ValidationError:
+        raise SettingsError(f"{key} is not usable in {name}; allowed: {ALLOWED[key]}.") from None
+    if isinstance(checked, OutputKeys) and checked.json_schema is not None and checked.format != "json":
+        raise SettingsError(f"output.schema in {name} is for the format json; the format is {checked.format}.")
+    return checked
+
+
+def _beside(key: str, value: object, folder: Path) -> object:
+    """A script lies beside the agent that uses it, wherever the command is called, and whichever key names it."""
+    match by_spelling(Settings)[key].name if key in by_spelling(Settings) else "":
+        case "models" if isinstance(value, list):
+            return [_script(model, folder) for model in cast("list[object]", value)]
+        case "models" | "extraction_model":
+            return _script(value, folder)
+        case "tool_output" if isinstance(value, dict):
+            section = cast("dict[str, object]", value)
+            return section | {"models": _beside("models", section["models"], folder)} if "models" in section else section
+        case _:
+            return value
+
+
+def _script(model: object, folder: Path) -> object:
+    prefix = f"{SCRIPTED}/"
+    if not isinstance(model, str) or not model.startswith(prefix):
+        return model
+    return f"{prefix}{folder / model.removeprefix(prefix)}"

@@ -1,0 +1,99 @@
+"""An agent's models as one: guarded, on record, and with reports understood wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+import anyio
+from msgspec.structs import replace
+
+from overspill.agent.report import Reports
+from overspill.agent.run.context_guard import Guard
+from overspill.errors import SettingsError
+from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.facts import ModelFacts
+from overspill.models.protocol import Connects, Model, ModelError, Request, Response
+from overspill.models.targets import Targets
+from overspill.models.written import understand
+from overspill.settings import Settings
+
+
+class Asking:
+    """`plain`: whether a text that is neither a call nor a report is taken for one. `model`: who answered last."""
+
+    def __init__(self, targets: Targets, guard: Guard, reports: Reports) -> None:
+        self.plain = False
+        self.model: str | None = None
+        self._targets = targets
+        self._guard = guard
+        self._reports = reports
+
+    async def ask(self, request: Request) -> Response:
+        self._guard.take(request)
+        response = await self._targets.ask(request)
+        self._guard.settle(request, response)
+        self.model = response.model or self._targets.name
+        response = self._reports.understood(response, plain=False)
+        if self.plain and not response.calls:  # a call that is only written down is no report
+            written = understand(response, [tool["name"] for tool in request.tools])
+            response = self._reports.understood(written, plain=True)
+        return _told_apart(response)
+
+
+def _told_apart(response: Response) -> Response:
+    """Some providers give several calls one id, and each is to have its own answer."""
+    ids = [call.id for call in response.calls]
+    if len(set(ids)) == len(ids):
+        return response
+    calls = enumerate(response.calls)
+    named = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
+    return replace(response, calls=tuple(named))
+
+
+class Timed:
+    """A model that has to answer within so many seconds."""
+
+    def __init__(self, model: Model, seconds: float) -> None:
+        self.name = model.name
+        self.context_window = model.context_window
+        self.max_output_tokens = model.max_output_tokens
+        self._model = model
+        self._seconds = seconds
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        return self._model.connected() if isinstance(self._model, Connects) else nullcontext()
+
+    async def ask(self, request: Request) -> Response:
+        try:
+            with anyio.fail_after(self._seconds):
+                return await self._model.ask(request)
+        except TimeoutError:
+            raise ModelError(f"{self.name}: no answer within {self._seconds:g} s (llmTimeout).", passing=True) from None
+
+
+def open_models(
+    settings: Settings, given: Mapping[str, Model], endpoints: Mapping[str, Endpoint], warn: Callable[[str], None]
+) -> list[Model]:
+    """The models of an agent, in order. One that cannot be opened is passed over with a warning; the last one with an error."""
+    if not settings.models:
+        raise SettingsError("No model is named. Put `models: [provider/model]` into the agent file, or give --model.")
+    seconds = settings.llm_timeout
+    if seconds is not None:
+        endpoints = {name: replace(endpoint, timeout=seconds) for name, endpoint in endpoints.items()}
+    limits = {
+        target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
+        for target, limit in settings.model_limits.items()
+    }
+    opened: list[Model] = []
+    failed: list[str] = []
+    for target in settings.models:
+        try:
+            opened.append(given[target] if target in given else open_model(target, endpoints, limits))
+        except SettingsError as error:
+            failed.append(str(error))
+    if not opened:
+        raise SettingsError(" ".join(failed))
+    for problem in failed:
+        warn(problem)
+    return [Timed(model, seconds) for model in opened] if seconds is not None else opened

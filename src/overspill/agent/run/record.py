@@ -1,0 +1,67 @@
+"""What is left of a run when it is over: its tree, its accounts, its conversation, and the same of the agents it called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from overspill.agent.run.turns import Outcome
+from overspill.models.protocol import Message
+from overspill.record.op_tree import Op
+
+
+class Totals(Struct, frozen=True):
+    """Of an agent and all below it."""
+
+    calls: int = 0
+    kept: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+
+    def plus(self, other: Totals) -> Totals:
+        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return Totals(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+
+class Record(Struct):
+    """Filled while the agent runs, complete when it has ended, however it ended."""
+
+    agent: str
+    file: str
+    question: str
+    started: int
+    """Unix milliseconds."""
+    ended: int = 0
+    session: str = ""
+    outcome: Outcome = Outcome("aborted", why="It was aborted.")
+    tree: Op = Op("session", "", 0)
+    own_accounting: list[dict[str, Any]] = []
+    own_totals: Totals = Totals()
+    messages: list[Message] = []
+    answers: dict[tuple[int, str], str] = {}
+    warnings: list[str] = []
+    own_threads: list[str] = []
+    """Tools that could not be interrupted: their threads go on."""
+    below: list[Record] = []
+
+    @property
+    def totals(self) -> Totals:
+        total = self.own_totals
+        for record in self.below:
+            total = total.plus(record.totals)
+        return total
+
+    @property
+    def threads(self) -> list[str]:
+        return self.own_threads + [name for record in self.below for name in record.threads]
+
+    @property
+    def accounting(self) -> list[dict[str, Any]]:
+        """In the order of time, with the session each entry belongs to."""
+        own = [{**entry, "agent": self.agent, "session": self.session} for entry in self.own_accounting]
+        below = [entry for record in self.below for entry in record.accounting]
+        return sorted(own + below, key=lambda entry: entry["timestamp"])

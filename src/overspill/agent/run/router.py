@@ -1,0 +1,180 @@
+"""Where an agent's calls are answered: its tools through the gate, retrieval and the agent's own tools beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+
+from overspill.agent import internal, wording
+from overspill.agent.internal import BATCH, REPORT, STATUS
+from overspill.agent.progress import CallEnded, CallStarted, Observe, Said
+from overspill.agent.report import Reports
+from overspill.agent.run.context_guard import Guard
+from overspill.agent.tools.batch import anything_new, run_batch, shown
+from overspill.agent.tools.batch import size as batch_size
+from overspill.agent.tools.offers import Offer
+from overspill.errors import BadRequest, OverspillError
+from overspill.gate.collect import block_text, field
+from overspill.models.conversation import complaint
+from overspill.models.protocol import Message
+from overspill.record.events import Called, now_ms
+from overspill.session.session import Session
+from overspill.store.meter import chars_in
+from overspill.text.humanize import one_line
+from overspill.types import Reply, ToolCall
+
+_NOT_RUNNING = (STATUS, REPORT)
+
+
+class Desk:
+    """`model` extracts in this turn where no other is configured."""
+
+    def __init__(
+        self, name: str, session: Session, offers: Mapping[str, Offer], reports: Reports, guard: Guard, observe: Observe
+    ) -> None:
+        self.turn = 0
+        self.model: str | None = None
+        self.answers: dict[tuple[int, str], str] = {}
+        """By turn and call, what the model was answered."""
+        self.background: dict[str, str] = {}
+        """By id, the tools that went there."""
+        self._name = name
+        self._session = session
+        self._offers = offers
+        self._reports = reports
+        self._guard = guard
+        self._observe = observe
+        self._definitions: list[dict[str, Any]] = []
+        self._report_alone = True
+        self._quota: dict[str, int] = {}
+        """How many calls each call of this turn may make."""
+
+    def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
+        """What can be called in this turn; in a final one, the report alone."""
+        self.turn = turn
+        tools = [offer.definition for offer in self._offers.values()]
+        if final or not tools:
+            self._definitions = [report]
+        else:
+            callable_now = [*tools, *self._session.tools(), internal.TASK_STATUS]
+            self._definitions = [*callable_now, internal.batch(callable_now), report]
+        return tuple(self._definitions)
+
+    async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
+        self._report_alone = all(call.name in _NOT_RUNNING for call in calls)
+        self._quota = self._shared(calls)
+        replies = await self._session.turn(calls, model=self.model, answer=self._answer)
+        self._guard.heed(replies)
+        return [
+            Message("tool", _shown(reply), call_id=call.id, is_error=reply.is_error)
+            for call, reply in zip(calls, replies, strict=True)
+        ]
+
+    def note_refused(self, call: ToolCall, answer: str) -> None:
+        """A call that was answered before it came here."""
+        if (self.turn, call.id) not in self.answers:
+            self._record(call, answer, time.perf_counter(), failed=True)
+
+    async def _answer(self, call: ToolCall) -> Reply:
+        started = time.perf_counter()
+        self._observe(CallStarted(self._name, call.id, call.name))
+        try:
+            reply = await self._reply(call)
+        except OverspillError as error:  # a failure is an answer, whatever failed
+            reply = self._own(call, str(error), started, failed=True)
+        self.answers[self.turn, call.id] = reply.text
+        if reply.job is not None:
+            self.background[reply.job.id] = call.name
+        failed = one_line(reply.text) if reply.is_error else ""
+        job = reply.job.id if reply.job else ""
+        self._observe(CallEnded(self._name, call.id, call.name, time.perf_counter() - started, failed, reply.kept, job))
+        return reply
+
+    async def _reply(self, call: ToolCall) -> Reply:
+        started = time.perf_counter()
+        if self._session.owns(call.name):
+            return await self._session.invoke(call.name, call.args, id=call.id)
+        if call.name == STATUS:
+            self._observe(Said(self._name, str(call.args.get("now", ""))))
+            return self._own(call, wording.NOTED, started)
+        if call.name == REPORT:
+            if not self._report_alone:
+                raise BadRequest(wording.NOT_ALONE)
+            await anyio.to_thread.run_sync(self._reports.hand_in, call.args)
+            return self._own(call, wording.TAKEN, started)
+        if call.name == BATCH:
+            return await self._batch(call, started)
+        return await self._call(call)
+
+    async def _call(self, call: ToolCall) -> Reply:
+        if self._quota.get(call.id, 1) == 0:
+            raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
+        offer, args = self._offers[call.name], dict(call.args)
+        now = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
+        return await self._session.call(
+            call.name,
+            args,
+            offer.run,
+            id=call.id,
+            server=offer.server,
+            kind=offer.kind,
+            background="now" if now else None,
+            check=offer.check,
+        )
+
+    async def _batch(self, call: ToolCall, started: float) -> Reply:
+        results = await run_batch(call, self._inner, self._quota[call.id], self._session.settings.max_tool_calls_per_turn)
+        replies = [result.reply for result in results if result.reply]
+        reply = self._own(call, shown(results), started, reserved=sum(reply.tokens for reply in replies))
+        fits = reply.fits and all(reply.fits for reply in replies)
+        return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
+
+    def _shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
+        """In the order of the calls, whichever of them happens to start first."""
+        left = self._session.settings.max_tool_calls_per_turn
+        quota: dict[str, int] = {}
+        for call in calls:
+            wanted = batch_size(call) if call.name == BATCH else 1 if call.name in self._offers else 0
+            quota[call.id] = min(wanted, left)
+            left -= quota[call.id]
+        return quota
+
+    async def _inner(self, call: ToolCall) -> Reply:
+        if said := complaint(call, self._definitions):
+            raise BadRequest(said)
+        reply = await self._answer(call)
+        return msgspec.structs.replace(reply, text=_shown(reply))
+
+    def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
+        fits = self._guard.afford(text, reserved)
+        self._record(call, text, started, failed=failed)
+        content = [{"type": "text", "text": text}]
+        return Reply(text=text, content=content, is_error=failed, fits=fits, model=self._session.settings.model)
+
+    def _record(self, call: ToolCall, text: str, started: float, *, failed: bool) -> None:
+        self.answers[self.turn, call.id] = text
+        offer = self._offers.get(call.name)
+        self._session.note(
+            Called(
+                now_ms(),
+                tool=call.name,
+                server=offer.server if offer else "agent",
+                kind=offer.kind if offer else "function",
+                status="failed" if failed else "ok",
+                latency=round((time.perf_counter() - started) * 1000),
+                chars_in=chars_in(call.args),
+                chars_out=len(text),
+                call=call.id,
+            )
+        )
+
+
+def _shown(reply: Reply) -> str:
+    """The text, and a word about what of the result is not text: nothing else can be handed on."""
+    others = [block for block in reply.content if block_text(block) is None]
+    kinds = [str(field(block, "mimeType") or field(block, "mime_type") or field(block, "type") or "block") for block in others]
+    return "\n".join(filter(None, [reply.text, *map(wording.unshown, kinds)]))

@@ -1,0 +1,143 @@
+"""One run of an agent: everything it needs is opened, wired and closed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.agent import wording
+from overspill.agent.file.load import Agent
+from overspill.agent.progress import ModelAnswered, Observe, Said, nobody
+from overspill.agent.run.control import Control
+from overspill.agent.run.parts import Parts
+from overspill.agent.run.record import Record, Totals
+from overspill.agent.run.router import Desk
+from overspill.agent.run.turns import Outcome, Turns
+from overspill.agent.tools.offers import Offer, failure
+from overspill.agent.tools.subagents import as_tool
+from overspill.agent.tools.toolbox import Tools, open_tools
+from overspill.errors import OverspillError
+from overspill.models.endpoints import Endpoint
+from overspill.models.protocol import Model
+from overspill.models.targets import Attempt
+from overspill.record.events import Spawned, now_ms
+from overspill.session.session import Session
+from overspill.store.protocols import Store
+from overspill.types import Output
+
+
+class Surroundings(Struct, frozen=True):
+    """What all agents of a run share."""
+
+    tools: Tools
+    models: Mapping[str, Model]
+    endpoints: Mapping[str, Endpoint]
+    control: Control
+    observe: Observe
+    store: Store | None
+
+
+async def run_agent(
+    agent: Agent,
+    question: str,
+    *,
+    functions: Mapping[str, str] | None = None,
+    models: Mapping[str, Model] | None = None,
+    endpoints: Mapping[str, Endpoint] | None = None,
+    control: Control | None = None,
+    observe: Observe = nobody,
+    store: Store | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Record:
+    """SettingsError for what keeps it from starting; whatever happens later is in the record's outcome.
+
+    `functions` are offered to this agent besides those it names. `models` are asked by their target's name, others at their
+    provider's or at `endpoints`. `environ` is what MCP servers are started with.
+    """
+    control = control or Control()
+    record = _record(agent, question)
+    for each in agent.everyone():
+        Parts(each, models or {}, endpoints or {})  # so that a mistake in any of them shows now
+    with control.scope:
+        async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
+            for each in agent.everyone():
+                tools.of(each)  # likewise
+            around = Surroundings(tools, models or {}, endpoints or {}, control, observe, store)
+            await _run(agent, record, around, functions or ())
+    return record
+
+
+async def _run(
+    agent: Agent, record: Record, around: Surroundings, functions: Iterable[str], begun: Callable[[str], None] = lambda _: None
+) -> None:
+    def warn(text: str) -> None:
+        record.warnings.append(text)
+        around.observe(Said(agent.name, text, warning=True))
+
+    def noted(attempt: Attempt) -> None:
+        session.note(attempt.asked())
+        around.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
+
+    for warning in agent.warnings:
+        warn(warning)
+    parts = Parts(agent, around.models, around.endpoints, warn=warn, noted=noted)
+    tools = around.tools.of(agent, functions)
+    budget, endpoints = parts.guard.budget, around.endpoints
+    session = Session(agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=around.store)
+    async with parts.connected(), session:
+        record.session = session.id
+        begun(session.id)
+        offers = {**tools, **_agents(agent, record, session, around)}
+        desk = Desk(agent.name, session, offers, parts.reports, parts.guard, around.observe)
+        turns = Turns(agent, session, parts, desk, around.control, around.observe)
+        record.messages, record.answers = turns.messages, desk.answers
+        try:
+            await _converse(turns, record, session, around.control)
+        finally:
+            record.outcome = replace(record.outcome, turns=turns.turn)
+            with anyio.CancelScope(shield=True):
+                record.own_threads = [job.tool for job in await session.abort()]
+            _complete(record, session)
+
+
+async def _converse(turns: Turns, record: Record, session: Session, control: Control) -> None:
+    async def stop() -> None:
+        await control.stopped()
+        await session.stop()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(stop)
+        try:
+            record.outcome = await turns.run(record.question)
+        except OverspillError as error:
+            record.outcome = Outcome("failed", turns.turn, why=str(error))
+        group.cancel_scope.cancel()
+
+
+def _agents(agent: Agent, record: Record, session: Session, around: Surroundings) -> dict[str, Offer]:
+    async def run(tool: str, below: Agent, prompt: str) -> str | Output:
+        child = _record(below, prompt)
+        record.below.append(child)
+        await _run(below, child, around, (), lambda id: session.note(Spawned(now_ms(), tool, id)))
+        report = child.outcome.report
+        return report.content if report else failure(wording.no_report(below.name, child.outcome.why))
+
+    background = agent.settings.background
+    return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}
+
+
+def _record(agent: Agent, question: str) -> Record:
+    return Record(agent.name, agent.file.name, question, now_ms())
+
+
+def _complete(record: Record, session: Session) -> None:
+    counters = session.counters
+    record.ended = now_ms()
+    record.tree = session.op_tree()
+    record.own_accounting = session.accounting()
+    record.own_totals = Totals(
+        counters.calls, counters.kept, counters.model_calls, counters.input_tokens, counters.output_tokens, counters.cost
+    )

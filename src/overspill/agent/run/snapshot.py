@@ -1,0 +1,132 @@
+"""A run in one file: gzipped JSON, for its owner only, written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import secrets
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from overspill.agent.run.record import Record
+from overspill.errors import BadRequest, StoreError
+from overspill.record.op_tree import Op
+from overspill.text.lenient_json import dumped, loaded
+
+VERSION = 1
+_MOST_BYTES = 1 << 30
+_BEGINNING = b'{"version":'
+
+
+def snapshot(record: Record) -> dict[str, Any]:
+    """`opTree.turns[].ops[]` is what was done; a tool's `response` is what the model was answered."""
+    return {"version": VERSION, **_summary(record), "accounting": record.accounting}
+
+
+def write_snapshot(path: Path, record: Record) -> None:
+    data = gzip.compress(dumped(snapshot(record)))
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+    except OSError as error:
+        raise StoreError(f"The snapshot {path} cannot be written: {error.strerror}.") from None
+
+
+def may_replace(path: Path) -> bool:
+    """Whether nothing of anybody's would be lost: there is no file, an empty one, or an older snapshot."""
+    if not os.path.exists(path):
+        return True
+    if not path.is_file():
+        return False
+    try:
+        with gzip.open(path) as file:
+            return path.stat().st_size == 0 or file.read(len(_BEGINNING)) == _BEGINNING
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def append_accounting(path: Path, record: Record) -> None:
+    """One JSON object a line; a file that is there grows."""
+    lines = b"".join(dumped(entry) + b"\n" for entry in record.accounting)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(lines)
+    except OSError as error:
+        raise StoreError(f"The accounting file {path} cannot be written: {error.strerror}.") from None
+
+
+def read_snapshot(path: Path) -> dict[str, Any]:
+    try:
+        with gzip.open(path) as file:
+            found: Any = loaded(file.read(_MOST_BYTES))
+    except OSError as error:
+        why = error.strerror or "it is not gzipped"
+        raise BadRequest(f"The snapshot {path} cannot be read: {why}.") from None
+    except (EOFError, zlib.error, ValueError, RecursionError):
+        raise BadRequest(f"The snapshot {path} cannot be read: it is damaged or no snapshot.") from None
+    if not isinstance(found, dict) or "opTree" not in found or cast("dict[str, Any]", found).get("version") != VERSION:
+        raise BadRequest(f"{path} is no snapshot of this version of Overspill.")
+    return cast("dict[str, Any]", found)
+
+
+def _summary(record: Record) -> dict[str, Any]:
+    outcome = record.outcome
+    return {
+        "agent": record.agent,
+        "file": record.file,
+        "session": record.session,
+        "question": record.question,
+        "started": record.started,
+        "ended": record.ended,
+        "status": outcome.status,
+        "turns": outcome.turns,
+        "why": outcome.why,
+        "early": outcome.early,
+        "report": outcome.report and msgspec.to_builtins(outcome.report),
+        "warnings": record.warnings,
+        "totals": msgspec.to_builtins(record.totals),
+        "opTree": _tree(record),
+        "messages": msgspec.to_builtins(record.messages),
+    }
+
+
+def _tree(record: Record) -> dict[str, Any]:
+    turns = [op for op in record.tree.children if op.kind == "turn"]
+    return {"session": record.session, "turns": [_turn(record, op) for op in turns]}
+
+
+def _turn(record: Record, turn: Op) -> dict[str, Any]:
+    number = int(turn.name)
+    ops = [_op(record, number, op) for op in turn.children]
+    return {"turn": number, **turn.attributes, "t": turn.t, "latency": turn.latency, "ops": ops}
+
+
+def _op(record: Record, turn: int, op: Op) -> dict[str, Any]:
+    attributes = {"name": op.name, **op.attributes}
+    shown: dict[str, Any] = {"kind": op.kind, "status": op.status, "t": op.t, "latency": op.latency, "attributes": attributes}
+    if op.kind == "model":
+        shown["response"] = attributes.pop("response", "")
+    elif op.kind == "tool" and (turn, str(attributes.get("call"))) in record.answers:
+        shown["response"] = record.answers[turn, str(attributes["call"])]
+    below = next((child for child in record.below if child.session and child.session == attributes.get("session")), None)
+    if below is not None:
+        shown |= {"status": "ok" if below.outcome.report else "failed", "latency": below.ended - below.started}
+        shown["agent"] = _summary(below)
+    elif op.children:
+        shown["ops"] = [_op(record, turn, child) for child in op.children]
+    return shown

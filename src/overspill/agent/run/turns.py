@@ -1,0 +1,143 @@
+"""The turn loop: a notice, a request, the calls it asks for, and again, until there is a report or nothing left to spend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill import handles
+from overspill.agent import internal, wording
+from overspill.agent.file.load import Agent
+from overspill.agent.progress import Observe, TurnStarted
+from overspill.agent.report import Report
+from overspill.agent.run.control import Control
+from overspill.agent.run.parts import Parts
+from overspill.agent.run.router import Desk
+from overspill.errors import BadRequest
+from overspill.models.conversation import Step, step
+from overspill.models.protocol import Message, Request
+from overspill.record.events import TurnBegan, now_ms
+from overspill.session.session import Session
+from overspill.types import ToolCall
+from overspill.wording import tool_failed
+
+Status: TypeAlias = Literal["reported", "unreported", "failed", "aborted"]
+_FINAL_ATTEMPTS = 3
+
+
+class Outcome(Struct, frozen=True):
+    status: Status
+    turns: int = 0
+    report: Report | None = None
+    why: str = ""
+    """What ended it, other than a report: for people."""
+    early: str = ""
+    """Why only the final report was possible in the last turn."""
+
+
+class Turns:
+    """One conversation. `messages` grows by what was said; notices are never part of it."""
+
+    def __init__(self, agent: Agent, session: Session, parts: Parts, desk: Desk, control: Control, observe: Observe) -> None:
+        self.messages: list[Message] = []
+        self.turn = 0
+        output = agent.file.keys.output
+        self._name = agent.name
+        self._system = wording.system_prompt(agent.file.prompt, parts.reports.nonce, output)
+        self._report = internal.final_report(output)
+        self._session = session
+        self._asking = parts.asking
+        self._guard = parts.guard
+        self._reports = parts.reports
+        self._desk = desk
+        self._control = control
+        self._observe = observe
+        self._remark = ""
+
+    async def run(self, question: str) -> Outcome:
+        self.messages.append(Message("user", question))
+        most = self._session.settings.max_turns
+        final = ""
+        for self.turn in range(1, most + 1):
+            if self._control.stopping:
+                await self._wind_up()
+            request, final = self._opened(most)
+            for _ in range(_FINAL_ATTEMPTS if final else 1):
+                await self._step(request, most, final)
+                if self._reports.taken is not None:
+                    return Outcome("reported", self.turn, self._reports.taken, early=final)
+                request = replace(request, messages=tuple(self.messages))
+            if final:
+                break
+        return Outcome("unreported", self.turn, why="The model gave no final report, though asked for nothing else.", early=final)
+
+    def _opened(self, most: int) -> tuple[Request, str]:
+        """The request of this turn without its notice, and why the turn is final where it is."""
+        final = wording.STOPPED if self._control.stopping else wording.LAST_TURN if self.turn == most else ""
+        request = self._request(final)
+        self._guard.take(request)
+        if self.turn == 1 and self._guard.full:
+            raise BadRequest(
+                f"The prompt, the tools and the question leave nothing of the context window of {self._guard.window} tokens. "
+                "Ask less, name fewer tools, or use a model with a larger window."
+            )
+        if not final and self._guard.full:
+            final = wording.CONTEXT_FULL
+            request = self._request(final)
+        self._session.note(TurnBegan(now_ms(), self.turn, most, final))
+        self._observe(TurnStarted(self._name, self.turn, most, self._guard.percent, final))
+        return request, final
+
+    def _request(self, final: str) -> Request:
+        settings = self._session.settings
+        return Request(
+            self._system,
+            tuple(self.messages),
+            self._desk.open_turn(self.turn, self._report, final=bool(final)),
+            max_output_tokens=self._guard.output,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+        )
+
+    async def _step(self, request: Request, most: int, final: str) -> None:
+        percent = self._guard.percent
+        if final:
+            notice = wording.final_notice(self.turn, most, percent, final, self._remark)
+        else:
+            status, options = self._session.notice(), self._session.options()
+            notice = wording.notice(self.turn, most, percent, status, options, self._remark)
+        # Whoever has no tools to call, or was told how to report and answers in plain words again, means that as the report.
+        self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
+        asked = replace(request, messages=(*request.messages, Message("user", notice)))
+        self._heed(await step(self._asking, asked, self._run_calls))
+
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
+        self._desk.model = self._asking.model
+        return await self._desk.run_calls(calls)
+
+    def _heed(self, taken: Step) -> None:
+        response, answers = taken.response, taken.messages[1:]
+        for call, answer in zip(response.calls, answers, strict=True):
+            self._desk.note_refused(call, answer.text)
+        self._remark = "" if response.calls else wording.NOT_WRAPPED if response.text.strip() else wording.NO_MOVE
+        if response.calls or response.text.strip():  # an empty message is refused by some providers
+            self.messages.extend(taken.messages)
+
+    async def _wind_up(self) -> None:
+        """After a stop: what runs comes to its end, and what nobody fetched is handed over, since nothing can be fetched now."""
+        await self._session.stop()
+        retrieved = self._session.counters.retrieved
+        for id, tool in self._desk.background.items():
+            if handles.parse(id)[1] not in retrieved:
+                self.messages.append(Message("user", wording.late_output(tool, id, await self._late(id))))
+
+    async def _late(self, id: str) -> str:
+        """All of it; of what is too large, the beginning and how much is missing; of what failed, why."""
+        whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
+        if not whole.is_error or whole.text.startswith(tool_failed("")):
+            return whole.text
+        part = await self._session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0}})
+        return whole.text if part.is_error else part.text

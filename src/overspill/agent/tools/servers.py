@@ -1,0 +1,60 @@
+"""MCP servers as tools. Nothing of MCP is imported for agents that name no server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from overspill.agent.progress import Observe, Said
+from overspill.agent.tools.offers import Offer
+from overspill.errors import MissingPackage, ServerError, SettingsError
+from overspill.reading.references import Check
+from overspill.text.names import offered_name
+from overspill.types import Output
+
+Suits: TypeAlias = Callable[[object], Check]
+
+
+@asynccontextmanager
+async def open_servers(
+    configured: Mapping[str, Any], environ: Mapping[str, str], observe: Observe
+) -> AsyncGenerator[Mapping[str, Mapping[str, Offer]]]:
+    """Started at the same time; by server, what each offers by its own name. ServerError for one that does not start."""
+    if not configured:
+        yield {}
+        return
+    try:
+        client = import_module("overspill.mcp.client")
+    except ImportError as missing:
+        raise MissingPackage("An agent with MCP servers", "mcp") from missing
+    configs = client.server_configs(configured, "in your settings", environ)
+    for name in configured:
+        if name not in configs:
+            raise SettingsError(f"The server {name} is disabled in your settings.")
+
+    def log(text: str) -> None:
+        observe(Said("", text, warning=True))
+
+    async with client.open_servers(configs.values(), environ, log=log) as servers:
+        yield {name: await _offers(name, server, client.suits) for name, server in servers.items()}
+
+
+async def _offers(name: str, server: Any, suits: Suits) -> dict[str, Offer]:
+    try:
+        return {tool.name: _offer(name, server, tool, suits) for tool in await server.list_tools()}
+    except ServerError as error:
+        raise ServerError(server.problem or str(error)) from None
+
+
+def _offer(name: str, server: Any, tool: Any, suits: Suits) -> Offer:
+    run = partial(_call, server, tool.name)
+    parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
+    shown, described = offered_name(tool.name, name), tool.description or tool.name
+    return Offer(shown, described, parameters, run, server=name, kind="mcp", check=suits(parameters))
+
+
+async def _call(server: Any, tool: str, /, **args: Any) -> Output:
+    return await server.call_tool(tool, args)

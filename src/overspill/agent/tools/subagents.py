@@ -1,0 +1,27 @@
+"""Other agents as tools: a call of one is another run, and its report is the tool's output."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from overspill.agent.file.load import Agent
+from overspill.agent.tools.offers import Offer
+from overspill.types import Output
+
+RunBelow: TypeAlias = Callable[[str, Agent, str], Awaitable[str | Output]]
+"""The tool's name, the agent, the question; returns the report, or what went wrong."""
+
+
+def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> Offer:
+    async def call(prompt: str) -> str | Output:
+        return await run(name, agent, prompt)
+
+    properties: dict[str, Any] = {"prompt": {"type": "string", "description": "The task, with everything it needs to know"}}
+    if background:
+        properties["async"] = {
+            "type": "boolean",
+            "description": "true: it works in the background from the beginning, and you go on meanwhile",
+        }
+    parameters = {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
+    return Offer(name, agent.file.keys.description or f"Hand a task to the agent {agent.name}", parameters, call, kind="agent")

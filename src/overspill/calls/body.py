@@ -1,0 +1,97 @@
+"""What a job does with a tool: run it, take what it gives, and keep that when nobody waits for it any more."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+from msgspec import Struct
+
+from overspill import wording
+from overspill.calls.invoke import Threads, Tool, perform
+from overspill.calls.job import Job
+from overspill.errors import OverspillError, SessionClosed
+from overspill.gate.collect import Collected, block_text
+from overspill.gate.gate import Gate
+from overspill.settings import Settings
+from overspill.types import ToolCall
+
+
+class ToolRun(Struct, frozen=True):
+    """A job's `result` is what was collected so far; once it is kept, nothing."""
+
+    call: ToolCall
+    tool: Tool
+    settings: Settings
+    gate: Gate
+    threads: Threads
+
+    async def run(self, job: Job) -> None:
+        got = job.result = self.gate.collector(self.settings, lambda: job.id)
+        try:
+            with job.scope:
+                result = await perform(self.tool, self.call.args, job, self.threads)
+                if not got.took_at_once(result):
+                    await got.take(result, partial(self.threads.run, job))
+        except anyio.get_cancelled_exc_class():
+            _fail(job, got, _interruption(job))
+            raise
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # the tool's own code: whatever it raises is an answer, and no end of the program
+            _fail(job, got, error)
+        else:
+            if job.scope.cancelled_caught:
+                _fail(job, got, _interruption(job))
+
+    async def conclude(self, job: Job) -> None:
+        got: Collected | None = job.result
+        if got is None:
+            return
+        if job.running:
+            got.fail(_interruption(job))
+        if job.background:
+            with anyio.CancelScope(shield=True):
+                await self._keep(job, got)
+            job.result = None
+        elif job.unwanted:
+            got.discard()
+
+    def unfinished(self, job: Job) -> Collected:
+        """For a job that was cancelled before its tool began."""
+        got = self.gate.collector(self.settings)
+        got.fail(_interruption(job))
+        return got
+
+    async def _keep(self, job: Job, got: Collected) -> None:
+        job.error = _error(job, got)
+        if got.error is not None and not got.broke_off and job.error == got.failure:
+            return  # the error is all there is, and whole
+        job.blocks = await self.gate.other_blocks(self.call, got, self.settings)
+        try:
+            await self.gate.keep(self.call, got, "background")
+        except OverspillError as error:
+            kept = self.gate.hold(self.call, got, str(error))
+            job.missing = kept.missing if kept else ""
+            job.error = job.error or ("" if kept else wording.output_lost(got.spool.total, str(error)))
+
+
+def _fail(job: Job, got: Collected, error: BaseException) -> None:
+    # One that was given up has been answered for already.
+    if not job.concluded:
+        got.fail(error)
+
+
+def _interruption(job: Job) -> Exception:
+    if job.timed_out:
+        return TimeoutError(wording.timed_out(job.may_take))
+    return SessionClosed(wording.CANCELLED) if job.cancelled else RuntimeError(wording.CANCELLED_ITSELF)
+
+
+def _error(job: Job, got: Collected) -> str:
+    if isinstance(got.error, SessionClosed):
+        return "cancelled"
+    if got.error is not None:
+        return wording.brief_error(got.failure)
+    texts = [got.plain] if got.plain is not None else map(block_text, got.content or ())
+    return wording.brief_error(next((text for text in texts if text), "error")) if got.is_error else ""

@@ -1,0 +1,255 @@
+"""Race a tool against the clock; let it go on in the background when the clock wins. Knows only callables: no gate, no store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+import anyio
+
+from overspill.calls.deadlines import Clock
+from overspill.calls.job import Job, NewScope, current
+from overspill.calls.tasks import Owner, Work
+from overspill.errors import SessionClosed
+
+_LAST_WORDS = 0.4  # seconds a cancelled tool has to clean up before we go on without it
+
+
+class Body(Protocol):
+    """What a job does. Neither part raises, but for cancellation."""
+
+    async def run(self, job: Job) -> None:
+        """Run the tool, inside `job.scope` as far as it can be cancelled."""
+        ...
+
+    async def conclude(self, job: Job) -> None:
+        """Once, when the tool has ended or was given up: set `error`, keep what there is. Does not yield before promotion."""
+        ...
+
+
+class Jobs:
+    """All jobs of a session."""
+
+    def __init__(self, max_running: int, changed: Callable[[Job], None]) -> None:
+        self.background: dict[str, Job] = {}
+        self.accepting = True
+        self.clock = Clock()
+        self.new_scope: NewScope = type(anyio.CancelScope())
+        """The event loop's own kind: anyio's door to it looks for the loop each time, and takes three times as long."""
+        self._changed = changed
+        self._places = anyio.Semaphore(max_running)
+        self._owner = Owner()
+        self._active: set[Job] = set()
+        self._unfinished: dict[str, Job] = {}
+        self._finished: list[Job] = []
+        self._left: set[Job] = set()
+        self._news = anyio.Event()
+
+    async def open(self) -> None:
+        await self._owner.open()
+        self.clock.start(self._owner)
+
+    async def run(self, job: Job, body: Body, seconds: float) -> None:
+        """Start, and wait at most that long. A cancelled caller cancels the job as long as it has not gone to the background."""
+        self._start(job, body)
+        deadline = time.monotonic() + seconds
+        self.clock.set(job, seconds, lambda: self._race_over(job, deadline))
+        try:
+            await job.answered.wait()
+        except anyio.get_cancelled_exc_class():
+            job.unwanted = True
+            job.cancel()
+            with anyio.move_on_after(_LAST_WORDS, shield=True):
+                await job.answered.wait()
+            raise
+        finally:
+            self.clock.forget(job)
+        # After the race the job is looked at, not the clock: one that ended on the deadline has its answer.
+        if not job.done:
+            self._to_background(job)
+
+    def start(self, job: Job, body: Body) -> None:
+        """In the background from the beginning."""
+        self._start(job, body)
+        self._to_background(job)
+
+    async def block(self, job: Job, body: Body) -> None:
+        """Here, in the caller, who waits to the end. Takes no place of those that run at once."""
+        self._admit(job)
+        before = current.set(job)
+        self._begin(job)
+        try:
+            await body.run(job)
+        finally:
+            current.reset(before)
+            job.running = False
+            self._end(job)
+
+    def pending(self) -> list[Job]:
+        return list(self._unfinished.values())
+
+    def news(self) -> list[Job]:
+        """Completed jobs nobody was told of yet, in the order they completed."""
+        self._finished = [job for job in self._finished if not job.told]
+        return list(self._finished)
+
+    async def wait(self, seconds: float) -> list[Job]:
+        """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
+        with anyio.move_on_after(seconds):
+            await self.wait_any()
+        found = self.news()
+        for job in found:
+            job.told = True
+        return found
+
+    async def wait_any(self) -> None:
+        """Until there is news, or nothing that could bring any; marks nothing as told."""
+        own = self._calling()
+        while not self.news() and not own.issuperset(self._unfinished.values()):
+            await self._news.wait()
+
+    async def stop(self) -> None:
+        """Take no new jobs; let those that are there finish. One that itself asks for this is not waited for."""
+        self.accepting = False
+        own = self._calling()
+        while self._active - own:
+            await self._news.wait()
+
+    async def abort(self) -> list[Job]:
+        """Cancel everything at once. Returns the jobs that go on all the same: threads, and tools that will not be cancelled."""
+        self.accepting = False
+        own = self._calling()
+        for job in list(self._active):
+            job.cancel()
+        with anyio.move_on_after(_LAST_WORDS, shield=True):
+            while self._active - own:
+                await self._news.wait()
+        await self._owner.cancel(_LAST_WORDS)
+        for job in self._active - own:
+            job.concluded, job.error = True, job.error or "cancelled"
+            self._end(job)
+            job.answered.set()
+        return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.goes_on]
+
+    def _race_over(self, job: Job, deadline: float) -> float | None:
+        if (rest := job.rest(deadline)) > 0:
+            return rest
+        job.answered.set()
+        return None
+
+    def _to_background(self, job: Job) -> None:
+        job.background = True
+        self.background[job.id] = self._unfinished[job.id] = job
+        self._changed(job)
+
+    def check_open(self) -> None:
+        if not self.accepting:
+            raise SessionClosed("The session takes no new tool calls: it is ending.")
+
+    def _admit(self, job: Job) -> None:
+        self.check_open()
+        if job.caller is not None:
+            self._calling()
+        self._active.add(job)
+
+    def _start(self, job: Job, body: Body) -> None:
+        self._admit(job)
+        with suppress(anyio.WouldBlock):
+            self._take_place(job)
+        self._owner.start(partial(self._run, job, body))
+
+    async def _run(self, job: Job, body: Body) -> None:
+        current.set(job)
+        try:
+            if await self._got_a_place(job):
+                self._begin(job, partial(self._conclude, job, body))
+                await body.run(job)
+        except anyio.get_cancelled_exc_class():
+            job.error = job.error or "cancelled"
+            raise
+        finally:
+            job.running = False
+            await self._conclude(job, body)
+
+    async def _conclude(self, job: Job, body: Body) -> None:
+        if job.concluded:
+            return
+        job.concluded = True
+        try:
+            await body.conclude(job)
+        except anyio.get_cancelled_exc_class():
+            job.error = job.error or "cancelled"
+            raise
+        finally:
+            self._end(job)
+            job.answered.set()
+
+    def _begin(self, job: Job, give_up: Work | None = None) -> None:
+        job.start()
+        job.running = True
+        deadline = time.monotonic() + job.may_take
+        self.clock.set(job.scope, job.may_take, lambda: self._time_out(job, deadline, give_up))
+        if job.background:
+            self._changed(job)
+
+    def _time_out(self, job: Job, deadline: float, give_up: Work | None) -> float | None:
+        if (rest := job.rest(deadline)) > 0:
+            return rest
+        if not job.timed_out:
+            job.timed_out = True
+            job.scope.cancel()
+            return _LAST_WORDS
+        if give_up is not None:
+            self._owner.start(give_up)
+        return None
+
+    def _end(self, job: Job) -> None:
+        if job.done:  # an abort does not wait for one that is still being concluded
+            return
+        self.clock.forget(job.scope)
+        if job.has_place:
+            self._leave_place(job)
+        job.end()
+        self._active.discard(job)
+        if job.goes_on:
+            self._left = {other for other in self._left if other.goes_on} | {job}
+        if job.background:
+            self._finished.append(self._unfinished.pop(job.id))
+            self._changed(job)
+        if job.background or not self.accepting:
+            self._news.set()
+            self._news = anyio.Event()
+
+    async def _got_a_place(self, job: Job) -> bool:
+        """A job may be cancelled while it waits for one."""
+        if not job.has_place:
+            running, job.scope = job.scope, anyio.CancelScope()
+            with job.scope:
+                await self._places.acquire()
+                job.has_place = True
+            job.scope = running
+        return job.has_place and not job.cancelled
+
+    def _take_place(self, job: Job) -> None:
+        self._places.acquire_nowait()
+        job.has_place = True
+
+    def _leave_place(self, job: Job) -> None:
+        if job.has_place:
+            job.has_place = False
+            self._places.release()
+
+    def _calling(self) -> set[Job]:
+        """The jobs on whose behalf this is done, where a tool calls back: not to be waited for. They leave their places: they
+        wait now, and whoever they wait for may need the last one."""
+        found: set[Job] = set()
+        job = current.get()
+        while job is not None:
+            if job in self._active:
+                found.add(job)
+                self._leave_place(job)
+            job = job.caller
+        return found

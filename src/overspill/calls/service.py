@@ -1,0 +1,195 @@
+"""The way of a tool call: references in its arguments, the race, what came out, the answer, the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from overspill import handles, wording
+from overspill.budget import ContextBudget
+from overspill.calls.body import ToolRun
+from overspill.calls.invoke import Threads, Tool, perform
+from overspill.calls.job import Job, current
+from overspill.calls.scheduler import Jobs
+from overspill.errors import BadRequest, RefError, SessionClosed
+from overspill.gate.gate import Gate
+from overspill.gate.replies import Answer
+from overspill.reading import references
+from overspill.record.events import Called, JobChanged, RefUsed, now_ms
+from overspill.record.ledger import Ledger, log_cut
+from overspill.settings import Settings
+from overspill.store import meter
+from overspill.text import encoding
+from overspill.types import Reply, ToolCall
+
+_WRITE_AFTER = 0.2  # seconds
+
+Errors: TypeAlias = Literal["answer", "raise"]
+Background: TypeAlias = bool | Literal["now"]
+Resolve: TypeAlias = Callable[[ToolCall, Settings, references.Check | None], tuple[Mapping[str, Any], Sequence[references.Use]]]
+
+
+class Calls:
+    """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
+
+    def __init__(
+        self, gate: Gate, ledger: Ledger, resolve: Resolve, *, budget: ContextBudget | None = None, notice: bool = True
+    ) -> None:
+        self.jobs = Jobs(gate.settings.max_running, self._changed)
+        self._gate = gate
+        self._ledger = ledger
+        self._resolve = resolve
+        self._budget = budget
+        self._notice = notice
+        self._threads = Threads(gate.settings.max_running)
+        ledger.waits = self._write_soon
+
+    async def call(
+        self,
+        call: ToolCall,
+        tool: Tool,
+        *,
+        errors: Errors = "answer",
+        background: Background | None = None,
+        check: references.Check | None = None,
+    ) -> Reply:
+        self.jobs.check_open()
+        started = time.perf_counter()
+        settings = self._gate.settings.for_tool(call.name, call.server)
+        written = meter.written(call.args)
+        try:
+            filled = await self._filled(call, settings, check) if _refers(call, written, settings) else call
+        except RefError as error:
+            if errors == "raise":
+                raise
+            return self.refuse(call, str(error))
+        run = ToolRun(filled, tool, settings, self._gate, self._threads)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        try:
+            if background == "now":
+                self.jobs.start(job, run)
+            elif settings.background if background is None else background:
+                await self.jobs.run(job, run, settings.async_timeout_secs)
+            else:
+                await self.jobs.block(job, run)
+        except BaseException:
+            if job.result is not None and not job.background:
+                job.result.discard()
+            raise
+        if job.background:
+            return self._record(call, written, self._running(job), started)
+        # The job lets go of its result, which knows the job's id: what does not go in circles is freed at once.
+        got, job.result = job.result or run.unfinished(job), None
+        try:
+            if errors == "raise" and got.error is not None:
+                self.refuse(call, wording.brief_error(got.failure))
+                raise got.error
+            return self._record(call, written, await self._gate.deliver(call, got, settings), started)
+        except BaseException:
+            got.discard()
+            raise
+
+    async def start(self, call: ToolCall, tool: Tool) -> Job:
+        self.jobs.check_open()
+        settings = self._gate.settings.for_tool(call.name, call.server)
+        if _refers(call, meter.written(call.args), settings):
+            call = await self._filled(call, settings, None)
+        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        self.jobs.start(job, ToolRun(call, tool, settings, self._gate, self._threads))
+        return job
+
+    async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
+        """Every call answered; when no answer is news to the model, the first job that completes is waited for."""
+        replies: dict[int, Reply] = {}
+
+        async def one(index: int, call: ToolCall) -> None:
+            try:
+                replies[index] = await answer(call)
+            except (BadRequest, SessionClosed) as error:
+                replies[index] = self.refuse(call, str(error))
+
+        async with anyio.create_task_group() as group:
+            for index, call in enumerate(calls):
+                group.start_soon(one, index, call)
+        if replies and not any(reply.new for reply in replies.values()):
+            await self.jobs.wait_any()
+        return [replies[index] for index in range(len(calls))]
+
+    async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
+        """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
+        job = current.get()
+        assert job is not None
+        return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
+
+    async def _filled(self, call: ToolCall, settings: Settings, check: references.Check | None) -> ToolCall:
+        args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
+        for use in uses:
+            self._ledger.record(RefUsed(now_ms(), call.name, handles.parse(use.handle)[1], use.bytes))
+        return msgspec.structs.replace(call, args=args)
+
+    def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
+        if self._budget is not None:
+            self._ledger.note_settlements(self._budget)
+        kept, cut = reply.kept, reply.truncation
+        if kept is None and cut is not None and cut.was_truncated:
+            log_cut(call, cut)
+        self._ledger.record(
+            Called(
+                now_ms(),
+                tool=call.name,
+                server=call.server,
+                kind=call.kind,
+                status="failed" if reply.is_error else "ok",
+                latency=round((time.perf_counter() - started) * 1000),
+                chars_in=encoding.characters(written or b""),
+                chars_out=len(reply.text),
+                id=kept.id if kept else "",
+                reason=kept.reason if kept else None,
+                truncated=kept is not None or cut is not None,
+                call=call.id,
+            )
+        )
+        return reply
+
+    def _write_soon(self) -> None:
+        """Calls that passed are written together, a moment later: one by one that would cost more than anything else here."""
+        if self.jobs.accepting:
+            self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
+        else:
+            self._ledger.flush()
+
+    def refuse(self, call: ToolCall, why: str) -> Reply:
+        """Answer a call that was not made, or whose failure the host gets as an exception."""
+        content = [{"type": "text", "text": why}]
+        reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
+        return self._record(call, meter.written(call.args), reply, time.perf_counter())
+
+    def _running(self, job: Job) -> Reply:
+        answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])
+        content = [{"type": "text", "text": answer.text}]
+        return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
+
+    def _changed(self, job: Job) -> None:
+        self._ledger.record(
+            JobChanged(
+                now_ms(),
+                job.id,
+                job.tool,
+                job.state,
+                round(job.seconds, 3),
+                job.error or job.missing,
+                server=job.server,
+                kept=job.id in self._gate.kept,
+            )
+        )
+
+
+def _refers(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
+    """Few calls do, and most of the others are recognised without looking at each of their arguments."""
+    return settings.refs.enabled and (written is None or references.OPENING in written) and references.mentioned(call.args)

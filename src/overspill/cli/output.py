@@ -1,0 +1,113 @@
+"""What the commands that look at stored outputs share: which stores, tables, JSON."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+from rich import box
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from overspill.cli.config import lasting_store, load_settings
+from overspill.cli.messages import say
+from overspill.cli.terminal import console
+from overspill.errors import StoreError
+from overspill.retrieval.archive import Archive
+from overspill.settings import Settings
+from overspill.store.files.failures import explained
+from overspill.store.files.store import FileStore
+from overspill.store.protocols import Store
+from overspill.text.humanize import visible
+from overspill.text.lenient_json import dumped
+
+_ENDLESS = 100_000
+
+
+def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
+    """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
+    settings = load_settings(preset, config, assignments).settings
+    own = [None if settings.store_dir is None else Path(settings.store_dir), Path(lasting_store())]
+    stores = {store.root: store for store in map(FileStore, own)}
+    project = FileStore(Path(Settings(preset="artifacts").store_dir or ""))
+    if project.root not in stores and (project.root.is_symlink() or project.root.exists()) and _opens(project):
+        stores[project.root] = project
+    return Archive(list[Store](stores.values()), warn=say)
+
+
+def _opens(store: FileStore) -> bool:
+    """Whoever made the working directory must not keep the user from the other stores."""
+    try:
+        with explained(f"open {store.root}"), store.place.open():
+            return True
+    except StoreError as problem:
+        say(f"{problem} It is passed over.")
+        return False
+
+
+def program() -> str:
+    """What to type to call this program again: in a clone it is seldom on the PATH."""
+    called, found = Path(sys.argv[0]), shutil.which("overspill")
+    named = called.name == "overspill" and os.path.isfile(called) and not (found and called.samefile(found))
+    return shlex.quote(str(called)) if named else "overspill"
+
+
+def standard_input(reading: str) -> BinaryIO:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
+        raise click.UsageError("Standard input is closed, so nothing can be read from it.")
+    if sys.stdin.isatty():
+        click.echo(f"{reading} from the terminal; end with Ctrl-D.", err=True)
+    return sys.stdin.buffer
+
+
+def print_json(value: Any) -> None:
+    click.echo(dumped(value, indent=2))  # as bytes: JSON is UTF-8 in every locale
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
+    """A column with nothing in it is left out. Where room is short, others give way to the ID: it is there to be copied."""
+    table = Table(title=title, box=box.SQUARE, title_justify="left")
+    used = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    for column in (columns[at] for at in used):
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
+    for row in rows:
+        table.add_row(*(Text(visible(row[at])) for at in used))
+    _print(table)
+
+
+def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
+    table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
+    for name, value in facts:
+        table.add_row(name, Text(visible(value), overflow="fold"))
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    shown = console()
+    if Measurement.get(shown, shown.options.update(width=_ENDLESS), table).maximum > shown.width:
+        table.padding = 0
+    shown.print(table)
+
+
+def when(milliseconds: int) -> str:
+    return _moment(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(milliseconds: int) -> str:
+    return _moment(milliseconds).isoformat(timespec="milliseconds")
+
+
+def _moment(milliseconds: int) -> datetime:
+    """A journal may say anything; times nobody can have meant are the beginning of time."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)

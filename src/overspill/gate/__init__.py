@@ -1,0 +1,1 @@
+"""Where every tool result passes: measured, then passed on, kept or cut."""

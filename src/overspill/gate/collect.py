@@ -1,0 +1,234 @@
+"""A tool's result, whatever its form, becomes one measured text and the blocks round it. Runs inside the job, decides nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from inspect import isasyncgen, isgenerator
+from typing import Any, TypeAlias, cast
+
+import anyio.to_thread
+import msgspec
+
+from overspill import wording
+from overspill.store.spool import MEMORY, Spool
+from overspill.text import encoding
+from overspill.types import Block, Media, Output
+
+_SNIFF = 64 * 1024
+_AT_ONCE = 256 * 1024  # characters encoded without leaving the event loop
+
+Apart: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs something that may block, off the event loop."""
+
+
+class Collected:
+    """What the gate decides on. `content` holds the blocks as they came, so that they can pass untouched."""
+
+    def __init__(self, make_spool: Callable[[], Spool]) -> None:
+        self.is_error = False
+        self.complete = False
+        """Whether all of the result, or the failure, is here."""
+        self.content: list[Block] | None = None
+        self.plain: str | None = None
+        """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
+        self.media: Media = "text"
+        self.boundaries: tuple[int, ...] = ()
+        self.error: BaseException | None = None
+        self.broke_off = ""
+        """Why the tool ended before its time, when something of its output was there already."""
+        self._make_spool = make_spool
+        self._spool: Spool | None = None
+        self._head = bytearray()
+        self._over = False
+
+    @property
+    def produced(self) -> int:
+        """Bytes so far, of a tool that may still be running."""
+        return 0 if self._spool is None else self._spool.total
+
+    @property
+    def spool(self) -> Spool:
+        """Made when first needed: most texts are small, and pass without being encoded or measured."""
+        if self._spool is None:
+            self._spool = self._make_spool()
+            if self.plain is not None:
+                self._spool.add_text(self.plain)
+        return self._spool
+
+    def took_at_once(self, result: Any) -> bool:
+        """Most results are short texts, for which nothing has to be waited: those are taken here, and nothing else."""
+        if type(result) is not str or len(result) > _AT_ONCE:
+            return False
+        self.plain, self.complete = result, True
+        return True
+
+    async def take(self, result: Any, apart: Apart = anyio.to_thread.run_sync) -> None:
+        """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop, a tool's own `apart`."""
+        if isinstance(result, Output):
+            self.is_error = result.is_error
+            await self._take_blocks(result.content)
+        elif result is None:
+            self.plain = wording.NO_OUTPUT
+        elif isinstance(result, str):
+            self.plain = result
+            if len(result) > _AT_ONCE:
+                await anyio.to_thread.run_sync(lambda: self.spool)
+        elif isinstance(result, bytes | bytearray | memoryview):
+            await self._take_stream(_slices(memoryview(cast("bytes", result))))
+        elif isinstance(result, AsyncIterator):
+            await self._take_stream(cast("AsyncIterator[Any]", result))
+        elif isgenerator(result):
+            await self._take_generator(cast("Generator[Any, Any, Any]", result), apart)
+        elif is_blocks(result):
+            await self._take_blocks(result)
+        else:
+            await self._take_json(result)
+        self.complete = True
+
+    @property
+    def failure(self) -> str:
+        return "" if self.error is None else describe(self.error)
+
+    def fail(self, error: BaseException) -> None:
+        """The tool raised: its words are the answer, after whatever it had produced until then."""
+        self.is_error, self.error, self.complete = True, error, True
+        if self.produced:
+            self.broke_off = wording.brief_error(describe(error))
+        else:
+            self._spool = None
+            self.plain = wording.tool_failed(describe(error))
+
+    def discard(self) -> None:
+        if self._spool is not None:
+            self._spool.discard()
+
+    async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
+        """An error of the stream is its end: what it had produced stays."""
+        try:
+            async for chunk in chunks:
+                self._add(chunk, self.spool)
+                if self.spool.due:
+                    await anyio.to_thread.run_sync(self.spool.flush)
+        except Exception as error:  # a tool's own code: whatever it raises is what the model has to know
+            self.fail(error)
+        finally:
+            self.media = _media(bytes(self._head))
+            if isasyncgen(chunks):
+                await chunks.aclose()
+
+    async def _take_generator(self, chunks: Generator[Any, Any, Any], apart: Apart) -> None:
+        """Each chunk is there as soon as it was yielded, also when the generator then blocks and is left behind."""
+        spool = self.spool
+
+        def drain() -> None:
+            with closing(chunks):
+                for chunk in chunks:
+                    if self._over:
+                        return
+                    self._add(chunk, spool)
+                    if spool.due:
+                        spool.flush()
+
+        try:
+            await apart(drain)
+        except Exception as error:  # a tool's own code, as above
+            self.fail(error)
+        finally:
+            self._over = True
+            self.media = _media(bytes(self._head))
+
+    def _add(self, chunk: Any, spool: Spool) -> None:
+        if not isinstance(chunk, str | bytes | bytearray | memoryview):
+            raise TypeError(wording.not_a_chunk(type(chunk).__name__))
+        data = encoding.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
+        self._head += data[: _SNIFF - len(self._head)]
+        spool.add(data)
+
+    async def _take_blocks(self, blocks: Sequence[Block]) -> None:
+        starts: list[int] = []
+        for block in blocks:
+            if (content := block_text(block)) is not None:
+                starts.append(self.spool.total)
+                if len(content) > _AT_ONCE:
+                    await anyio.to_thread.run_sync(self.spool.add_text, content)
+                else:
+                    self.spool.add_text(content)
+        self.content = list(blocks)
+        self.boundaries = tuple(starts[1:])
+
+    async def _take_json(self, value: Any) -> None:
+        try:
+            content = to_json(value)  # here: it would hold up the event loop from a thread, too
+        except (TypeError, ValueError, RecursionError) as error:
+            content = wording.not_serialisable(type(value).__name__, str(error))
+            self.is_error, self.error = True, TypeError(content)
+        await self.take(content)
+
+
+def to_json(value: Any) -> str:
+    """Compact, and nothing lost: key order, big integers and non-ASCII characters as they are."""
+    if hasattr(value, "model_dump_json"):
+        return value.model_dump_json(by_alias=True)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def is_blocks(result: Any) -> bool:
+    if not isinstance(result, list | tuple) or not result:
+        return False
+    return all(_is_block(block) for block in cast("Sequence[Any]", result))
+
+
+def _is_block(block: Any) -> bool:
+    """As MCP shapes it; a record that only has such a "type" too is data like any other, and measured like that."""
+    match field(block, "type"):
+        case "text":
+            return isinstance(field(block, "text"), str)
+        case "image" | "audio":
+            return isinstance(field(block, "data"), str)
+        case "resource":
+            return block_text(block) is not None or isinstance(field(field(block, "resource"), "blob"), str)
+        case "resource_link":
+            return field(block, "uri") is not None
+        case _:
+            return False
+
+
+def block_text(block: Block) -> str | None:
+    """The text of a text block or of an embedded text resource."""
+    kind = field(block, "type")
+    content = field(block, "text") if kind == "text" else field(field(block, "resource"), "text") if kind == "resource" else None
+    return content if isinstance(content, str) else None
+
+
+def field(block: Any, name: str) -> Any:
+    return cast("Mapping[str, Any]", block).get(name) if isinstance(block, Mapping) else getattr(block, name, None)
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong, for a model: the kind of error and its own words; of a group, those of its members."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(describe(member) for member in cast("BaseExceptionGroup[BaseException]", error).exceptions)
+    name = type(error).__name__
+    try:
+        message = str(error)
+    except Exception:  # foreign code too: then its kind is all there is to say
+        message = ""
+    return f"{name}: {message}" if message else name
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True)
+    return msgspec.to_builtins(value)
+
+
+def _media(head: bytes) -> Media:
+    return "text" if encoding.is_text(head[: encoding.whole(head)]) else "binary"
+
+
+async def _slices(data: memoryview) -> AsyncIterator[memoryview]:
+    view = data.cast("B") if data.c_contiguous else memoryview(data.tobytes())
+    for start in range(0, len(view), MEMORY):
+        yield view[start : start + MEMORY]

@@ -1,0 +1,167 @@
+"""What a model may be shown in place of a kept output: several versions, richest first; the first that fits is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill import wording
+from overspill.errors import StoreError
+from overspill.reading import query
+from overspill.settings import Settings
+from overspill.store.protocols import Reader
+from overspill.store.spool import MEMORY, Spool
+from overspill.text import encoding
+from overspill.truncate import ENDS_ARE_ENOUGH, Cut, Shape, truncate, truncate_ends
+from overspill.types import Kept, Size, Truncation
+
+_OUTLINED = 8 << 20  # bytes of JSON that are worth parsing for a preview
+_PARSED = 16 << 20  # bytes that are loaded for a strategy that has to see the whole; of more, the ends are shown
+_LEAST_PREVIEW = 100  # bytes; less would show nothing but its marker
+_FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
+
+
+class Answer(Struct, frozen=True):
+    """Text blocks that stand for the output, and what was cut from it to make them."""
+
+    blocks: tuple[str, ...]
+    cut: Cut | None = None
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(self.blocks)
+
+
+class Source:
+    """A finished output that can be shortened without having to be loaded whole."""
+
+    def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
+        self.size = size
+        self._spool = spool
+        self._plain = plain
+
+    def cut(self, limit: int, settings: Settings) -> Cut:
+        """At most `limit` characters of it, by the tool's strategy."""
+        strategy, shape = settings.truncation.default_strategy, shape_of(settings)
+        if strategy == "none":  # here a limit has to hold
+            strategy = "head_tail"
+        if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _PARSED)) is not None:
+            return truncate(whole, limit, strategy, shape)
+        if self._plain is not None:
+            head, tail = self._plain[:limit], self._plain[-limit:]
+        else:
+            head = encoding.decode(self._read(0, limit * 4))[:limit]
+            tail = encoding.decode(self._tail(limit * 4))[-limit:]
+        return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
+
+    def cut_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
+        """The same, bounded in UTF-8 bytes, and in characters where those are given."""
+        chars = limit if chars is None else min(chars, limit)
+        while (over := len(encoding.encode((cut := self.cut(max(chars, 1), settings)).text))) > limit and chars > 1:
+            chars = min(chars - 1, chars * limit // over)
+        return cut
+
+    def outline(self, limit: int) -> str | None:
+        whole = self._whole(_OUTLINED)
+        return None if whole is None else query.outline(whole, limit)
+
+    def _whole(self, most: int) -> str | None:
+        if self.size.bytes > most:
+            return None
+        return self._plain if self._plain is not None else encoding.decode(self._read(0, self.size.bytes))
+
+    def _tail(self, length: int) -> bytes:
+        data = self._read(max(0, self.size.bytes - length), self.size.bytes)
+        return data[_first_whole(data) :]
+
+    def _read(self, start: int, end: int) -> bytes:
+        try:
+            return self._spool.read(start, end)
+        except StoreError:  # what is gone cannot be shown; whoever words the answer says so
+            return b""
+
+
+Form: TypeAlias = Callable[[Kept, Source, Settings], list[Answer]]
+
+
+def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    message = wording.handle_message(kept)
+    if not settings.preview_chars or settings.truncation.default_strategy == "none":
+        return [Answer((message,))]
+    frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
+    cap, chars = settings.size_cap, settings.preview_chars
+    room = (cap or _OUTLINED) - len(frame)
+    if room < _LEAST_PREVIEW:
+        return [Answer((message,))]
+    if (outline := source.outline(min(chars, room // 4))) is not None:
+        cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
+    else:
+        nearly = kept.reason == "size_cap" and kept.size.bytes < 2 * cap
+        cut = source.cut_to_bytes(room, settings, max(chars, room) if nearly else chars)
+    omitted = 0 if cut.strategy == "outline" else cut.omitted_chars
+    return [Answer((f"{message}\n\n{wording.preview(encoding.clean(cut.text), omitted)}",), cut), Answer((message,))]
+
+
+def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    limit = settings.truncation.inline_limit
+    uncut = settings.truncation.default_strategy == "none"
+    if limit is None or uncut or kept.size.chars > settings.truncation.artifact_threshold:
+        return [Answer((wording.reference_hints(kept),))]
+    cut = source.cut(limit, settings)
+    shown = wording.reference_shortened(kept, cut.strategy, len(cut.text))
+    return [Answer((encoding.clean(cut.text), shown), cut), Answer((wording.reference_hints(kept),))]
+
+
+def ready(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+    return [Answer((wording.ready(kept),))]
+
+
+FORMS: dict[str, Form] = {"handle": handle, "artifact": artifact, "ready": ready}
+
+
+def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings: Settings) -> list[Answer]:
+    """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
+    note = wording.not_kept(kept, total, why, settings.surface)
+    limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
+    cut = source.cut_to_bytes(limit, settings)
+    return [Answer((encoding.clean(cut.text), note), cut), Answer((note,))]
+
+
+def truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+    """Without a cut, nothing of the output is shown: the model has only a reference to it."""
+    cut = cut or Cut("", "reference", size.lines, size.chars)
+    return Truncation(
+        original_size=size.chars,
+        truncated_size=len(cut.text),
+        strategy_used=cut.strategy,
+        was_truncated=cut.omitted_chars > 0,
+        artifact_id=artifact_id,
+        original_tokens=size.tokens,
+        truncated_tokens=count(cut.text),
+        omitted_lines=cut.omitted_lines,
+        omitted_chars=cut.omitted_chars,
+    )
+
+
+def shape_of(settings: Settings) -> Shape:
+    section = settings.truncation
+    return Shape(
+        head_ratio=section.head_ratio,
+        head_lines=section.head_lines,
+        tail_lines=section.tail_lines,
+        line_from=section.line_from,
+        depth=section.depth,
+        first_elements=section.first_elements,
+        last_elements=section.last_elements,
+        max_keys=section.max_keys,
+    )
+
+
+def _first_whole(data: bytes) -> int:
+    """Where the first whole character begins."""
+    for at in range(min(4, len(data))):
+        if data[at] & 0xC0 != 0x80:
+            return at
+    return 0

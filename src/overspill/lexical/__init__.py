@@ -1,0 +1,8 @@
+"""builtin/lexical: the records of a stored output that answer a question, within a token budget, with no model at all."""
+
+from __future__ import annotations
+
+from overspill.lexical.index import Index, build
+from overspill.lexical.select import Found, Selection, select
+
+__all__ = ["Found", "Index", "Selection", "build", "select"]

@@ -1,0 +1,95 @@
+"""The cells of tables, whatever parts them, and the columns that words name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Table
+from overspill.lexical.render import shown
+from overspill.lexical.words import STOP, stem, subwords
+
+MOST_ROWS = 200_000
+"""Rows of a table that are compared with each other."""
+_DEEPEST = 3
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+_WIDE_GAP = re.compile(r"\s{2,}")
+
+
+def columns_of(index: Index, table: Table) -> list[str]:
+    outline = index.outline
+    if table.cells == "json":
+        return list(_fields(index, table.first))
+    text = shown(index, outline.label_starts[table.header], outline.label_ends[table.header])
+    return _split(text, table)
+
+
+def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
+    """Of these records, or of all."""
+    names = columns_of(index, table)
+    for record in records or range(table.first, table.last):
+        if table.cells == "json":
+            fields = _fields(index, record)
+            yield record, [fields.get(name, "") for name in names]
+        else:
+            text = shown(index, index.outline.starts[record], index.outline.ends[record])
+            yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
+
+
+def column_named(names: list[str], words: Sequence[str]) -> int | None:
+    """The column that the first of these words names which names one; of several such, the one that most of them name."""
+    known = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
+    stems = [stem(word) for word in words if word not in STOP and len(word) > 1]
+
+    def naming(number: int) -> int:
+        return sum(any(_akin(word, part) for part in known[number]) for word in stems)
+
+    for word in stems:
+        if named := [number for number, parts in enumerate(known) if any(_akin(word, part) for part in parts)]:
+            return max(named, key=naming)
+    return None
+
+
+def _akin(one: str, other: str) -> bool:
+    """Forms of one word, or one that is cut off: memory, mem."""
+    shorter, longer = sorted((len(one), len(other)))
+    near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
+    return one == other or (near and one[:shorter] == other[:shorter])
+
+
+def _fields(index: Index, record: int) -> dict[str, str]:
+    raw = bytes(index.text[index.outline.starts[record] : index.outline.ends[record]])
+    raw = raw.replace(index.fill, b"") if index.fill else raw
+    try:
+        fields = _OBJECT.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return dict(_flat(fields, ""))
+
+
+def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """What stands in an object inside a row is a field of that row: `status.phase`."""
+    for key, field in fields.items():
+        if depth < _DEEPEST and isinstance(field, dict):
+            yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
+        else:
+            yield above + key, str(cast(object, field))
+
+
+def _split(text: str, table: Table) -> list[str]:
+    if table.cells == "pipes":
+        return [cell.strip() for cell in text.strip().removeprefix("|").split("|")]
+    if table.cells in ("spaced", "words"):
+        return _WIDE_GAP.split(text.strip()) if table.cells == "spaced" else text.split()
+    if '"' not in text:
+        return text.split(table.delimiter)
+    try:
+        return next(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
+    except csv.Error:
+        # A cell longer than the parser takes: no cell of this row can be told.
+        return []

@@ -1,0 +1,40 @@
+"""How sure an answer is: how much of what the question names the best record holds, or what the structure of the text says."""
+
+from __future__ import annotations
+
+from overspill.lexical.index import Index
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+
+_EVEN = 0.34
+"""The share of the question's worth, held by one record, at which an answer is as likely right as wrong."""
+_MISSING = 0.5
+"""What is left of the confidence when an identifier, a number or a version that was asked for is nowhere in the text."""
+
+_ANY = 0.1
+"""How sure an answer is whose records are only the first of many alike."""
+
+
+def coverage(index: Index, ranking: Ranking) -> float:
+    """The worth of the terms the best record holds, itself or in its labels, against all of them."""
+    total = sum(ranking.worth)
+    best = ranking.best(1)
+    if not best or not total:
+        return 0.0
+    held = {term for _, _, term in ranking.hits.get(best[0], [])}
+    for label in index.outline.lineage(best[0]):
+        held.update(ranking.labels.get(label, {}))
+    return sum(ranking.worth[term] for term in held) / total
+
+
+def confidence(query: Query, ranking: Ranking, share: float, evidence: float) -> float:
+    present = {term for spots in ranking.hits.values() for _, _, term in spots} | {
+        term for marks in ranking.labels.values() for term in marks
+    }
+    absent = any(term.literal and number not in present for number, term in enumerate(ranking.terms))
+    trust = 1 - 0.5 ** (share / _EVEN)
+    if absent and not query.failure:
+        trust *= _MISSING
+    if ranking.everywhere or query.vague:
+        trust = _ANY
+    return round(max(trust, evidence), 3)

@@ -1,0 +1,40 @@
+"""Words that keep company with what is asked: prose says the same in other words, and its best passages know which."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from overspill.lexical.index import Index
+from overspill.lexical.query import Query, Term
+from overspill.lexical.rank import Ranking, rank
+from overspill.lexical.render import shown
+from overspill.lexical.words import INSTRUCTION, STOP, stem, words_of
+
+_PASSAGES, _SHARED = 8, 3
+"""Best passages that are read for such words, and in how many of them a word has to stand."""
+_MOST = 30
+_WEIGHT = 0.3
+_SHORTEST = 4
+_LONGEST = 4_000
+"""Bytes of a passage that are read."""
+
+
+def widened(index: Index, query: Query, ranking: Ranking) -> Ranking:
+    """The same matches, scored also by the words that the best of them share."""
+    asked = {term.key for term in query.terms}
+    shared: Counter[str] = Counter()
+    for record in ranking.best(_PASSAGES):
+        start = index.outline.starts[record]
+        words = words_of(shown(index, start, min(index.outline.ends[record], start + _LONGEST)))
+        shared.update({stem(word) for word in words if _tells(word)} - asked)
+    company = sorted((word for word in shared if shared[word] >= _SHARED), key=lambda word: (-shared[word], word))[:_MOST]
+    if not company:
+        return ranking
+    terms = tuple(Term(word, _WEIGHT, role="wording") for word in company)
+    return replace(ranking, scores=rank(index, replace(query, terms=query.terms + terms)).scores)
+
+
+def _tells(word: str) -> bool:
+    return len(word) >= _SHORTEST and word.isalpha() and word not in STOP and word not in INSTRUCTION

@@ -1,0 +1,184 @@
+"""What failures look like in logs: words, red ink, and that a cause stands before the first sign of giving up."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import islice
+from typing import Protocol
+
+from msgspec import Struct
+
+from overspill.lexical.outline import Kind, Outline, Source, Text
+from overspill.lexical.reading import red_starts
+from overspill.text.patterns import compile_pattern
+
+_REACH = 8_000
+"""Bytes before a sign of giving up in which its cause is looked for."""
+_STRETCH = 300
+"""Records before a sign of giving up that may be read as one stretch."""
+_MANY = 2_000
+_MANY_WORDS = 20_000
+"""More words of failure than this say that the text is about failures, not where its own is."""
+_NAME_GOES_ON = (b".", b"-", b"_", b"/")
+_FADE = 1_500.0
+_LATER = 0.5
+_END = 0.6
+_BESIDE = 0.6
+_SURE = 0.75
+_STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
+
+_NONE = (
+    rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
+    rb"|(?:^|[^\w./-])(?:0|zero) (?:\w+ )?(?:error\(s\)|(?:errors|failures|failed|failing|exceptions|problems)\b)"
+    rb"|\b(?:errors?|failures?|failed|fail)[^\w\n]{1,3}(?:0|false|none|null|no)\b"
+)
+_STRONG_WORDS = (
+    rb"\b(?:fatal|panic(?:ked)?|traceback|exceptions?|errors?|assert(?:ion)?(?:s|ed)?|fail(?:s|ed|ure|ures)?|segmentation fault"
+    rb"|segfault|core dumped|abort(?:ed|ing)?|crash(?:ed)?|err!|critical|severe|killed|oom)\b"
+)
+_WEAK_WORDS = (
+    rb"\b(?:cannot|can't|could not|couldn't|unable|not found|no such|undefined|missing|denied|refused|time[ds]? ?out|timeout"
+    rb"|invalid|unexpected|expected|expecting|mismatch|unresolved|unknown|does not|doesn't|exceed(?:ed|s)?|conflicts?|rejected"
+    rb"|unsupported|illegal|not defined|not allowed"
+    rb"|disconnected|broken|corrupt(?:ed)?|deadlock|unreachable|unauthorized|forbidden)\b"
+    rb"|\xe2\x9c\x96|\xe2\x9c\x97|\xe2\x9c\x98|\xc3\x97 "
+)
+_WORDS = rb"(?i:" + _NONE + rb"|" + _STRONG_WORDS + rb"|" + _WEAK_WORDS + rb")|[a-z](?:Error|Exception|Failure|Failed)\b"
+_is_none = re.compile(_NONE, re.IGNORECASE)
+_is_weak = re.compile(_WEAK_WORDS, re.IGNORECASE)
+_GAVE_UP = (
+    rb"(?i:\bexit(?:ed|s)?(?: with)?(?: (?:code|status))?[:=]? *\(?[1-9][0-9]*\b|\bnon-?zero\b|\*\*\* .{0,120}\bError [1-9][0-9]*"
+    rb"|\bbuild fail(?:ed|ure)\b|\bcommand failed\b|\breturned [1-9][0-9]* *$"
+    rb"|\b(?:exit |return |status |error )code[:=]? *[1-9][0-9]*\b"
+    rb"|\bterminat(?:ed|ing) (?:with|by) signal\b|\bcrashloopbackoff\b|\bjob failed\b|\bscript failed\b)"
+)
+_MESSAGE = (
+    rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
+    rb"|^Traceback \(most recent|^Exception in thread|^FAILED: )"
+)
+"""How programs begin to say what went wrong."""
+_VERDICT = (
+    rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
+    rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
+)
+"""How test runners mark the one among many that failed."""
+
+
+_words, _gave_up, _message, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
+
+
+class Read(Protocol):
+    """A text that was cut into records: what of an index is needed here."""
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def searched_bytes(self) -> int: ...
+    @property
+    def text(self) -> Text: ...
+    @property
+    def outline(self) -> Outline: ...
+
+
+class Signs(Struct, frozen=True):
+    """What in a text tells of a failure. Lists of records are nearest or first first."""
+
+    before: list[int]
+    """Up to and with the first sign of giving up; the end of the text when there is none."""
+    end: list[int]
+    first_message: list[int]
+    verdicts: list[int]
+    """What was said to have failed, one among many."""
+    failing: dict[int, float]
+    """Records that surely speak of failure, and how strongly."""
+    scores: dict[int, float]
+    """How much a record looks like the cause, 0…1."""
+    evidence: float
+
+
+def read_signs(index: Read) -> Signs:
+    outline, end = index.outline, index.searched_bytes
+    gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MANY)]
+    message = next(iter(_message.finditer(index.text, 0, end)), None)
+    said = outline.record_at(message.end() - 1) if message else -1
+    marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MANY))
+    verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
+    last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
+    own, sure = _wording(index)
+    return Signs(
+        before=_backwards(last),
+        end=_backwards(len(outline) - 1),
+        first_message=[said] if said >= 0 else [],
+        verdicts=verdicts,
+        failing={record: own[record] for record in sure},
+        scores=_scores(index, own, gave_up),
+        evidence=_SURE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
+    )
+
+
+def _backwards(last: int) -> list[int]:
+    return list(range(last, max(-1, last - _STRETCH), -1))
+
+
+def _scores(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
+    near = _nearness(index, gave_up)
+    scores = {record: own.get(record, 0.0) * (0.4 + near.get(record, 0.0)) + near.get(record, 0.0) for record in {*own, *near}}
+    scores = _with_surroundings(scores, len(index.outline))
+    top = max(scores.values(), default=1.0)
+    return {record: score / top for record, score in scores.items()}
+
+
+def _wording(index: Read) -> tuple[dict[int, float], set[int]]:
+    """How strongly a record speaks of failure, a word the log is full of saying less; and which surely do."""
+    outline, text = index.outline, index.text
+    found: dict[int, dict[bytes, float]] = {}
+    weights: dict[bytes, float] = {}
+    for match in islice(_words.finditer(text, 0, index.searched_bytes), _MANY_WORDS):
+        start, end = match.span()
+        word = bytes(text[start:end]).lower()
+        if word not in weights:
+            weights[word] = 0.0 if _is_none.fullmatch(word) else _WEAK if _is_weak.fullmatch(word) else _STRONG
+        if weights[word] and (record := outline.record_at(start)) >= 0:
+            part_of_name = text[end : end + 1] in _NAME_GOES_ON
+            found.setdefault(record, {})[word] = weights[word] * (0.4 if part_of_name else 1.0)
+    spread = Counter(word for words in found.values() for word in words)
+    own = {
+        record: min(3.0, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
+        for record, words in found.items()
+    }
+    sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
+    for position in islice(red_starts(index.source, index.searched_bytes), _MANY_WORDS):
+        if (record := outline.record_at(position)) >= 0:
+            own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
+            sure.add(record)
+    return own, sure
+
+
+def _nearness(index: Read, signs: list[int]) -> dict[int, float]:
+    """How close before a sign of giving up a record stands; the first sign counts most, the end of the text is one too."""
+    outline = index.outline
+    weights = {position: 1.0 if number == 0 else _LATER for number, position in enumerate(signs[:50])}
+    weights.setdefault(index.searched_bytes, _END if signs else 1.0)
+    near: dict[int, float] = {}
+    for position, weight in weights.items():
+        record = outline.record_at(position - 1)
+        if record < 0:
+            record = len(outline) - 1
+        while record >= 0 and (distance := position - outline.ends[record]) < _REACH:
+            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / _FADE))
+            record -= 1
+    return near
+
+
+def _with_surroundings(scores: dict[int, float], total: int) -> dict[int, float]:
+    """A message goes on in the lines after it and is announced in those before it."""
+    spread = dict(scores)
+    for record, score in scores.items():
+        for step, share in ((1, _BESIDE), (2, _BESIDE**2), (3, _BESIDE**3), (-1, _BESIDE), (-2, _BESIDE**2)):
+            if 0 <= record + step < total and spread.get(record + step, 0.0) < share * score:
+                spread[record + step] = share * score
+    return spread

@@ -1,0 +1,149 @@
+"""Filling the budget: best records first, over-long ones trimmed inside, a table's header once for all its rows."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from overspill.lexical.index import Index
+from overspill.lexical.rank import Ranking
+from overspill.lexical.records.lines import lines_of, split_long
+from overspill.lexical.render import shown
+
+_TRIES = 100
+"""Records that do not fit after which the others are not tried any more."""
+_LOCATOR = 4
+"""Tokens a locator costs, near enough to plan with."""
+_LARGEST = 0.6
+"""Share of the budget one record may take before it is trimmed inside."""
+_SMALLEST = 40
+"""Tokens below which trimming a record is not worth it."""
+_PIECE = 160
+"""Bytes a record is trimmed by, less where not even two such pieces fit."""
+_HEADER = 400
+
+
+class Piece(Struct, frozen=True, order=True):
+    """A stretch to show; `record` is -1 for a table's header."""
+
+    start: int
+    end: int
+    record: int
+    score: float
+    trimmed: bool = False
+
+
+class Filling:
+    """Costs may add up to `aim`, shares are of `max_tokens`; in brief, records are cut to the lines that tell."""
+
+    def __init__(
+        self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float], *, brief: bool
+    ) -> None:
+        self.index = index
+        self.ranking = ranking
+        self.count = count
+        self.max_tokens = min(max_tokens, aim)
+        self.left = aim
+        self.brief = brief
+        self.taken: list[list[Piece]] = []
+        """The pieces of each record, with the header it brought, in the order they were taken."""
+        self.records: set[int] = set()
+        self._headers: set[int] = set()
+
+    def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
+        """Add records in the order given while they fit into `share` of the budget, or into all that is left."""
+        kept_back = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
+        tries = _TRIES
+        for record, score in order:
+            if tries == 0 or self.left - kept_back < _LOCATOR:
+                return
+            if record not in self.records and not self._added(record, score, self.left - kept_back):
+                tries -= 1
+
+    def _added(self, record: int, score: float, room: float) -> bool:
+        outline = self.index.outline
+        start, end = outline.starts[record], outline.ends[record]
+        header, extra = self._header_cost(record)
+        extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
+        allowed = min(room - extra, max(_SMALLEST, _LARGEST * self.max_tokens))
+        spans = self._telling_lines(record) if self.brief else [(start, end)]
+        cost = sum(self.count(shown(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
+        if cost > allowed:
+            spans = self._trimmed(record, allowed) if allowed >= _SMALLEST else []
+            cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
+        if not spans or cost + extra > room:
+            return False
+        self.left -= cost + extra
+        self.records.add(record)
+        trimmed = spans != [(start, end)]
+        pieces = [Piece(*span, record, score, trimmed) for span in spans]
+        if header >= 0:
+            self._headers.add(header)
+            pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))
+        self.taken.append(pieces)
+        return True
+
+    def _header_cost(self, record: int) -> tuple[int, float]:
+        outline = self.index.outline
+        label = outline.under[record]
+        table = outline.table_of(record)
+        if (
+            table is None
+            or table.header < 0
+            or table.header != label
+            or label in self._headers
+            or outline.record_at(outline.label_starts[label]) in self.records
+        ):
+            return -1, 0.0
+        if outline.label_ends[label] - outline.label_starts[label] > _HEADER * 8:
+            return -1, 0.0
+        text = shown(self.index, outline.label_starts[label], outline.label_ends[label])
+        return (label, self.count(text) + 1) if len(text) <= _HEADER else (-1, 0.0)
+
+    def _telling_lines(self, record: int) -> list[tuple[int, int]]:
+        """The lines of a record that hold what was asked for, or its first."""
+        outline, terms = self.index.outline, self.ranking.terms
+        lines = list(lines_of(self.index.text, outline.starts[record], outline.ends[record]))
+        spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
+        held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
+        return _joined([lines[number] for number in held or [0]])
+
+    def _trimmed(self, record: int, allowed: float) -> list[tuple[int, int]]:
+        """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
+        outline = self.index.outline
+        size = min(_PIECE, int(2 * allowed))
+        parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], size))
+        worths = self._worths(record, parts)
+        best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
+        order = list(dict.fromkeys((best_first[0], 0, *best_first)))
+        taken: set[int] = set()
+        for number in order[:200]:
+            cost = self.count(shown(self.index, *parts[number])) + 1
+            if cost <= allowed and (worths[number] > 0 or number == 0):
+                taken.add(number)
+                allowed -= cost
+        return _joined([parts[number] for number in sorted(taken)])
+
+    def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
+        starts = [start for start, _ in parts]
+        held: list[set[int]] = [set() for _ in parts]
+        for position, _, term in self.ranking.hits.get(record, []):
+            held[bisect_right(starts, position) - 1].add(term)
+        worths = [sum(self.ranking.worth[term] for term in sorted(terms)) for terms in held]
+        smooth = [
+            0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
+            for number in range(len(worths))
+        ]
+        return [own + beside for own, beside in zip(worths, smooth, strict=True)]
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,161 @@
+"""The index of one stored output: its reading and its outline. Every query scans the text, so there is nothing else to keep."""
+
+from __future__ import annotations
+
+from array import array
+from functools import cached_property
+from itertools import accumulate
+from mmap import mmap
+
+from overspill.lexical import reading
+from overspill.lexical.failures import Signs, read_signs
+from overspill.lexical.kinds import recognise
+from overspill.lexical.outline import Kind, Outline, Source, Text
+from overspill.lexical.records.blocks import cut_blocks
+from overspill.lexical.records.commits import cut_commits, is_history
+from overspill.lexical.records.events import cut_events, cut_lines
+from overspill.lexical.records.hunks import cut_hunks
+from overspill.lexical.records.passages import cut_passages
+from overspill.lexical.records.rows import cut_columns, cut_delimited
+from overspill.lexical.records.tree import cut_tree, json_tree, xml_tree
+
+MAX_MEMORY = 256 * 1024 * 1024
+_DEEPEST = 4
+_HEAD = 1 << 20
+_BLOCK = 1 << 12
+_COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
+"""Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
+
+_COLOURED = 5
+_COLOUR = b"\x1b["
+_LETTER = b"\\u"
+
+
+class Index:
+    """Built on first use, then reused for every query on the same output."""
+
+    def __init__(self, source: Source, max_memory: int) -> None:
+        self.source = source
+        self.total_bytes = len(source)
+        self.kind: Kind = recognise(source, 0, self.total_bytes)
+        coloured = source.find(_COLOUR, 0, _HEAD) >= 0
+        self.searched_bytes = min(self.total_bytes, max_memory // max(_COST.get(self.kind, 1), _COLOURED if coloured else 1))
+
+    @cached_property
+    def lines(self) -> int:
+        """Line ends of the source, counted only as far as it takes to know how long its lines are."""
+        head = self.source[:_HEAD]
+        return max(1, (head.count(b"\n") + 1) * self.total_bytes // max(1, len(head)))
+
+    def line_at(self, position: int) -> int:
+        """The line of the source a byte stands in, counted from 1."""
+        block = position // _BLOCK
+        return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK, position)
+
+    @cached_property
+    def _line_ends(self) -> array[int]:
+        """How many there are before each block, so that no question has to count from the beginning."""
+        blocks = range(0, self.total_bytes, _BLOCK)
+        return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK) for start in blocks), initial=0))
+
+    @cached_property
+    def _built(self) -> tuple[Text, Outline, bytes]:
+        return _Cutting(self.source, self.searched_bytes, self.kind).done()
+
+    @cached_property
+    def signs(self) -> Signs:
+        """What tells of a failure, whatever is asked about it."""
+        return read_signs(self)
+
+    @property
+    def text(self) -> Text:
+        return self._built[0]
+
+    @property
+    def outline(self) -> Outline:
+        return self._built[1]
+
+    @property
+    def fill(self) -> bytes:
+        return self._built[2]
+
+
+def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
+    """An index over `data`, which must stay as it is while the index is used. An `mmap` is never copied whole."""
+    if isinstance(data, memoryview):
+        whole = data.obj
+        return Index(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), max_memory)
+    return Index(data, max_memory)
+
+
+def _line_ends(source: Source, start: int, end: int) -> int:
+    """Those of a stretch; a line end that two blocks share belongs to the first."""
+    part = source[start:end]
+    shared = source[max(0, start - 1) : start + 1] == b"\r\n"
+    return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n") - (shared and start < end)
+
+
+class _Cutting:
+    """One pass over a source: the reading grows out of it where a cutter finds something to overwrite."""
+
+    def __init__(self, source: Source, size: int, kind: Kind) -> None:
+        self.text: Text = source
+        self.size = size
+        self.kind: Kind = kind
+        self.fill = b""
+        self.outline = Outline()
+
+    def done(self) -> tuple[Text, Outline, bytes]:
+        self._prepare()
+        self._cut(self.kind, 0, self.size, 0)
+        self.outline.tables.sort(key=lambda table: table.first)
+        return self.text, self.outline, self.fill
+
+    def _prepare(self) -> None:
+        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR, 0, self.size) >= 0
+        if self.kind in ("html", "json", "ndjson") or coloured:
+            self.fill = reading.filler(self.text)
+        if not self.fill:
+            return
+        if self.kind in ("json", "ndjson") and self.text.find(_LETTER, 0, self.size) >= 0:
+            self.text = reading.with_letters(self.text, 0, self.size, self.fill)
+        elif self.kind == "html":
+            self.text = reading.without_tags(self.text, self.size, self.fill)
+        elif coloured:
+            self.text = reading.without_colours(self.text, self.size, self.fill)
+
+    def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
+        text, outline = self.text, self.outline
+        if kind in ("json", "ndjson"):
+            tree = json_tree(text, start, end)
+            cut_tree(text, tree, start, end, outline, lambda a, b: self._embedded(a, b, depth + 1))
+        elif kind == "xml":
+            cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
+        elif kind == "csv":
+            cut_delimited(text, start, end, outline)
+        elif kind == "columns":
+            cut_columns(text, start, end, outline)
+        elif kind == "diff":
+            cut_hunks(text, start, end, outline)
+        elif kind == "code":
+            cut_blocks(text, start, end, outline)
+        elif kind == "matches":
+            cut_lines(text, start, end, outline)
+        elif kind == "log" and is_history(text, start):
+            cut_commits(text, start, end, outline)
+        elif kind == "log":
+            cut_events(text, start, end, outline)
+        else:
+            cut_passages(text, start, end, outline, wrapped=kind == "prose")
+
+    def _embedded(self, start: int, end: int, depth: int) -> None:
+        if depth >= _DEEPEST:
+            self._cut("log", start, end, depth)
+            return
+        if self.fill:
+            text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
+            text[start:end] = reading.unescaped(bytes(text[start:end]), self.fill)
+            if text.find(_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
+                text[start:end] = reading.with_letters(text, start, end, self.fill)
+            self.text = text
+        self._cut(recognise(self.text, start, end), start, end, depth)

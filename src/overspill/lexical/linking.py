@@ -1,0 +1,188 @@
+"""Rows that a question means by way of another: what is the same there, or what belongs to it in another table."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from heapq import nlargest
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill.lexical.cells import MOST_ROWS, column_named, columns_of, rows_of
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Table
+from overspill.lexical.query import Query, parse
+from overspill.lexical.rank import Ranking
+from overspill.lexical.render import shown
+from overspill.lexical.words import stem, subwords, word_set
+
+_SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
+_NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(?P<what>[^\W_]+)", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
+_KEYS = word_set("id uid uuid guid key code no nr num number ref sku")
+_NO_KEY = ("", "None", "True", "False")
+_ANCHORS, _ALIKE = 6, 0.8
+"""Rows that a question may begin from: what holds about as much as the best of them, unless that is more than a few."""
+_TABLES = 40
+_USUAL = 0.1
+"""Share of a table's rows whose cell is a word from which on the others are told by not having it."""
+_FOREMOST = 2
+_SAMPLE = 1_000
+_LONGEST = 100
+
+
+class _Row(Struct, frozen=True):
+    record: int
+    table: Table
+
+
+def linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Likeliest first; empty where the question leads from no row to another."""
+    if not index.outline.tables:
+        return []
+    return _alike(index, query, ranking) or _belonging(index, query, ranking)
+
+
+def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """The same year as this one: its row, its cell, and the rows with the same."""
+    asked = _SAME.search(query.text)
+    if not asked:
+        return []
+    words = _WORD.findall(asked["what"].lower())[::-1]
+    keys = {term.key for term in parse(asked["whom"]).terms}
+    found: list[int] = []
+    read: dict[tuple[int, int], dict[int, str]] = {}
+    for row in _anchors(index, ranking, keys):
+        column = column_named(columns_of(index, row.table), words)
+        by_year = "year" in words
+        if column is None and by_year:
+            column = _dated(index, row)
+        if column is None:
+            continue
+        place = (row.table.first, column)
+        if place not in read:
+            read[place] = {record: _same(cells[column], by_year) for record, cells in _whole(index, row.table, column)}
+        cells = read[place]
+        found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
+    return list(dict.fromkeys(found))
+
+
+def unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """Which are not running: the rows with something else where many have that word."""
+    asked = _NOT.search(query.text)
+    word = stem(asked["what"].lower()) if asked else ""
+    tables = {table.first: table for record in ranking.hits if (table := index.outline.table_of(record))} if asked else {}
+    for table in nlargest(_FOREMOST, tables.values(), key=lambda table: table.last - table.first):
+        sample = [list(map(_first_stem, cells)) for _, cells in islice(rows_of(index, table), _SAMPLE)]
+        having = Counter(number for stems in sample for number, each in enumerate(stems) if each == word)
+        column, times = max(having.items(), key=lambda pair: pair[1], default=(0, 0))
+        if times >= max(_FOREMOST, _USUAL * len(sample)):
+            return [record for record, cells in _whole(index, table, column) if _first_stem(cells[column]) not in ("", word)]
+    return []
+
+
+def _first_stem(cell: str) -> str:
+    found = _WORD.match(cell[:_LONGEST])
+    return stem(found[0].lower()) if found else ""
+
+
+def _same(cell: str, by_year: bool) -> str:
+    year = _YEAR.search(cell) if by_year else None
+    return year[0] if year else cell.strip().casefold()
+
+
+def _dated(index: Index, row: _Row) -> int | None:
+    cells = next(rows_of(index, row.table, [row.record]))[1]
+    return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
+
+
+def _whole(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[str]]]:
+    for record, cells in rows_of(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
+        if column < len(cells):
+            yield record, cells
+
+
+def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
+    """The rows that hold most of the question, or of these of its terms, not counting what their columns are called."""
+    counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
+    held: dict[int, float] = {}
+    for record, spots in ranking.hits.items():
+        worth = sum(ranking.worth[term] for term in {term for _, end, term in spots if not _KEY.match(index.text, end)} & counted)
+        if worth:
+            held[record] = worth
+    least = _ALIKE * max(held.values(), default=0.0)
+    best = sorted((record for record in held if held[record] >= least), key=lambda record: (-held[record], record))
+    if len(best) > _ANCHORS:
+        return []
+    return [_Row(record, table) for record in best if (table := index.outline.table_of(record))]
+
+
+def _belonging(index: Index, query: Query, ranking: Ranking) -> list[int]:
+    """What has its key in another table, when the question has words for that table that the row's own has not."""
+    tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
+    if not 1 < len(tables) <= _TABLES:
+        return []
+    words = _WORD.findall(query.text.lower())
+    found: list[int] = []
+    for row in _anchors(index, ranking):
+        if row.table.cells != "json":
+            continue
+        own = _Names(index, row.table)
+        foreign = [word for word in words if not own.speak_of([word])]
+        for other in tables:
+            if other.table is not row.table and other.speak_of(foreign):
+                keyed = _keyed(index, own, row.record, other)
+                found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
+    return list(dict.fromkeys(found))
+
+
+class _Names:
+    """What a table and its columns are called."""
+
+    def __init__(self, index: Index, table: Table) -> None:
+        label = index.outline.under[table.first]
+        self.table = table
+        self.own = shown(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
+        self.columns = columns_of(index, table)
+
+    def speak_of(self, words: list[str]) -> bool:
+        return column_named([self.own, *self.columns], words) is not None
+
+
+def _keyed(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
+    """The rows of the other table that hold this row's key, or whose key it holds."""
+    cells = next(rows_of(index, own.table, [record]))[1]
+    pairs = [
+        (value, number)
+        for name, value in zip(own.columns, cells, strict=True)
+        for number, theirs in enumerate(other.columns)
+        if value not in _NO_KEY and (_points(theirs, name, own.own) or _points(name, theirs, other.own))
+    ]
+    spelt = {value.encode() for value, _ in pairs}
+    text, outline = index.text, index.outline
+    holding = [
+        each
+        for each in range(other.table.first, min(other.table.last, other.table.first + MOST_ROWS))
+        if any(value in text[outline.starts[each] : outline.ends[each]] for value in spelt)
+    ]
+    found = rows_of(index, other.table, holding) if holding else ()
+    return [each for each, cells in found if any(cells[number] == value for value, number in pairs)]
+
+
+def _points(column: str, key: str, table: str) -> bool:
+    """`country_code` points at a country's `code` and at its like, `airline` and `airline_id` at an airline's `id`."""
+    words, ends, named = _stems(column), _stems(key), _stems(table)
+    if not words or not ends or ends[-1] not in _KEYS:
+        return False
+    alike = len(ends) > 1 and words == ends  # a mere `id` every table has of its own
+    return alike or words == named or (words[-1] in _KEYS and words[:-1] == named)
+
+
+@lru_cache(maxsize=4_096)
+def _stems(name: str) -> tuple[str, ...]:
+    return tuple(stem(part) for part in subwords(name))

@@ -1,0 +1,51 @@
+"""Order where no columns are named: listings with a size in each line (ls -l, du, find), and histories, newest first."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.cells import MOST_ROWS
+from overspill.lexical.index import Index
+from overspill.lexical.measures import measured
+from overspill.lexical.render import shown
+
+_SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
+_COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
+_MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
+_HEAD = 4_000
+_PLACES = 6
+"""Words of a line among which its size may be."""
+_SHARE = 0.8
+_SHOWN = 12
+
+
+def listed_rows(index: Index, *, high: bool) -> list[int]:
+    """Lines by the size that each of them has at one place; of several such places the one with the largest."""
+    outline = index.outline
+    places = _places(index)
+    sizes: list[dict[int, float]] = [{} for _ in range(places)]
+    lines = min(len(outline), MOST_ROWS) if places else 0
+    for record in range(lines):
+        for place, word in enumerate(shown(index, outline.starts[record], outline.ends[record]).split()[:places]):
+            if _SIZE.fullmatch(word) and (size := measured(word, "span" if word.endswith("s") else "number")) is not None:
+                sizes[place][record] = size
+    everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * lines)]
+    if not everywhere:
+        return []
+    size_of = max(everywhere, key=lambda found: max(found.values()))
+    return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_SHOWN]
+
+
+def _places(index: Index) -> int:
+    """How many of a line's first words may be its size: in a log only the very first, for numbers further on are others'."""
+    if index.kind in ("columns", "csv") or (index.kind == "log" and _MODE.search(index.text, 0, _HEAD)):
+        return _PLACES
+    return 1 if index.kind == "log" else 0
+
+
+def newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
+    """The commits at one end of a history; nothing where this is none."""
+    if index.kind != "log" or not _COMMIT.match(index.text):
+        return []
+    total = len(index.outline)
+    return list(range(min(count, total)) if newest else range(total - 1, max(-1, total - 1 - count), -1))

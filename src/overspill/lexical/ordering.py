@@ -1,0 +1,231 @@
+"""Questions a table answers by its order: the largest, the fewest, the top five, the first, the last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from heapq import nlargest, nsmallest
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill.lexical.cells import MOST_ROWS, column_named, columns_of, rows_of
+from overspill.lexical.index import Index
+from overspill.lexical.listings import listed_rows, newest_rows
+from overspill.lexical.measures import Scale, are_measures, measured, scale_of
+from overspill.lexical.outline import Table
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+from overspill.lexical.words import word_set
+
+_SHOWN = 12
+_TABLES = 4
+_BY_VALUE, _BY_PLACE = 0.7, 0.4
+_COLUMN_WORD = 4
+
+_HIGH = word_set(
+    """most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher
+    larger greater bigger longer more exceeding above newer deepest widest peak majority youngest slowest"""
+)
+_LOW = word_set(
+    """least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer
+    less older nearest narrowest bottom fastest quickest"""
+)
+_FIRST = word_set("first top initial opening beginning start earliest oldest")
+_LAST = word_set("last final latest ending end bottom recent newest")
+_WHEN = word_set("oldest older earliest newest newer youngest latest recent recently")
+_SLOW = word_set("slowest fastest quickest")
+_DATES = ("date", "year", "created", "timestamp")
+_AGES = ("age", *_DATES, "updated", "time")
+_TIMES = ("duration", "elapsed", "latency", "time", "ms", "seconds")
+_SPEEDS = ("speed", "rate", "throughput")
+_SAMPLE = 200
+"""Rows that tell what a column measures."""
+_FOREMOST = 2
+_COUNT = re.compile(r"\d{1,6}")
+_BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
+
+
+class Rows(Struct, frozen=True):
+    """Rows a question about order asks for, likeliest first, and how sure that is."""
+
+    records: list[int] = []
+    evidence: float = 0.0
+    compared: bool = True
+    """Whether they come from looking at all rows, not from where they stand."""
+
+
+class _Asked(Struct, frozen=True):
+    """What a question says about order, and where: its superlative and its "first" or "last", -1 where it has none."""
+
+    words: list[str]
+    most: int
+    high: bool
+    place: int
+    last: bool
+
+    @property
+    def when(self) -> bool:
+        """Whether the order is that of time."""
+        return not _WHEN.isdisjoint(self.words[self.most : self.most + 2])
+
+    @property
+    def slow(self) -> bool:
+        return self.words[self.most] in _SLOW
+
+    @property
+    def many(self) -> int:
+        at = max(self.most, self.place)
+        return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
+
+
+def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
+    """Empty when the question does not ask about order or nothing here has one. Some rows alone may be meant already."""
+    asked = _asked(query.text)
+    if asked.most < 0 and asked.place < 0:
+        return Rows()
+    if among:
+        table = index.outline.table_of(among[0])
+        rows = _by_value(index, table, asked, ranking, among) if table else []
+        return Rows(rows, _BY_VALUE if rows else 0.0)
+    tables = _likeliest(index, ranking)
+    for table in tables:
+        if rows := _by_value(index, table, asked, ranking, range(table.first, table.last)):
+            return Rows(rows, _BY_VALUE)
+    return _otherwise(index, tables, asked)
+
+
+def _asked(question: str) -> _Asked:
+    words = re.findall(r"[^\W_]+", question.lower())
+    most = next((number for number, word in enumerate(words) if word in _HIGH or word in _LOW), -1)
+    place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), -1)
+    high = most >= 0 and words[most] in _HIGH
+    if most < 0 <= place and _BY_MEASURE.search(question):
+        most, high = place, words[place] in _FIRST
+    return _Asked(words, most, high, place, last=place >= 0 and words[place] in _LAST)
+
+
+def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> Rows:
+    """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
+    rows: list[int] = []
+    if asked.most >= 0:
+        rows = _commonest(index, tables[0], asked) if tables and asked.high else []
+        rows = rows or listed_rows(index, high=asked.high)
+    if rows or asked.place < 0:
+        return Rows(rows, _BY_PLACE if rows else 0.0)
+    dated = _by_date(index, tables[0], asked) if tables else []
+    rows = [*dated, *_by_place(tables, asked)] if tables else newest_rows(index, asked.many, newest=asked.last)
+    return Rows(rows, _BY_PLACE if rows else 0.0, compared=bool(dated))
+
+
+def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
+    """The tables whose header and best row hold most of the question; the longer when they hold the same."""
+    outline = index.outline
+    best: dict[int, float] = {}
+    for record, score in ranking.scores.items():
+        if table := outline.table_of(record):
+            best[table.first] = max(score, best.get(table.first, 0.0))
+
+    def relevance(table: Table) -> tuple[float, int]:
+        labels = (table.header, outline.under[table.first])
+        header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, {})})
+        return header + best.get(table.first, 0.0), table.last - table.first
+
+    return nlargest(_TABLES, outline.tables, key=relevance)
+
+
+def _by_place(tables: list[Table], asked: _Asked) -> list[int]:
+    rows: list[int] = []
+    for table in tables:
+        edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
+        rows.extend(islice(edge, min(_SHOWN, asked.many + 1)))
+    return rows
+
+
+def _by_date(index: Index, table: Table, asked: _Asked) -> list[int]:
+    """The first ones where the rows stand in another order than they happened."""
+    names = columns_of(index, table)
+    column = column_named(names, asked.words)
+    if column is None or _scale(index, table, column) != "date":
+        column = column_named(names, _DATES)
+    if column is None:
+        return []
+    dated = [
+        (value, record)
+        for record, cells in islice(rows_of(index, table), MOST_ROWS)
+        if column < len(cells) and (value := measured(cells[column], "date")) is not None
+    ]
+    return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
+
+
+def _scale(index: Index, table: Table, column: int) -> Scale:
+    return scale_of([cells[column] for _, cells in islice(rows_of(index, table), _SAMPLE) if column < len(cells)])
+
+
+def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, records: Sequence[int]) -> list[int]:
+    """By the column that the words after the superlative name, or else those before it."""
+    column = _column(index, table, asked) if asked.most >= 0 else None
+    if column is None:
+        return []
+    scale, records = _scale(index, table, column), records[:MOST_ROWS]
+    values = [
+        (value, record)
+        for record, cells in rows_of(index, table, records)
+        if column < len(cells) and cells[column] and (value := measured(cells[column], scale)) is not None
+    ]
+    if len(values) < 3 or len(values) < 0.3 * len(records):
+        return []
+    high = asked.high != _turned(columns_of(index, table), column, asked, scale)
+    values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
+    fitting = [
+        [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
+    ]
+    turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for rows in fitting for record in rows[:many]]
+    return list(dict.fromkeys(turns))[: 2 * _SHOWN]
+
+
+def _column(index: Index, table: Table, asked: _Asked) -> int | None:
+    """Of those that measure something, then one that goes with the superlative, then any."""
+    words, after = asked.words, asked.most + 1
+    near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
+    names = columns_of(index, table)
+    rows = [cells for _, cells in islice(rows_of(index, table), _SAMPLE)]
+    columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
+    named = column_named([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
+    if named is not None and (not asked.when or scale_of(columns[named]) != "number"):
+        return named
+    meant = column_named(names, _AGES if asked.when else (*_TIMES, *_SPEEDS) if asked.slow else ())
+    return next((column for column in (meant, named) if column is not None), column_named(names, near))
+
+
+def _turned(names: list[str], column: int, asked: _Asked, scale: Scale) -> bool:
+    """The oldest has the earliest date but the highest age, the slowest the longest time but the lowest speed."""
+    if asked.when:
+        return scale == "span" or column_named(names, ("age",)) == column
+    return asked.slow and column_named(names, _SPEEDS) == column
+
+
+def _commonest(index: Index, table: Table, asked: _Asked) -> list[int]:
+    """Which of them has the most rows: the first of those rows."""
+    column = column_named(columns_of(index, table), asked.words[: asked.most][::-1])
+    if column is None:
+        return []
+    places: dict[str, list[int]] = {}
+    for record, cells in islice(rows_of(index, table), MOST_ROWS):
+        if column < len(cells) and cells[column].strip():
+            places.setdefault(cells[column].strip().casefold(), []).append(record)
+    most = nlargest(_FOREMOST, places.values(), key=len)
+    return [record for records in most if len(records) > 1 for record in records[:_FOREMOST]]
+
+
+def _conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
+    """What besides the order may be asked of rows: as much of the question as any has, nothing, or one of its words."""
+    terms = {record: {spot[2] for spot in ranking.hits.get(record, ())} for record in records}
+    held = {record: sum(ranking.worth[term] for term in found) for record, found in terms.items()}
+    best = max(held.values(), default=0.0)
+    telling = {term for found in terms.values() for term in found if ranking.terms[term].telling}
+    alone = [
+        {record for record, found in terms.items() if term in found}
+        for term in sorted(telling, key=lambda term: -ranking.worth[term])
+    ]
+    return [{record for record, worth in held.items() if worth >= 0.6 * best}, records, *alone]

@@ -1,0 +1,169 @@
+"""In which order records should be read, given what kind of answer a question wants."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill.lexical.cells import MOST_ROWS
+from overspill.lexical.failures import Signs
+from overspill.lexical.index import Index
+from overspill.lexical.linking import linked_rows, unlike_rows
+from overspill.lexical.ordering import Rows, ordered_rows
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+
+_ANCHORS = 5
+"""Best records whose neighbours are looked at when the question says "after" or "before"."""
+_BODY = 0.95
+_ASKED_SIDE, _OTHER_SIDE = 0.95, 0.6
+_STRETCH_TOKENS = 450
+_STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
+_VERDICTS = 0.7
+_COUNTS = 0.3
+_NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
+_WIDEST = 12
+"""Bytes before a word in which a number of it may stand."""
+_FAILURE_TERMS = 0.3
+"""How much the words of a question about a failure count beside what looks like its cause."""
+RUNNING = ("log", "ndjson", "matches", "code")
+"""Kinds a program writes while it runs; elsewhere "error" and "exception" are only words until something is seen to give up."""
+_LEAST = 0.05
+"""Share of the best score below which a record only shares a common word with the question."""
+_SMALL = 4_000_000
+_TIERS = 10
+_LINKED, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
+_UNLIKE = 0.7
+_ROW_LEAD, _ROW_STEP = 1.2, 0.01
+
+Order = list[tuple[int, float]]
+
+
+class Step(Struct, frozen=True):
+    """Records to take, best first, within a share of the budget."""
+
+    order: Order
+    share: float = 1.0
+
+
+class Plan(Struct, frozen=True):
+    steps: tuple[Step, ...]
+    evidence: float
+    """0…1: how sure the structure of the text, not its words, makes the answer."""
+    matches: set[int]
+    """The records that speak of what is asked; others are read for where they stand."""
+    ordered: bool = False
+    """Whether a few are asked for by their order, however many match."""
+    partly: bool = False
+    """Whether there are more rows than were compared for that."""
+
+
+def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
+    way = _plan(index, query, ranking, max_tokens)
+    if query.counting and (counts := _counts(index, ranking)):
+        return replace(way, steps=(Step(counts, _COUNTS), *way.steps))
+    return way
+
+
+def _counts(index: Index, ranking: Ranking) -> Order:
+    """What says a number of what was asked: `58 passed`."""
+    return _order(
+        {
+            record: ranking.scores[record]
+            for record, spots in ranking.hits.items()
+            if any(
+                ranking.terms[term].telling and _NUMBER.search(index.text[max(0, start - _WIDEST) : start])
+                for start, _, term in spots
+            )
+        }
+    )
+
+
+def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
+    told = index.kind in RUNNING or (index.total_bytes <= _SMALL and not query.how)
+    signs = index.signs if query.failure and told else None
+    if signs and (signs.evidence or index.kind in RUNNING):
+        order = _order(_blamed(ranking, signs))
+        steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
+        return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
+    scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
+    _raise_bodies(scores, index, ranking)
+    if query.after or query.before:
+        _raise_neighbours(scores, ranking, query, len(index.outline))
+    unlike = unlike_rows(index, query, ranking)
+    linked = unlike or linked_rows(index, query, ranking)
+    rows = ordered_rows(index, query, ranking, linked)
+    if unlike and not rows.records:
+        rows = Rows(unlike[:_LINKED], _UNLIKE)
+    top = max(scores.values(), default=1.0)
+    for number, record in enumerate(linked[:_LINKED]):
+        scores[record] = max(scores.get(record, 0.0), top * (_LINK_LEAD - _LINK_STEP * number))
+    for number, record in enumerate(rows.records):
+        scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
+    least = 0.0 if query.listing else _LEAST * top
+    order = _alike(scores) if query.listing and not rows.records else _order(scores)
+    steps = [Step([pair for pair in order if pair[1] >= least])]
+    if query.listing and index.kind == "code":
+        # What stands inside a definition that was asked for is no other of its kind.
+        steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
+    partly = bool(linked or (rows.records and rows.compared)) and len(index.outline) > MOST_ROWS
+    return Plan(tuple(steps), rows.evidence, ranking.matches, bool(rows.records), partly)
+
+
+def _order(scores: dict[int, float]) -> Order:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _alike(scores: dict[int, float]) -> Order:
+    """For what has no best: records that hold about as much of it, as they stand."""
+    top = max(scores.values(), default=1.0) or 1.0
+    return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
+
+
+def _raise_bodies(scores: dict[int, float], index: Index, ranking: Ranking) -> None:
+    """A heading that was found says little without what stands below it."""
+    for label in ranking.labels:
+        heading = index.outline.record_at(index.outline.label_starts[label])
+        if heading in scores and heading + 1 < len(index.outline) and index.outline.under[heading + 1] == label:
+            scores[heading + 1] = max(scores.get(heading + 1, 0.0), scores[heading] * _BODY)
+
+
+def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, total: int) -> None:
+    for record in ranking.best(_ANCHORS):
+        for step, asked in ((1, query.after), (-1, query.before)):
+            beside = record + step
+            if 0 <= beside < total:
+                share = _ASKED_SIDE if asked else _OTHER_SIDE
+                scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
+
+
+def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
+    top = max(ranking.scores.values(), default=1.0)
+    scores = {record: score * _FAILURE_TERMS for record, score in ranking.scores.items()}
+    for record, share in signs.scores.items():
+        scores[record] = scores.get(record, 0.0) + top * share
+    return scores
+
+
+def _failed(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
+    """Everything that failed: verdicts, then what speaks of failure, then what holds the question's words; surroundings last."""
+    top = max(ranking.scores.values(), default=1.0)
+    speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
+    return [
+        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
+        Step(_alike(speaking)),
+        Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
+    ]
+
+
+def _causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
+    """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
+    top = order[0][1] if order else 1.0
+    share = max(_STRETCH_LEAST, min(_STRETCH_MOST, _STRETCH_TOKENS / max(1.0, max_tokens)))
+    return [
+        Step([(record, top) for record in signs.before], share),
+        Step([(record, top) for record in signs.first_message]),
+        Step([(record, top) for record in signs.end], (1 - share) / 2),
+    ]

@@ -1,0 +1,144 @@
+"""What a question asks for: its terms, how much each should weigh, and what kind of answer it wants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.lexical.words import INSTRUCTION, STOP, stem, subwords, words_of
+
+_QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
+_TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
+_IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|_|\w/\w|\w\.\w|::)")
+_NUMBER = re.compile(r"\d[\d.,:/-]*$")
+
+_FAILURE = re.compile(
+    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?|issues? which"
+    r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)
+_LISTING = re.compile(
+    r"\b(?:all|every|each|list|how many|what are"
+    r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b",
+    re.IGNORECASE,
+)
+_COUNTING = re.compile(r"\b(?:how many|number of|count of)\b", re.IGNORECASE)
+_EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
+_COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
+"""How many are asked for: a number that says nothing about the records."""
+_AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
+
+
+MOST_TERMS = 256
+"""What is looked for of a question, the first ones first: a matcher for more of them is too slow to be of use."""
+_LONGEST_TERM = 200
+_LONGEST_QUESTION = 20_000
+"""Characters."""
+
+Role: TypeAlias = Literal["asked", "part", "wording"]
+"""A word may be asked for itself, be a part of a name that was, or only word the request."""
+
+
+class Term(Struct, frozen=True):
+    """A stem to look for, or, when `literal` is set, an exact spelling."""
+
+    key: str
+    weight: float
+    literal: bool = False
+    role: Role = "asked"
+
+    @property
+    def telling(self) -> bool:
+        return self.role == "asked"
+
+
+class Query(Struct, frozen=True):
+    text: str
+    terms: tuple[Term, ...]
+    failure: bool
+    how: bool
+    """Whether it asks how something is done or what it means, not what happened."""
+    listing: bool
+    after: bool
+    before: bool
+    counting: bool
+    vague: bool
+    """Whether these are little words only, looked for since there are no others."""
+    cut: bool = False
+    """Whether it has more than is looked for."""
+    pairs: frozenset[tuple[str, str]] = frozenset()
+    """Keys of terms that follow each other in the question, little words between them left out."""
+
+
+class _Terms(dict[tuple[str, bool], Term]):
+    """By spelling. What is too long, or one too many, is left out."""
+
+    cut = False
+
+    def add(self, term: Term) -> None:
+        place = (term.key, term.literal)
+        if place in self:
+            self[place] = max(self[place], term, key=lambda each: each.weight)
+        elif len(self) < MOST_TERMS and len(term.key) <= _LONGEST_TERM:
+            self[place] = term
+        else:
+            self.cut = True
+
+
+def parse(question: str) -> Query:
+    terms = _Terms()
+    text = question[:_LONGEST_QUESTION]
+    tokens = _TOKEN.findall(text) or text.split()
+    silent = _silent(text, tokens)
+    quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
+    for phrase in quoted:
+        for token in _TOKEN.findall(phrase):
+            _add_token(token, 1.6, silent, terms.add)
+    for token in tokens:
+        _add_token(token, 1.0, silent, terms.add)
+    for numbers in _COUNTED.findall(text):
+        terms.pop((max(numbers), True), None)
+    words = [word for token in tokens for word in words_of(token) if word not in silent]
+    return Query(
+        text=text,
+        terms=tuple(terms.values()),
+        failure=_FAILURE.search(_QUOTED.sub(" ", text)) is not None,
+        how=_HOW.search(text) is not None,
+        listing=_LISTING.search(text) is not None,
+        after=_AFTER.search(text) is not None,
+        before=_BEFORE.search(text) is not None,
+        counting=_COUNTING.search(text) is not None,
+        vague=not silent and len(tokens) > 1,
+        cut=terms.cut or len(text) < len(question),
+        pairs=frozenset((stem(first), stem(second)) for first, second in pairwise(words) if first != second),
+    )
+
+
+def _silent(text: str, tokens: list[str]) -> frozenset[str]:
+    """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
+    words = {word for token in tokens for word in words_of(token)}
+    if words <= STOP:
+        return frozenset()
+    shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
+    return STOP.difference(shouted)
+
+
+def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:
+    lower = token.lower()
+    parts = subwords(token)
+    if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
+        add(Term(lower, 2.0 * weight, literal=True))
+        for part in parts if len(parts) > 1 else ():
+            if part not in STOP and (len(part) > 1 or part.isdigit()):
+                add(Term(stem(part), 0.3 * weight, role="part"))
+        return
+    for word in words_of(lower):
+        if word not in silent:
+            wording = word in INSTRUCTION and weight <= 1.0
+            add(Term(stem(word), 0.35, role="wording") if wording else Term(stem(word), weight))

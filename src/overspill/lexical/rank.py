@@ -1,0 +1,237 @@
+"""Which records speak of what a query asks: rare terms first, in the record itself or in the labels it stands under."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, product
+
+from msgspec import Struct
+
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.query import Query, Term
+from overspill.lexical.scan import Finder, telling
+
+_K1 = 1.2
+_B = 0.5
+_LABEL = 0.8
+"""How much a term in a heading, key or column counts beside one in the record."""
+_BOTH = 0.3
+"""How much of that counts where the record has the term too."""
+_ADJACENT = 8
+"""Bytes between two terms that still make a phrase."""
+_PHRASE = 0.5
+_SPREAD = 400
+"""Records under a label up to which the label alone makes them candidates."""
+_CODE = ("code", "diff", "matches")
+_CELLED = ("csv", "columns", "json", "ndjson")
+_CELL = 3.0
+"""How often a term counts that is all of a cell."""
+_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
+_GAPS = (b"  ", b"| ", b" |")
+_FEW = 20
+"""Records of which none has to be told from the others."""
+_MANY = 5_000
+"""Hits after which a term that stands everywhere is not counted any further."""
+
+
+class _Hits(Struct):
+    """Hits by record, terms by label, how often each term stands in each record, and how many records were looked at."""
+
+    records: dict[int, list[tuple[int, int, int]]]
+    labels: dict[int, dict[int, float]]
+    found: dict[int, dict[int, float]]
+    seen: int
+
+    def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
+        """What only resembles a term (less than 1) counts once, and only where nothing is the term itself."""
+        spots, counts, term = self.records.setdefault(record, []), self.found.setdefault(record, {}), spot[2]
+        so_far = counts.get(term, 0.0)
+        if weight < 1 <= so_far:
+            return
+        if so_far < 1 <= weight and so_far:
+            spots[:] = [other for other in spots if other[2] != term]
+            so_far = 0.0
+        spots.append(spot)
+        counts[term] = so_far + weight if weight >= 1 else max(so_far, weight)
+
+
+class Ranking(Struct):
+    """Scores by record, the hits behind them, and how much each term tells."""
+
+    scores: dict[int, float]
+    hits: dict[int, list[tuple[int, int, int]]]
+    terms: tuple[Term, ...]
+    worth: list[float]
+    labels: dict[int, dict[int, float]]
+    matches: set[int]
+    """The records that speak of it; those with words that only word the request are left out when others have more."""
+    more: bool
+    """Whether there may be further matches behind so many that they were not counted."""
+    everywhere: bool
+    """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
+    uncounted: bool
+    """Whether words of the question were not looked for because they stand nearly everywhere."""
+    cut: bool
+    """Whether others were not because there are too many."""
+
+    def holds(self, record: int) -> bool:
+        """Whether what was asked for stands in the record itself, not only in its labels."""
+        return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
+
+    def best(self, count: int | None = None) -> list[int]:
+        ordered = sorted(self.scores, key=lambda record: (-self.scores[record], record))
+        return ordered if count is None else ordered[:count]
+
+
+def rank(index: Index, query: Query) -> Ranking:
+    outline = index.outline
+    terms, hits = _found(index, query.terms)
+    labels, found, total = hits.labels, hits.found, hits.seen
+    extents = _extents(outline)
+    direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
+    for label, marks in labels.items():
+        for term in marks:
+            direct[term] += extents[label]
+    present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
+    asked = {number for number in present if direct[number] < total or total <= _FEW} or present
+    worth = _worth(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
+    mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
+    literal = {number for number, term in enumerate(terms) if term.literal}
+    scores: dict[int, float] = {}
+    candidates, matches = _candidates(outline, found, labels, extents, asked)
+    for record in candidates:
+        scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
+    for record, gain in _phrase_scores(hits.records, terms, query.pairs, total).items():
+        scores[record] += gain
+    uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
+    everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
+    return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted, query.cut)
+
+
+def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
+    """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
+    code = index.kind in _CODE
+    terms, everywhere = telling(every, index.text, index.searched_bytes, code=code)
+    hits = _collect(index, terms, _MANY if everywhere else None)
+    met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
+    if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
+        return terms, hits
+    left = tuple(term for term in every if term not in terms)
+    rarest, _ = telling(tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code)
+    return terms + rarest, _collect(index, terms + rarest, _MANY)
+
+
+def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
+    outline = index.outline
+    found = _Hits({}, {}, {}, len(outline))
+    finder = Finder(terms, code=index.kind in _CODE) if terms else None
+    celled = index.kind in _CELLED
+    for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
+        start, end, term, exactness = hit
+        if number == most:
+            found.seen = max(1, outline.record_from(start) - 1)
+            return found
+        if (label := outline.label_at(start)) >= 0:
+            marks = found.labels.setdefault(label, {})
+            marks[term] = max(exactness, marks.get(term, 0.0))
+        if (record := outline.record_at(start)) >= 0:
+            alone = celled and exactness == 1 and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
+            found.add(record, (start, end, term), _CELL if alone else exactness)
+    return found
+
+
+def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
+    """Whether nothing else stands between the marks or gaps on both sides."""
+    before, after = bytes(text[max(first, start - 2) : start]), bytes(text[end : min(last, end + 2)])
+    return (not before or before[-1:] in _MARKS or before in _GAPS) and (not after or after[:1] in _MARKS or after in _GAPS)
+
+
+def _worth(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
+    """What each term tells; one that only words the request, however rare, less than the rarest that was asked for."""
+    worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
+    most = max((worth[number] for number in asked), default=0.0)
+    return [
+        each if term.telling or not times else min(each, term.weight * most)
+        for each, term, times in zip(worth, terms, holding, strict=True)
+    ]
+
+
+def _idf(total: int, holding: int) -> float:
+    return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def _extents(outline: Outline) -> list[int]:
+    """How many records stand under each label; a label comes before those under it."""
+    direct = Counter(outline.under)
+    extents = [direct[label] for label in range(len(outline.label_starts))]
+    for label in range(len(extents) - 1, -1, -1):
+        if (parent := outline.label_parents[label]) >= 0:
+            extents[parent] += extents[label]
+    return extents
+
+
+def _candidates(
+    outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
+) -> tuple[set[int], set[int]]:
+    """Records to score, and those that hold what is asked."""
+    candidates = set(found).union(*_few(_under(outline, labels, extents)))
+    above = list(_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
+    matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_few(above))
+    if matches:
+        return candidates, matches
+    # Where only labels over very many records speak of it, all of them do alike: then the first ones.
+    matches.update(*above)
+    return candidates.union(sorted(matches)[:_SPREAD]), matches
+
+
+def _under(outline: Outline, labels: Iterable[int], extents: list[int]) -> Iterator[range]:
+    for label in labels:
+        first = bisect_left(outline.starts, outline.label_starts[label])
+        yield range(first, min(first + extents[label], len(outline)))
+
+
+def _few(under: Iterable[range]) -> Iterator[range]:
+    return (records for records in under if len(records) <= _SPREAD)
+
+
+def _score(
+    outline: Outline,
+    record: int,
+    counts: dict[int, float],
+    labels: dict[int, dict[int, float]],
+    worth: list[float],
+    mean: float,
+    literal: set[int],
+) -> float:
+    size = outline.ends[record] - outline.starts[record]
+    norm = _K1 * (1 - _B + _B * size / mean)
+    shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
+    above: dict[int, float] = {}
+    for label in outline.lineage(record):
+        for term, exactness in labels.get(label, {}).items():
+            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL))
+    for term, share in above.items():
+        shares[term] = max(share, shares[term] + _BOTH * share) if term in shares else share
+    return sum(worth[term] * share for term, share in shares.items())
+
+
+def _phrase_scores(
+    hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
+) -> dict[int, float]:
+    """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
+    numbers: dict[str, list[int]] = {}
+    for number, term in enumerate(terms):
+        numbers.setdefault(term.key, []).append(number)
+    wanted = {pair for one, two in pairs for pair in product(numbers.get(one, ()), numbers.get(two, ()))}
+    held: dict[int, set[tuple[int, int]]] = {}
+    for record, spots in hits.items():
+        for (start, end, first), (later, _, second) in pairwise(spots):
+            if (first, second) in wanted and (start == later or 0 <= later - end <= _ADJACENT):
+                held.setdefault(record, set()).add((first, second))
+    spread = Counter(pair for phrases in held.values() for pair in phrases)
+    worth = {pair: _PHRASE * _idf(total, times) for pair, times in spread.items()}
+    return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

@@ -1,0 +1,176 @@
+"""A text as a reader would see it, byte for byte where it stood.
+
+Colours, tags, entities and escapes are overwritten with what they stand for and filled up with a byte that cannot occur in UTF-8,
+so every position in the reading is a position in the stored bytes and nothing has to be mapped back.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from overspill.lexical.outline import Text
+
+NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
+
+_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
+_RED = re.compile(rb"\x1b\[(?=(?:[0-9;]*;)?(?:31|91)[;m])[0-9;]*+m")
+
+_BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
+_CLOSED = {
+    b"!--": re.compile(rb"-->"),
+    b"script": re.compile(rb"</script[^>]{0,20}>", re.IGNORECASE),
+    b"style": re.compile(rb"</style[^>]{0,20}>", re.IGNORECASE),
+    b"svg": re.compile(rb"</svg[^>]{0,20}>", re.IGNORECASE),
+    b"noscript": re.compile(rb"</noscript[^>]{0,20}>", re.IGNORECASE),
+    b"pre": re.compile(rb"</pre[^>]{0,20}>", re.IGNORECASE),
+}
+_MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)")
+_KEPT_LINE_END = b"\v"
+_TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
+_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
+_CHUNK = 1 << 20
+_REMEMBERED = 10_000
+_NEW_LINE = frozenset(
+    b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
+    b"/caption caption blockquote hr".split()
+)
+_TABLE = frozenset((b"table", b"/table"))
+TABLE_EDGE = b"\f"
+_CELL_END = frozenset((b"/td", b"/th"))
+_HEADING = {b"h1": 1, b"h2": 2, b"h3": 3, b"h4": 4, b"h5": 5, b"h6": 6}
+
+_ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
+_PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b"\t", b"b": b" ", b"f": b" "}
+
+
+def filler(data: Text) -> bytes:
+    """A byte the text does not have; empty when it has them all, which only arbitrary bytes do."""
+    return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
+
+
+def without_colours(data: Text, size: int, fill: bytes) -> bytearray:
+    """Written chunk by chunk into one buffer, because the parts of a large log would need many times its size."""
+    plain = bytearray(size)
+    start = 0
+    while start < size:
+        end = min(size, data.find(b"\n", start + _CHUNK) + 1 or size)
+        plain[start:end] = _ANSI.sub(lambda found: fill * len(found[0]), data[start:end])
+        start = end
+    return plain
+
+
+def red_starts(data: Text, end: int) -> Iterator[int]:
+    """Where a terminal would begin to write in red."""
+    return (found.start() for found in _RED.finditer(data, 0, end))
+
+
+def without_tags(data: Text, size: int, fill: bytes) -> bytearray:
+    """HTML as lines: one for each paragraph, list item and table row, cells parted by `|`, headings marked with `#`."""
+    plain = bytearray(data[:size])
+    _blank_hidden(plain, fill)
+    stands_for = _StandIns(fill)
+    start = 0
+    while start < size:
+        end = plain.find(b">", start + _CHUNK) + 1 or size
+        parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
+        parts[1::2] = map(stands_for.__getitem__, parts[1::2])
+        plain[start:end] = b"".join(parts).translate(_TO_LINE_ENDS)
+        start = end
+    return plain
+
+
+def _blank_hidden(plain: bytearray, fill: bytes) -> None:
+    """Comments, scripts and styles blanked, line ends in preformatted text kept. What is never closed is left as it is."""
+    start = 0
+    unclosed: set[bytes] = set()
+    while found := _BLOCK.search(plain, start):
+        name, opened = bytes(found[1]).lower(), found.start()
+        start = found.end()
+        closing = None if name in unclosed else _CLOSED[name].search(plain, start)
+        if closing is None:
+            unclosed.add(name)
+            continue
+        start = closing.end()
+        kept = bytes(plain[opened:start]).replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * (start - opened)
+        del found, closing  # a match holds on to the buffer
+        plain[opened:start] = kept
+
+
+class _StandIns(dict[bytes, bytes]):
+    """What each tag or entity is overwritten with; pages repeat theirs."""
+
+    def __init__(self, fill: bytes) -> None:
+        super().__init__()
+        self.fill = fill
+
+    def __missing__(self, markup: bytes) -> bytes:
+        size = len(markup)
+        if markup[:1] == b"&":
+            plain = html.unescape(markup.decode("ascii")).encode("utf-8", "surrogatepass")
+            stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
+        else:
+            name = markup[1:-1].split(None, 1)[0].lower()
+            stand_in = _standing_for(name, size).ljust(size, self.fill)
+        if len(self) < _REMEMBERED:
+            self[markup] = stand_in
+        return stand_in
+
+
+def _standing_for(tag: bytes, size: int) -> bytes:
+    if tag in _TABLE:
+        return b"\n" + TABLE_EDGE + b"\n"
+    if tag in _NEW_LINE:
+        return b"\n"
+    if tag in _CELL_END:
+        return b" | "
+    if depth := _HEADING.get(tag):
+        return b"\n" + b"#" * min(depth, size - 2) + b" "
+    return b""
+
+
+def unescaped(data: bytes, fill: bytes) -> bytes:
+    """The inside of a JSON string, one level of escapes undone."""
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        code = found[0][1:]
+        if code[:1] != b"u":
+            return fill + _PLAIN[code]
+        value = int(code[1:], 16)
+        return found[0] if 0xD800 <= value < 0xE000 else chr(value).encode().rjust(6, fill)
+
+    return _ESCAPE.sub(replace, data)
+
+
+def with_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
+    """JSON with words that escape letters (`gr\\u00f6\\u00dfer`) as they are read; escapes that keep it JSON stay."""
+    plain = bytearray(data[start:end])
+    pattern = escaped_words(fill)
+    done, size = 0, len(plain)
+    while done < size:
+        reached = plain.find(b",", done + _CHUNK) + 1 or size
+        plain[done:reached] = pattern.sub(
+            lambda found: (found[1] or b"") + _read(found[2] or found[3] or b"", fill), bytes(plain[done:reached])
+        )
+        done = reached
+    return plain
+
+
+@lru_cache
+def escaped_words(fill: bytes) -> re.Pattern[bytes]:
+    """An escape that stays, or nothing, and the word after it, or none."""
+    filled = re.escape(fill)
+    part = rb"[A-Za-z0-9" + filled + rb"]"
+    word = part + rb"*+(?:\\u[0-9a-fA-F]{4}" + part + rb"*+)+"
+    return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<!" + part + rb")(" + word + rb")")
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(word: bytes, fill: bytes) -> bytes:
+    letters: str = json.loads(b'"' + word.replace(fill, b"") + b'"')
+    if not letters.isprintable() or '"' in letters or "\\" in letters:
+        return word
+    return letters.encode().ljust(len(word), fill)

@@ -1,0 +1,34 @@
+"""Diffs: a hunk is a record, the file it changes its label."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import lines_of, split_long
+
+HUNK = 1_500
+
+_FILE = re.compile(rb"diff --git |Index: |--- \S")
+_HUNK = re.compile(rb"@@ ")
+
+
+def cut_hunks(text: Text, start: int, end: int, outline: Outline) -> None:
+    label, opened, in_header = -1, start, False
+    for line_start, line_end in lines_of(text, start, end):
+        line = text[line_start : line_start + 12]
+        if _FILE.match(line) and not in_header:
+            _hunk(text, opened, line_start, label, outline)
+            label = outline.label(line_start, line_end)
+            opened, in_header = line_start, True
+        elif _HUNK.match(line):
+            if not in_header:
+                _hunk(text, opened, line_start, label, outline)
+                opened = line_start
+            in_header = False
+    _hunk(text, opened, end, label, outline)
+
+
+def _hunk(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
+    for part in split_long(text, start, end, HUNK):
+        outline.record(*part, label)

@@ -1,0 +1,49 @@
+"""Where lines lie in a reading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from overspill.lexical.outline import Text
+from overspill.lexical.reading import NEVER_IN_UTF8
+
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
+_SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+
+_WIDEST = 4
+"""Bytes of a character."""
+_BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
+
+
+def lines_of(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Every line with its end, as (start, end)."""
+    for found in _LINE.finditer(text, start, end):
+        yield found.span()
+
+
+def is_blank(line: bytes | bytearray) -> bool:
+    return not line.strip(_BLANK)
+
+
+def _between_characters(text: Text, at: int) -> int:
+    """This place, or the one before it where a character of UTF-8 begins that it would part; anything else may be parted."""
+    return next((place for place in range(at, at - _WIDEST, -1) if text[place] & 0xC0 != 0x80), at)
+
+
+def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one, else a word."""
+    while end - start > limit:
+        cut = start + limit
+        soft = [found.end() for found in _SOFT.finditer(text, start + limit // 3, cut)]
+        stops = [position for position in soft if text[position - 2 : position - 1] in b".;!?"]
+        space = max(text.rfind(mark, start + limit // 3, cut) for mark in (b" ", b"\n"))
+        if stops or soft:
+            cut = (stops or soft)[-1]
+        elif space >= 0:
+            cut = space + 1
+        else:
+            cut = max(start + 1, _between_characters(text, cut))
+        yield start, cut
+        start = cut
+    yield start, end

@@ -1,0 +1,106 @@
+"""Prose, Markdown and web pages: paragraphs under headings, and the tables between them."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from overspill.lexical.outline import Outline, Table, Text
+from overspill.lexical.reading import TABLE_EDGE
+from overspill.lexical.records.lines import is_blank, lines_of, split_long
+
+PASSAGE = 1_000
+"""Bytes above which a paragraph is cut between sentences."""
+
+_MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
+_NUMBERED = re.compile(
+    rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$"
+)
+_CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
+_RULE = re.compile(rb"[\s|:+=-]{3,}$")
+
+
+class _Section:
+    """Where the text has got to: which headings are open, which paragraph, which table."""
+
+    DEPTHS: ClassVar[int] = 7
+
+    def __init__(self, text: Text, outline: Outline) -> None:
+        self.text = text
+        self.outline = outline
+        self.headings: list[tuple[int, int]] = []
+        self.opened = -1
+        self.closed = -1
+        self.header = -1
+        self.first_row = -1
+
+    @property
+    def label(self) -> int:
+        return self.headings[-1][1] if self.headings else -1
+
+    def heading(self, start: int, end: int, depth: int) -> None:
+        self.end_paragraph()
+        while self.headings and self.headings[-1][0] >= depth:
+            self.headings.pop()
+        self.headings.append((depth, self.outline.label(start, end, self.label)))
+        self.opened, self.closed = start, end
+
+    def line(self, start: int, end: int) -> None:
+        if self.opened < 0:
+            self.opened = start
+        self.closed = end
+
+    def row(self, start: int, end: int) -> None:
+        if self.header < 0:
+            self.end_paragraph()
+            self.header = self.outline.label(start, end, self.label)
+            self.first_row = len(self.outline)
+            self.outline.record(start, end, self.label)
+        elif end - start <= 2 * PASSAGE:
+            self.outline.record(start, end, self.header)
+        else:
+            for part in split_long(self.text, start, end, 2 * PASSAGE):
+                self.outline.record(*part, self.header)
+
+    def end_paragraph(self) -> None:
+        self.end_table()
+        if self.opened >= 0:
+            for part in split_long(self.text, self.opened, self.closed, PASSAGE):
+                self.outline.record(*part, self.label)
+        self.opened = -1
+
+    def end_table(self) -> None:
+        if self.header >= 0 and len(self.outline) - self.first_row >= 3:
+            self.outline.tables.append(Table(self.first_row + 1, len(self.outline), self.header, "pipes"))
+        self.header = -1
+
+
+def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
+    """`wrapped`: a paragraph runs over several lines up to a blank one; otherwise every line is one."""
+    section = _Section(text, outline)
+    shouted = False
+    for line_start, line_end in lines_of(text, start, end):
+        line = text[line_start:line_end]
+        # Lines in capitals, one after the other, are a paragraph in capitals: contracts have them.
+        shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
+        if is_blank(line):
+            if wrapped or TABLE_EDGE in line:
+                section.end_paragraph()
+        elif line.count(b"|") >= 2:
+            if b"--" not in line or not _RULE.match(line):
+                section.row(line_start, line_end)
+        elif not shouted and (depth := _heading_depth(line)):
+            section.heading(line_start, line_end, depth)
+        else:
+            if not wrapped or section.header >= 0:
+                section.end_paragraph()
+            section.line(line_start, line_end)
+    section.end_paragraph()
+
+
+def _heading_depth(line: bytes | bytearray) -> int:
+    if found := _MARKED.match(line):
+        return len(found[1])
+    if _NUMBERED.match(line) or _CAPITALS.match(line):
+        return 6
+    return 0

@@ -1,0 +1,157 @@
+"""What a model reads: excerpts in document order, each under a short locator, and a last line that says what is not shown."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from overspill.lexical.index import Index
+from overspill.text.encoding import decode
+
+_SPACES = re.compile(r"[ \t\f]{2,}|\f")
+_BLANK_LINES = re.compile(r"\n\s*\n+")
+_CARRIAGE = re.compile(r"(?<!\r)\r++(?=\n)")
+_KEY = re.compile(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
+_LONG_LINE = 5_000
+"""Mean bytes a line from which line numbers no longer say where something is."""
+_POINTER = 80
+_HEADING = 40
+_CONTENTS = 200
+_NAMES = 12
+_LABELS = 5_000
+_CUT = "; the question is too long: not all of its words were looked for"
+
+
+def shown(index: Index, start: int, end: int) -> str:
+    """The reading of a stretch: as stored, but for colours, tags and escapes."""
+    part = bytes(index.text[start:end])
+    text = decode(part.replace(index.fill, b"") if index.fill else part)
+    if index.kind == "html":
+        text = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text))
+    return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
+
+
+def locator(index: Index, record: int, start: int, line: int) -> str:
+    """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
+    if index.kind == "json":
+        return _shorten(pointer(index, record), _POINTER) or "/"
+    place = f"@{start}" if index.total_bytes > _LONG_LINE * index.lines else f"L{line}"
+    outline = index.outline
+    above = outline.under[record] if record >= 0 else -1
+    if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
+        return place
+    heading = shown(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
+    return f"{place} {_shorten(heading, _HEADING)}" if "|" not in heading else place
+
+
+def pointer(index: Index, record: int) -> str:
+    """The JSON pointer of a record; of the container it lies in when it is a run of plain members."""
+    outline = index.outline
+    lineage = outline.lineage(record)
+    starts = [outline.label_starts[label] for label in lineage]
+    steps = [_step(index, label, start) for label, start in zip(lineage[1:], starts, strict=False)]
+    if bytes(index.text[outline.ends[record] - 1 : outline.ends[record]]) in (b"}", b"]"):
+        outer = lineage[0] if lineage else -1
+        steps.insert(0, _step(index, outer, outline.starts[record]))
+    if lineage:
+        steps.append(_step(index, -1, starts[-1]))
+    return "".join("/" + step for step in reversed(steps) if step)
+
+
+def _step(index: Index, container: int, start: int) -> str:
+    """From a container to the member that begins at `start`: its key, or how many elements of the array come before it."""
+    if key := _KEY.match(index.text, start):
+        return _escaped(key[1].replace(index.fill, b"") if index.fill else key[1])
+    outline = index.outline
+    if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
+        # At the root, of the output or of a text inside a string.
+        return ""
+    if container in outline.uncounted:
+        return "*"
+    first, last = outline.record_from(outline.label_starts[container]), outline.record_from(start)
+    labels = outline.label_parents[container + 1 : outline.label_from(start)]
+    return str(outline.under[first:last].count(container) + labels.count(container))
+
+
+class Tally(Struct, frozen=True):
+    """What a selection holds: `showing` of the `matched` records, and `others` for where they stand."""
+
+    matched: int
+    showing: int = 0
+    others: int = 0
+    shortened: bool = False
+    more: bool = False
+    uncounted: bool = False
+    """Whether words of the question were not looked for because they stand nearly everywhere."""
+    cut: bool = False
+    """Whether the question has more than was looked for."""
+    compared: int = 0
+    """How many rows were compared, where there are more."""
+
+
+def closing(index: Index, tally: Tally) -> str:
+    """The last line: how much of what matched stands above, what else does, and how to get the rest."""
+    whole = tally.showing == tally.matched and not tally.more
+    said = f"{_matched(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
+    if not tally.matched:
+        said = "no record matched by its words"
+    if tally.others:
+        said += f", with {tally.others} {'other' if tally.others == 1 else 'others'}"
+    if not whole:
+        said += "; ask more precisely for the rest"
+    if tally.shortened:
+        said += "; some shortened"
+    if tally.uncounted:
+        said += "; common words not counted"
+    if tally.cut:
+        said += _CUT
+    if tally.compared:
+        said += f"; only the first {tally.compared:,} rows compared"
+    return f"({said}{_searched(index)})"
+
+
+def none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
+    """For an answer too small to hold any of what matched, the longest first."""
+    said = _matched(tally) + (_CUT if tally.cut else "")
+    return f"({said}, none fits into {max_tokens} tokens: ask for more{_searched(index)})", f"({said}, none fits)", f"({said})"
+
+
+def nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
+    """Two lines: that nothing was found, and what there is instead; then less of them."""
+    first = f"Nothing found for: {_shorten(query, 120)}{_CUT if cut else ''}{_searched(index)}"
+    second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
+    return f"{first}\n{second}", first, "Nothing found."
+
+
+def _matched(tally: Tally) -> str:
+    return f"matched {'more than ' if tally.more else ''}{tally.matched} {'record' if tally.matched == 1 else 'records'}"
+
+
+def _searched(index: Index) -> str:
+    if index.searched_bytes == index.total_bytes:
+        return ""
+    return f"; searched the first {index.searched_bytes} of {index.total_bytes} bytes"
+
+
+def _contents(index: Index) -> str:
+    """The outermost labels: keys, headings, columns; the first record where there are none."""
+    outline = index.outline
+    outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent < 0]
+    if index.kind == "json" and len(outermost) == 1:
+        outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent == outermost[0]]
+    names = [
+        shown(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
+    ]
+    if any(names):
+        return _shorten("; ".join(name for name in names if name), _CONTENTS)
+    return _shorten(shown(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
+
+
+def _escaped(key: bytes) -> str:
+    return decode(key).replace("~", "~0").replace("/", "~1")
+
+
+def _shorten(text: str, limit: int) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"

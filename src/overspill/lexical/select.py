@@ -1,0 +1,169 @@
+"""From a question to what a model reads, and what can be checked against the stored bytes."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from overspill.lexical.cells import MOST_ROWS
+from overspill.lexical.confidence import confidence, coverage
+from overspill.lexical.expansion import widened
+from overspill.lexical.fill import Filling, Piece
+from overspill.lexical.index import Index
+from overspill.lexical.plan import RUNNING, Plan, plan
+from overspill.lexical.query import parse
+from overspill.lexical.rank import Ranking, rank
+from overspill.lexical.render import Tally, closing, locator, none_fits, nothing_found, shown
+from overspill.text.encoding import decode
+
+_GAP = 4_000
+_SPARE = 1.25
+"""How much more than there is room for is planned for at first."""
+_ROUNDS = 6
+
+
+class Found(Struct, frozen=True):
+    """One stretch of the stored bytes: `text` is exactly what stands from `start_byte` to `end_byte`."""
+
+    text: str
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+    locator: str
+    score: float
+    trimmed: bool = False
+    """True when the record is longer than this excerpt of it."""
+
+
+class Selection(Struct, frozen=True):
+    """`text` is for a model to read: colours, tags and escapes left out; `excerpts` are the stored bytes it was read from."""
+
+    excerpts: tuple[Found, ...]
+    text: str
+    confidence: float
+    matched: int
+    kind: str
+    searched_bytes: int
+    total_bytes: int
+
+
+def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
+    """The records that answer `query`; `text` is never over `max_tokens`, by default counted as a quarter of the characters."""
+    count = count_tokens or _quarter
+    asked = parse(query)
+    ranking = rank(index, asked)
+    if index.kind == "prose":
+        ranking = widened(index, asked, ranking)
+    least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
+    room = max_tokens - count(closing(index, least)) - 1
+    if index.kind in RUNNING:
+        # Read now, a question about a failure later costs no more than any other.
+        _ = index.signs
+    way = plan(index, asked, ranking, room)
+    draft = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
+    if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
+        draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
+    excerpts, text = draft.excerpts, draft.text
+    if not excerpts:
+        said = none_fits(index, least, max_tokens) if way.matches else nothing_found(index, query, cut=ranking.cut)
+        text = next((line for line in said if count(line) <= max_tokens), "")
+    trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
+    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
+
+
+class _Draft(Struct, frozen=True):
+    excerpts: tuple[Found, ...]
+    text: str
+    tally: Tally
+
+
+_NOTHING = _Draft((), "", Tally(0))
+
+
+def _fitted(
+    index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
+) -> _Draft:
+    """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
+    aim = _SPARE * room
+    taken: list[list[Piece]] = []
+    for _ in range(_ROUNDS):
+        filling = Filling(index, ranking, room, aim, count, brief=brief)
+        for step in way.steps:
+            filling.take(step.order, step.share)
+        taken = filling.taken
+        draft = _put_together(index, ranking, way, taken)
+        if (used := count(draft.text)) <= max_tokens:
+            return draft
+        aim *= max_tokens / used
+    while taken:
+        taken = taken[:-1]
+        draft = _put_together(index, ranking, way, taken)
+        if count(draft.text) <= max_tokens:
+            return draft
+    return _NOTHING
+
+
+def _put_together(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]]) -> _Draft:
+    pieces = _merged(index, [piece for record in taken for piece in record])
+    excerpts = _excerpts(index, pieces)
+    tally = _tally(index, pieces, ranking, way)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing(index, tally)]), tally)
+
+
+def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
+    """A record counts as shown when it is there at least in part."""
+    starts, ends = index.outline.starts, index.outline.ends
+    there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
+    showing = len(there & way.matches)
+    shortened = any(piece.trimmed for piece in pieces)
+    compared = MOST_ROWS if way.partly else 0
+    return Tally(
+        len(way.matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted, ranking.cut, compared
+    )
+
+
+def _quarter(text: str) -> int:
+    return math.ceil(len(text) / 4)
+
+
+def _merged(index: Index, pieces: list[Piece]) -> list[Piece]:
+    """Pieces in document order; those with nothing to read between them become one."""
+    merged: list[Piece] = []
+    for piece in sorted(pieces):
+        before = merged[-1] if merged else None
+        if before and (piece.start <= before.end or _touch(index, before.end, piece.start)):
+            trimmed = before.trimmed or piece.trimmed
+            merged[-1] = Piece(before.start, max(before.end, piece.end), before.record, max(before.score, piece.score), trimmed)
+        else:
+            merged.append(piece)
+    return merged
+
+
+def _touch(index: Index, end: int, start: int) -> bool:
+    return start - end < _GAP and not shown(index, end, start).strip(" ,\t\r\n")
+
+
+def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
+    found: list[Found] = []
+    for piece in pieces:
+        line = index.line_at(piece.start)
+        last = index.line_at(piece.end - 1)
+        place = locator(index, piece.record, piece.start, line)
+        text = decode(bytes(index.source[piece.start : piece.end]))
+        found.append(Found(text, piece.start, piece.end, line, last, place, round(piece.score, 3), piece.trimmed))
+    return found
+
+
+def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str]:
+    parts: list[str] = []
+    previous = -1
+    for piece, excerpt in zip(pieces, excerpts, strict=True):
+        goes_on = piece.trimmed and piece.record == previous
+        parts.append("[…]" if goes_on else f"[{excerpt.locator}]")
+        parts.append(shown(index, piece.start, piece.end))
+        previous = piece.record
+    return parts

@@ -1,0 +1,197 @@
+"""Which servers there are, in the form that MCP clients share: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.settings.files import parse_yaml
+from overspill.text import jsonc
+from overspill.text.humanize import mistyped
+from overspill.text.names import HEADER
+
+_SECTIONS = ("mcpServers", "servers")
+_REMOTE = {"http", "streamable-http", "streamableHttp", "streamable_http"}
+_VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
+
+
+class ServerConfig(Struct, frozen=True):
+    """How to reach one server: a command to start, or a URL. Its values may be secrets, so `repr` names it and no more."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    cwd: str | None = None
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    tools: tuple[str, ...] | None = None
+    """Only these of its tools are there; None: all."""
+
+    def __repr__(self) -> str:
+        return f"ServerConfig({self.name!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("name", self.name)]
+
+    def allows(self, tool: str) -> bool:
+        return self.tools is None or tool in self.tools
+
+    def problem(self, environ: Mapping[str, str]) -> str:
+        """Why it cannot be started with this environment, as far as that shows without trying; else empty."""
+        named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
+        if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
+            return ""
+        return (
+            f"The server {self.name} cannot be started: no such command {self.command!r}. "
+            "Check how it is spelled, or give its full path."
+        )
+
+
+def host_of(url: str) -> str:
+    """Empty where it is no address that a server can have."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.hostname or "" if url.isprintable() and parts.scheme in ("http", "https") else ""
+
+
+def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
+    """From a client's own file; `mcpServers`, or `servers` as VS Code calls it. JSON may have comments, as it has there."""
+    content = _parsed(path)
+    for section in _SECTIONS:
+        if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
+            if not isinstance(found, dict):
+                raise SettingsError(f"{section} in {path} is not a mapping of names to servers.")
+            return server_configs(cast("dict[str, Any]", found), f"in {path}", environ)
+    raise SettingsError(f"{path} has no mcpServers. It is the file in which your MCP client lists its servers.")
+
+
+def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str, str] | None = None) -> dict[str, ServerConfig]:
+    """Entries that are disabled are left out. `${NAME}` and `${NAME:-default}` are taken from `environ`."""
+    configs: dict[str, ServerConfig] = {}
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise SettingsError(f"Server {name!r} {where} is not a mapping with a command or a url.")
+        values = cast("dict[str, Any]", entry)
+        if values.get("disabled") is not True and values.get("enabled") is not False:
+            configs[str(name)] = _Entry(str(name), where, values, environ).config()
+    return configs
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        text = path.read_text("utf-8-sig")
+        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parsed_json(text, str(path))
+    except OSError as problem:
+        raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} is not UTF-8. Save it as UTF-8.") from None
+
+
+def _parsed_json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)  # at once, for such a file may hold a client's whole history
+    except (ValueError, RecursionError):
+        return jsonc.scan(text, name).value
+
+
+class _Entry:
+    def __init__(self, name: str, where: str, values: Mapping[str, Any], environ: Mapping[str, str] | None) -> None:
+        self._name = name
+        self._where = where
+        self._values = values
+        self._environ = environ
+
+    def config(self) -> ServerConfig:
+        command, url = self._text("command"), self._text("url") or self._text("serverUrl")
+        if bool(command) == bool(url):
+            guess = "" if command else mistyped(self._values, ("command", "url"))
+            raise self._wrong(f"needs either a command or a url{guess}")
+        kind = self._text("type") or self._text("transport")
+        if url and kind and kind not in _REMOTE:
+            raise self._wrong(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
+        if self._values.get("envFile"):
+            raise self._wrong("has an envFile, which is not read here. Put its variables into env")
+        tools = self._texts("tools" if self._values.get("tools") is not None else "allowedTools")
+        return ServerConfig(
+            self._name,
+            command=command,
+            args=self._texts("args") or (),
+            env=self._pairs("env"),
+            cwd=self._text("cwd") or None,
+            url=self._checked_url(url),
+            headers=self._checked_headers(),
+            tools=None if tools is None or "*" in tools else tools,
+        )
+
+    def _text(self, key: str) -> str:
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self._wrong(f"has {key} {type(value).__name__}, a text is wanted")
+        return self._expanded(value or "")
+
+    def _checked_url(self, url: str) -> str:
+        if url and not host_of(url):
+            raise self._wrong("has a url that is not http:// or https:// with a host, or has characters that no url has")
+        return url
+
+    def _checked_headers(self) -> dict[str, str]:
+        headers = {name: value.strip() for name, value in self._pairs("headers").items()}
+        for name, value in headers.items():
+            if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
+                raise self._wrong(f"has a header {name!r} that cannot be sent: it has characters that no header has")
+        return headers
+
+    def _texts(self, key: str) -> tuple[str, ...] | None:
+        value: Any = self._values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
+            raise self._wrong(f"has {key} that is not a list of texts")
+        return tuple(map(self._expanded, cast("list[str]", value)))
+
+    def _pairs(self, key: str) -> dict[str, str]:
+        value: Any = self._values.get(key) or {}
+        if not isinstance(value, dict):
+            raise self._wrong(f"has {key} that is not a mapping")
+        pairs = cast("dict[str, Any]", value)
+        if not all(isinstance(each, str | int | float) for each in pairs.values()):
+            raise self._wrong(f"has a value in {key} that is not a text")
+        return {str(name): self._expanded(_spelled(each)) for name, each in pairs.items()}
+
+    def _expanded(self, text: str) -> str:
+        if self._environ is None:
+            return text
+        return _VARIABLE.sub(self._variable, text)
+
+    def _variable(self, found: re.Match[str]) -> str:
+        assert self._environ is not None
+        name, default, asked, closed = found.groups()
+        if not closed:  # taken up to the end, so that nothing in it is looked at again
+            return found[0]
+        if asked is not None:
+            raise self._wrong(
+                f"uses ${{input:{asked}}}, which only its own client can ask for. Use an environment variable instead"
+            )
+        value = cast("str | None", self._environ.get(name, default))
+        if value is None:
+            raise self._wrong(f"uses ${{{name}}}, and that variable is not set")
+        return value
+
+    def _wrong(self, what: str) -> SettingsError:
+        return SettingsError(f"Server {self._name!r} {self._where} {what}.")
+
+
+def _spelled(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,95 @@
+"""How a server is greeted: by the handshake of the older protocol, or by the question that the stateless one begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib import metadata
+from typing import Any, TypeAlias, cast
+
+import mcp_types
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct, field
+
+from overspill.errors import ServerError
+from overspill.text.humanize import quote_line
+
+Raw: TypeAlias = "dict[str, Any]"
+Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
+"""MCPError is a refusal, after which another way may do; ServerError is the end."""
+
+_PROBE = 10.0  # seconds an old server may take to refuse the new way of greeting
+
+
+class Client(Struct, frozen=True):
+    """Who speaks to the server: name, version and abilities, as the server is told. `modern`: which way to greet it first."""
+
+    info: Raw = field(default_factory=lambda: {"name": "overspill", "version": metadata.version("overspill")})
+    capabilities: Raw = {}
+    modern: bool = False
+
+
+class Greeting(Struct, frozen=True):
+    """What the server said of itself."""
+
+    version: str
+    capabilities: Raw
+    info: Raw
+    instructions: str | None
+
+    @property
+    def modern(self) -> bool:
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+
+async def greet(ask: Ask, client: Client, name: str) -> Greeting:
+    refusals: list[MCPError] = []
+    for way in (_discover, _initialize, _discover) if client.modern else (_initialize, _discover):
+        # The third time is for a slow server: it took the first question after we had given up on it, and is bound by it.
+        if len(refusals) < 2 or refusals[-1].code == mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
+            try:
+                return await way(ask, client, name)
+            except MCPError as refusal:
+                refusals.append(refusal)
+    why = "; ".join(dict.fromkeys(quote_line(each.message).rstrip(".") for each in refusals))
+    raise ServerError(f"The server {name} refused to start a session: {why}.")
+
+
+def enveloped(params: Raw, client: Client, version: str) -> Raw:
+    """In the stateless protocol every request says who asks."""
+    known = {mcp_types.CLIENT_INFO_META_KEY: client.info, mcp_types.CLIENT_CAPABILITIES_META_KEY: client.capabilities}
+    return {**params, "_meta": {**known, **mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
+
+
+def mapping(value: Any) -> Raw:
+    """What a server should have sent as an object, and an empty one where it did not."""
+    return cast("Raw", value) if isinstance(value, dict) else {}
+
+
+async def _discover(ask: Ask, client: Client, name: str) -> Greeting:
+    version = MODERN_PROTOCOL_VERSIONS[-1]
+    headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "server/discover"}
+    opts: CallOptions = {"timeout": _PROBE, "cancel_on_abandon": False, "headers": headers}
+    found = await ask("server/discover", enveloped({}, client, version), opts)
+    offered: Any = found.get("supportedVersions")
+    mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
+    if not mutual:
+        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "no version of the stateless protocol in common")
+    return _greeting(mutual[-1], found, mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
+
+
+async def _initialize(ask: Ask, client: Client, name: str) -> Greeting:
+    params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": client.capabilities, "clientInfo": client.info}
+    found = await ask("initialize", params, {"cancel_on_abandon": False})
+    version = found.get("protocolVersion")
+    if not isinstance(version, str) or version not in HANDSHAKE_PROTOCOL_VERSIONS:
+        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, f"it speaks version {version!r}, which is not known here")
+    return _greeting(version, found, found.get("serverInfo"), name)
+
+
+def _greeting(version: str, found: Raw, info: Any, name: str) -> Greeting:
+    words = found.get("instructions")
+    said = mapping(info) or {"name": name, "version": ""}
+    return Greeting(version, mapping(found.get("capabilities")), said, words if isinstance(words, str) else None)

@@ -1,0 +1,161 @@
+"""JSON-RPC messages as lines of bytes, either way. A line may be anything, of any length; only what is a message gets through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, TypeAlias, cast
+
+import anyio
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+from overspill.text.lenient_json import dumped, loaded
+
+MAX_MESSAGE = 256 * 1024 * 1024
+_EDGE = 4096
+_TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+Receive: TypeAlias = Callable[[], Awaitable[bytes]]
+Raw: TypeAlias = "dict[str, Any]"
+
+
+class BadLine(Exception):
+    """A line that is no message. `head` and `tail` are its ends: a response names its request in one of them."""
+
+    def __init__(self, problem: str, head: bytes = b"", tail: bytes = b"") -> None:
+        super().__init__(problem)
+        self.head = head
+        self.tail = tail
+
+
+async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[bytes | BadLine]:
+    """Until `receive` ends. A line over the limit is not held in memory; its ends are. The last one may lack its end."""
+    parts: list[bytes] = []
+    size = 0
+    while chunk := await _received(receive):
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            yield _whole(parts, piece, size + len(piece), limit)
+            parts, size = [], 0
+        if rest:
+            parts.append(rest)
+            size += len(rest)
+            if size > limit:
+                parts = _edges(parts)
+    if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
+        yield last
+
+
+async def _received(receive: Receive) -> bytes:
+    try:
+        return await receive()
+    except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        return b""
+
+
+def _whole(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
+    if size > limit:
+        head, tail = _edges([*parts, last])
+        return BadLine(f"a message of {size:,} bytes, more than the {limit:,} that are taken", head, tail)
+    return b"".join((*parts, last)) if parts else last
+
+
+def _edges(parts: list[bytes]) -> list[bytes]:
+    """Without joining all the parts, which would take their memory twice."""
+    head = tail = b""
+    for part in parts:
+        head += part[: _EDGE - len(head)]
+        if len(head) == _EDGE:
+            break
+    for part in reversed(parts):
+        tail = part[max(0, len(part) - _EDGE + len(tail)) :] + tail
+        if len(tail) == _EDGE:
+            break
+    return [head, tail]
+
+
+def decode(line: bytes) -> SessionMessage | BadLine:
+    try:
+        message = _message(loaded(line))
+    except (ValueError, RecursionError):
+        return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
+    return (
+        BadLine("JSON that is not a JSON-RPC message", line[:_EDGE], line[-_EDGE:])
+        if message is None
+        else SessionMessage(message)
+    )
+
+
+def refusal(line: BadLine) -> SessionMessage | None:
+    """An answer that cannot be taken is still the answer to somebody, who must not wait for ever."""
+    keys = _outermost(line.head)
+    if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
+        return None  # not an answer; it may be a log line with an id of its own
+    if keys.get(b"id"):
+        id = keys[b"id"].decode(errors="replace")
+    elif found := _LAST_ID.search(line.tail):
+        id = (found[1] or found[2]).decode(errors="replace")
+    else:
+        return None
+    error = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=f"The server answered with {line}. Ask it for less.")
+    return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=int(id) if id.isdecimal() else id, error=error))
+
+
+def _outermost(head: bytes) -> dict[bytes, bytes]:
+    """The keys of the outermost object and, where those are texts or numbers, their values, as far as `head` reaches."""
+    found: dict[bytes, bytes] = {}
+    depth, key = 0, b""
+    for token in _TOKEN.finditer(head):
+        text = token[0]
+        if token.lastindex == 3:
+            break  # a text that goes on beyond the head
+        if text in b"{[":
+            depth += 1
+        elif text in b"}]":
+            depth -= 1
+        elif depth == 1 and token[2]:
+            key = token[1]
+            found[key] = b""
+        elif depth == 1 and key:
+            found[key] = text.strip(b'"')
+    return found
+
+
+def encode(message: mcp_types.JSONRPCMessage) -> bytes:
+    raw = {name: value for name in message.model_fields_set if (value := getattr(message, name)) is not ...}
+    if isinstance(message, mcp_types.JSONRPCError):
+        raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
+    return dumped({"jsonrpc": "2.0", **raw}) + b"\n"
+
+
+def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:
+    """Built from checked fields without walking through the payload, which may be large and is handed on as it is."""
+    fields = cast("Raw", raw)
+    if not isinstance(raw, dict) or fields.get("jsonrpc") != "2.0":
+        return None
+    id, method = fields.get("id"), fields.get("method")
+    known_id = isinstance(id, str) or (isinstance(id, int) and not isinstance(id, bool))
+    if isinstance(method, str):
+        if "params" in fields and not isinstance(fields["params"], dict):
+            return None
+        given: dict[str, Any] = {"params": fields["params"]} if "params" in fields else {}
+        if "id" not in fields:
+            return mcp_types.JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, **given)
+        return mcp_types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, **given) if known_id else None
+    if known_id and isinstance(fields.get("result"), dict):
+        return mcp_types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=fields["result"])
+    return _error(fields, id) if known_id or id is None else None
+
+
+def _error(fields: Raw, id: Any) -> mcp_types.JSONRPCError | None:
+    error = cast("Raw", fields.get("error"))
+    if not isinstance(error, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return None
+    code, words = error.get("code"), error.get("message")
+    if not isinstance(code, int) or not isinstance(words, str):
+        return None
+    given: Any = {"data": error["data"]} if "data" in error else {}
+    data = mcp_types.ErrorData.model_construct(code=code, message=words, **given)
+    return mcp_types.JSONRPCError.model_construct(jsonrpc="2.0", id=id, error=data)

@@ -1,0 +1,80 @@
+"""A look at one server: started or dialled once, greeted, pinged, its tools listed and weighed. None of them is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import anyio
+from msgspec import Struct
+
+from overspill.mcp.client.config import ServerConfig
+from overspill.mcp.client.link import Client, Link, Raw, linked, pages
+from overspill.mcp.client.process import noise
+from overspill.mcp.client.server import Deaf, words
+from overspill.text import tokens
+from overspill.text.lenient_json import dumped
+
+
+class ToolSize(Struct, frozen=True):
+    """What a tool's name, description and arguments cost a context, before it is ever called."""
+
+    name: str
+    bytes: int
+    tokens: int
+
+
+class Probe(Struct, frozen=True):
+    server: str
+    problem: str = ""
+    protocol: str = ""
+    software: str = ""
+    """What the server calls itself, with its version."""
+    tools: tuple[ToolSize, ...] = ()
+    seconds: float = 0.0
+    """From its start until it had answered everything."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(tool.bytes for tool in self.tools)
+
+    @property
+    def tokens(self) -> int:
+        return sum(tool.tokens for tool in self.tools)
+
+
+async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
+    """A problem is part of the answer, never raised. `model` is whose tokens are counted."""
+    began = anyio.current_time()
+    problem, listed, links, seconds = "", list[Raw](), list[Link](), 0.0
+    try:
+        with anyio.fail_after(within):
+            async with linked(config, environ, Client(), Deaf()) as link:
+                links.append(link)
+                listed = await _looked(link)
+                seconds = anyio.current_time() - began
+    except* TimeoutError:
+        spoke = noise(links[0].garbage if links else 0)
+        problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
+    except* Exception as group:
+        problem = words(group, config.name)
+    if problem:
+        return Probe(config.name, problem)
+    greeting = links[0].greeting
+    software = " ".join(str(greeting.info.get(key, "")) for key in ("name", "version")).strip()
+    tools = tuple(_weighed(tool, model) for tool in listed)
+    return Probe(config.name, "", greeting.version, software, tools, seconds)
+
+
+async def _looked(link: Link) -> list[Raw]:
+    await link.greet()
+    if not link.greeting.modern:  # the newer protocol has no ping
+        await link.request("ping")
+    if "tools" not in link.greeting.capabilities:
+        return []
+    return await pages(link.request, "tools/list", "tools", link.config.name)
+
+
+def _weighed(tool: Raw, model: str | None) -> ToolSize:
+    shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
+    text = dumped(shown).decode()
+    return ToolSize(str(tool.get("name")), len(text.encode()), tokens.count(text, model).tokens)

@@ -1,0 +1,79 @@
+"""What a server's tool said, as the gate takes it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import anyio.to_thread
+import msgspec
+from mcp.shared.exceptions import MCPError
+
+from overspill.gate.collect import to_json
+from overspill.mcp.client.greeting import Raw, mapping
+from overspill.types import Output
+
+_LARGE = 256 * 1024
+
+
+async def as_output(result: Raw) -> Output:
+    """What is measured, and kept if it has to be: all texts, and structured content unless it only repeats them."""
+    content: list[Any] = list(result.get("content") or [])
+    structured = result.get("structuredContent")
+    if structured is not None:
+        said = [text for text in texts(content) if text]
+        large = sum(map(len, said)) > _LARGE
+        repeated = await anyio.to_thread.run_sync(_repeats, structured, said) if large else _repeats(structured, said)
+        if not repeated:
+            content.append({"type": "text", "text": _json(structured)})
+    return Output(content, is_error=bool(result.get("isError")))
+
+
+def texts(content: list[Any]) -> list[str]:
+    return [text for block in content if isinstance(text := mapping(block).get("text"), str)]
+
+
+def error_text(error: MCPError) -> str:
+    data = error.error.data
+    return error.message if data is None else f"{error.message}\n{_json(data)}"
+
+
+def progress_text(progress: Raw) -> str:
+    done, total = _figure(progress.get("progress")), _figure(progress.get("total"))
+    figures, message = f"{done} of {total}" if done and total else done, progress.get("message")
+    return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
+
+
+def _figure(value: object) -> str:
+    """Empty where it is no number, or none that anybody could read."""
+    try:
+        return f"{float(value):g}" if isinstance(value, int | float) else ""
+    except OverflowError:
+        return ""
+
+
+def _repeats(structured: Any, texts: list[str]) -> bool:
+    """Servers send the same value as text for clients that know no structure, a single value under some key of its own."""
+    values: list[Any] = [structured]
+    if len(mapping(structured)) == 1:
+        values += mapping(structured).values()
+    for value in values:
+        each = cast("list[Any]", value) if isinstance(value, list) else []
+        if each and len(each) == len(texts) and all(map(_says, texts, each)):
+            return True
+    return any(_says(text, value) for text in texts for value in values)
+
+
+def _says(text: str, value: Any) -> bool:
+    if text == value:
+        return True
+    try:
+        return bool(msgspec.json.decode(text) == value)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+
+
+def _json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return to_json(value)

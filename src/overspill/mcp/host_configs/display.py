@@ -1,0 +1,83 @@
+"""What may be shown of a client's file on a terminal: entries without their secrets, and a pattern for other clients."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from overspill.mcp.host_configs.entries import secret_url
+from overspill.mcp.host_configs.rewriting import Outcome
+from overspill.text import jsonc
+from overspill.text.jsonc import Edit, Node
+
+_HIDDEN = '"…"'
+_TELLING = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
+
+
+def difference(outcome: Outcome) -> str:
+    """The whole entry as it was and as it will be."""
+    before, after = (masked(text).splitlines() for text in (outcome.before, outcome.after))
+    lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
+    return "\n".join(list(lines)[3:])
+
+
+def masked(entry: str) -> str:
+    """Without the values of `env` and `headers`, and without URLs and arguments that look as if they held a secret."""
+    node = jsonc.scan(entry, "the entry")
+    parts = [part for key in ("env", "headers") if (part := node.get(key))]
+    edits = [jsonc.replaced(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
+    url, args = node.get("url"), node.get("args")
+    if url and secret_url(str(url.value)):
+        edits.append(jsonc.replaced(url, _HIDDEN))
+    return jsonc.edited(entry, edits + (_masked_args(args) if args else []))
+
+
+def pattern(launch: Sequence[str]) -> dict[str, Any]:
+    """Entries to copy from, in the form that most clients take."""
+    program, *words = launch
+    command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
+    return {
+        "mcpServers": {
+            "files": {"command": program, "args": [*words, "proxy", "--name", "files", "--", *command]},
+            "api": {
+                "command": program,
+                "args": [*words, "proxy", "--name", "api", "--header-env", "Authorization=API_AUTH", "--url", _URL],
+                "env": {"API_AUTH": "Bearer YOUR-TOKEN"},
+            },
+        }
+    }
+
+
+def instructions(launch: Sequence[str]) -> str:
+    return _INSTRUCTIONS.format(pattern=json.dumps(pattern(launch), indent=2))
+
+
+def _masked_args(args: Node) -> list[Edit]:
+    texts = ["", *(str(child.value) for child in args.children)]
+    secret = [_secret(before, word) for before, word in pairwise(texts)]
+    return [jsonc.replaced(child, _HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
+
+
+def _secret(before: str, word: str) -> bool:
+    if "://" in word and secret_url(word):
+        return True
+    if before in ("--header-env", "--url-env"):
+        return False
+    told = bool(before.startswith("-") and _TELLING.search(before) and not word.startswith("-"))
+    return told or bool(_TELLING.search(word) and re.search(r"[=: ]", word))
+
+
+_URL = "https://mcp.example.com/mcp"
+
+_INSTRUCTIONS = """\
+For any client that starts MCP servers: let it start Overspill, and write the server's own command after `--`.
+A server with a URL becomes a command, too; its headers are taken from environment variables, so that no process list shows them.
+
+{pattern}
+
+Everything else in an entry (env, cwd and so on) stays as it is. Clients with other files (TOML, YAML, a form to fill in) take
+the same command, arguments and variables. To go back, leave out everything up to `--`."""

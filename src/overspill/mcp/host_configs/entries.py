@@ -1,0 +1,146 @@
+"""One server's entry in a client's file: whether it can run through the proxy, and the edits that make it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognised
+from overspill.text import jsonc
+from overspill.text.humanize import mistyped
+from overspill.text.jsonc import Edit, Node
+from overspill.text.names import HEADER
+
+ALREADY = "it runs through Overspill already"
+_STREAMABLE = {"http", "streamablehttp"}
+_SIGN_IN = {"auth", "headersHelper", "oauth"}
+_COMMAND_KEYS = {"args", "command", "env"}
+_LOCAL = {"localhost", "127.0.0.1", "::1"}
+_LONGEST_PLAIN_SEGMENT = 19
+
+
+class Refusal(Struct, frozen=True):
+    """Why an entry stays as it is. `unless_named`: it might work, so it is wrapped for who asks for it by name."""
+
+    reason: str
+    unless_named: bool = False
+
+
+def refusal(name: str, entry: Node) -> Refusal | None:
+    if entry.kind != "object":
+        return Refusal("it is not an object")
+    for part in (entry, entry.get("headers")):
+        if part and (twice := part.twice):
+            return Refusal(f"it has the key {twice!r} twice")
+    if recognised(name, entry):
+        return Refusal(ALREADY)
+    value: dict[str, Any] = entry.value
+    return _url_refusal(value) if "url" in value else _stdio_refusal(value)
+
+
+def wrapped(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
+    """The edits for an entry that can be wrapped. `launch` are the words that start Overspill."""
+    program, *words = launch
+    words += ["proxy", "--name", name]
+    return _wrapped_url(entry, program, words) if entry.get("url") else _wrapped_stdio(entry, program, words)
+
+
+def secret_url(url: str) -> bool:
+    """Whether a URL may hold a key. On a command line every user of the machine could read it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return True
+    long = any(len(segment) > _LONGEST_PLAIN_SEGMENT for segment in parts.path.split("/"))
+    return long or "$" in url or "@" in parts.netloc or bool(parts.query or parts.fragment)
+
+
+def speaks_sse(value: Mapping[str, Any]) -> bool:
+    return "sse" in (value.get("type"), value.get("transport")) or str(value.get("url", "")).rstrip("/").endswith("/sse")
+
+
+def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
+    if not isinstance(value.get("command"), str):
+        return Refusal(f"it has neither a command nor a url{mistyped(value, ('command', 'url'))}")
+    if value.get("type", "stdio") != "stdio":
+        return _strange_type(value)
+    if not _are_texts(value.get("args", [])):
+        return Refusal("its args are not a list of texts")
+    if isinstance(dev := value.get("dev"), dict) and "debug" in dev:
+        return Refusal("it runs in a debugger, which needs its own command")
+    if value.get("sandboxEnabled"):
+        return Refusal("it runs in a sandbox, in which Overspill may not be able to store anything", unless_named=True)
+    return None
+
+
+def _url_refusal(value: Mapping[str, Any]) -> Refusal | None:
+    url, headers = value["url"], value.get("headers", {})
+    if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
+        return Refusal("it mixes what belongs to a command with what belongs to a url")
+    kind = value.get("type", "http")
+    if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
+        return _strange_type(value)
+    if speaks_sse(value):
+        return Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
+    if _SIGN_IN & value.keys():
+        return Refusal("your client signs in to it, and the proxy cannot")
+    if not _are_headers(headers):
+        return Refusal("its headers are not names and texts")
+    if not headers and not secret_url(url) and urlsplit(url).hostname not in _LOCAL:
+        return Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
+    return None
+
+
+def _strange_type(value: Mapping[str, Any]) -> Refusal:
+    return Refusal(f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
+
+
+def _are_headers(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    headers = cast("dict[str, object]", value)
+    return all(HEADER.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
+
+
+def _wrapped_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
+    command, args = entry.get("command"), entry.get("args")
+    assert command
+    parts = [*map(jsonc.string, [*words, "--"]), command.raw]
+    start = jsonc.replaced(command, jsonc.string(program))
+    return [start, jsonc.inserted(args, parts) if args else jsonc.appended(entry, "command", f'"args": [{", ".join(parts)}]')]
+
+
+def _wrapped_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
+    """`url` becomes `command` and `args`; `headers` become `env`, so that values, their comments and their order stay."""
+    url, headers, kind = entry.get("url"), entry.get("headers"), entry.get("type")
+    assert url
+    hidden = secret_url(url.value)
+    names = headers.names if headers else []
+    variables = header_variables(names)
+    pairs = [word for name, variable in zip(names, variables, strict=True) for word in ("--header-env", f"{name}={variable}")]
+    address = jsonc.string(URL_VARIABLE) if hidden else url.raw
+    args = [*map(jsonc.string, [*words, *pairs, "--url-env" if hidden else "--url"]), address]
+    edits = [
+        jsonc.replaced(entry.key("url"), '"command"'),
+        jsonc.replaced(url, jsonc.string(program)),
+        jsonc.appended(entry, "url", f'"args": [{", ".join(args)}]'),
+    ]
+    extra = [f'"{URL_VARIABLE}": {url.raw}'] if hidden else []
+    if kind:
+        edits.append(jsonc.replaced(kind, '"stdio"'))
+        extra += [f'"{TYPE_VARIABLE}": {kind.raw}'] if kind.value != "http" else []
+    if headers and names:
+        edits.append(jsonc.replaced(entry.key("headers"), '"env"'))
+        edits += [jsonc.replaced(key, jsonc.string(variable)) for key, variable in zip(headers.keys, variables, strict=True)]
+        edits += [jsonc.inserted(headers, extra)] if extra else []
+    elif extra:
+        edits.append(jsonc.appended(entry, "url", f'"env": {{{", ".join(extra)}}}'))
+    return edits

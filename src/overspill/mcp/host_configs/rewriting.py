@@ -1,0 +1,156 @@
+"""A client's whole file: which servers it has, and the text in which they run through the proxy, or no longer do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.mcp.host_configs import entries
+from overspill.mcp.host_configs.entries import Refusal
+from overspill.mcp.host_configs.originals import unwrapped
+from overspill.mcp.host_configs.proxied import recognised
+from overspill.text import jsonc
+from overspill.text.jsonc import Edit, Node
+
+ALREADY = entries.ALREADY
+NOT_WRAPPED = "it does not run through Overspill"
+NO_ORIGINAL = "it runs through Overspill in a way that has no one original; change it by hand"
+_TABLES = ("mcpServers", "servers")
+
+Change = Literal["wrapped", "unwrapped", "none"]
+
+
+class Server(Struct, frozen=True):
+    """One entry. Claude Code has servers for all projects, and for one: `project` is its folder."""
+
+    name: str
+    project: str
+    entry: Node
+
+
+class Outcome(Struct, frozen=True):
+    """What became of a server, or why nothing did. `before` and `after` are the texts of its entry."""
+
+    server: str
+    project: str
+    change: Change
+    reason: str = ""
+    before: str = ""
+    after: str = ""
+
+
+class Rewriting(Struct, frozen=True):
+    text: str
+    outcomes: tuple[Outcome, ...]
+
+
+def servers(text: str, name: str) -> list[Server]:
+    """All entries, in order; `name` is what errors call the file."""
+    if not text.strip():
+        raise SettingsError(f"{name} is empty, so it has no servers.")
+    root = jsonc.scan(text, name)
+    tables = list(_tables(root, name))
+    if not tables:
+        raise SettingsError(
+            f"{name} has no servers: neither mcpServers nor servers is among its keys. "
+            "For a client with another kind of file see `overspill wrap --print`."
+        )
+    return [
+        Server(key.value, project, entry)
+        for project, table in tables
+        for key, entry in zip(table.keys, table.children, strict=True)
+    ]
+
+
+def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) -> Rewriting:
+    def change(server: Server) -> list[Edit] | Refusal:
+        refusal = entries.refusal(server.name, server.entry)
+        if refusal and refusal.unless_named and server.name not in only:
+            return Refusal(f"{refusal.reason}; name it with --server to wrap it all the same")
+        if refusal and not refusal.unless_named:
+            return refusal
+        return entries.wrapped(server.name, server.entry, launch)
+
+    return _rewritten(text, chosen(servers(text, name), name, only), change, "wrapped")
+
+
+def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = ()) -> Rewriting:
+    """`earlier` are texts that the file had, newest first: an entry that came from one of them gets its exact text back."""
+    known = [server for old in earlier for server in _readable(old)]
+
+    def change(server: Server) -> list[Edit] | Refusal:
+        found = recognised(server.name, server.entry) if server.entry.kind == "object" else None
+        if not found:
+            return Refusal(NOT_WRAPPED)
+        for old in known:
+            if (old.name, old.project) == (server.name, server.project) and _became(old, server.entry, found.launch):
+                return [jsonc.replaced(server.entry, old.entry.raw)]
+        edits = unwrapped(server.entry, found)
+        return Refusal(NO_ORIGINAL) if edits is None else edits
+
+    return _rewritten(text, chosen(servers(text, name), name, only), change, "unwrapped")
+
+
+def _tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
+    for project, place in [("", root), *_projects(root)]:
+        for key in (*_TABLES, "projects"):
+            if place.names.count(key) > 1:
+                raise SettingsError(f"{name} has the key {key!r} twice. Keep one.")
+        for key in _TABLES if place is root else _TABLES[:1]:
+            table = place.get(key)
+            if table and table.kind == "object":
+                if table.twice:
+                    raise SettingsError(f"{name} has the server {table.twice!r} twice. Keep one.")
+                yield project, table
+
+
+def _projects(root: Node) -> list[tuple[str, Node]]:
+    projects = root.get("projects")
+    return [(key.value, child) for key, child in zip(projects.keys, projects.children, strict=True)] if projects else []
+
+
+def chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
+    known = {server.name for server in found}
+    for wanted in only:
+        if wanted not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise SettingsError(f"{name} has no server {wanted!r}. Its servers: {names}.")
+    return [server for server in found if not only or server.name in only]
+
+
+def _rewritten(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
+    edits: list[Edit] = []
+    outcomes: list[Outcome] = []
+    for server in found:
+        made = change(server)
+        if isinstance(made, Refusal):
+            outcomes.append(Outcome(server.name, server.project, "none", made.reason))
+        else:
+            edits += made
+            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, after(server.entry, made)))
+    return Rewriting(jsonc.edited(text, edits), tuple(outcomes))
+
+
+def after(entry: Node, edits: Sequence[Edit]) -> str:
+    """The entry's own text with edits of the file."""
+    moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
+    return jsonc.edited(entry.raw, moved)
+
+
+def _became(old: Server, entry: Node, launch: Sequence[str]) -> bool:
+    """Whether wrapping the old entry gives this one."""
+    refusal = entries.refusal(old.name, old.entry)
+    if refusal and not refusal.unless_named:
+        return False
+    now = after(old.entry, entries.wrapped(old.name, old.entry, launch))
+    return jsonc.scan(now, old.name).value == entry.value
+
+
+def _readable(old: str) -> list[Server]:
+    try:
+        return servers(old, "")
+    except SettingsError:
+        return []

@@ -1,0 +1,8 @@
+"""The MCP proxy: stands between a client and its servers, and acts only on results that are too large or too slow."""
+
+from overspill.mcp.proxy.http import Listening, serve_http
+from overspill.mcp.proxy.options import USUAL, Options
+from overspill.mcp.proxy.scopes import Scopes
+from overspill.mcp.proxy.serve import open_scopes, serve_stdio
+
+__all__ = ["USUAL", "Listening", "Options", "Scopes", "open_scopes", "serve_http", "serve_stdio"]

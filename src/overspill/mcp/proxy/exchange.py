@@ -1,0 +1,92 @@
+"""One request of a client on its way: who asked, in which version, and how to speak back to them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from typing import Any, TypeAlias
+
+import mcp_types
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.shared.dispatcher import DispatchContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from overspill.calls.job import Job
+from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.results import progress_text
+from overspill.text.lenient_json import cleaned
+
+Context: TypeAlias = "ServerRequestContext[Any, Any]"
+Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
+
+
+class Exchange:
+    def __init__(self, ctx: Context) -> None:
+        self.id = ctx.request_id
+        self.method = ctx.method
+        self.params: Raw = dict(ctx.params or {})
+        self.version = ctx.protocol_version
+        self.meta: Raw = mapping(self.params.get("_meta"))
+        self.over = False
+        """The client has its answer, and hears no more of this."""
+        self.parked: Ask | None = None
+        """Set where the client cannot be asked while it waits, only between two calls of it."""
+        self.job: Job | None = None
+        # The typed session would drop what its models do not know; its two channels carry anything.
+        self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
+        self.request: Any = ctx.request
+        """The HTTP request it came in, if it did."""
+        self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def modern(self) -> bool:
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def log_level(self) -> str | None:
+        return self.meta.get(mcp_types.LOG_LEVEL_META_KEY)
+
+    @property
+    def can_ask(self) -> bool:
+        return not self.over and (self.parked is not None or not self.modern)
+
+    def go_on_as(self, later: Exchange) -> None:
+        """The client called again for the same thing, and hears of it there from now on."""
+        self.meta, self._channel = later.meta, later._channel
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        await self._channel.notify(method, self.spoken(params))
+
+    async def progress(self, params: Raw) -> None:
+        """As the server said it, under the client's own token."""
+        if "progressToken" in self.meta:
+            await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
+        if self.job is not None:
+            self.job.progress = progress_text(params)
+
+    async def ask(self, method: str, params: Raw) -> Raw:
+        """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
+        with self.job.held() if self.job else nullcontext():
+            if self.parked is not None:
+                return await self.parked(method, params)
+            channel = self._channel if self._channel.can_send_request else self.connection.outbound
+            return await channel.send_raw_request(method, self.spoken(params))
+
+    def spoken(self, value: Any) -> Any:
+        """As the client can be sent it: what the SDK writes for the older protocol over HTTP must have no lone surrogates."""
+        return value if self.modern or self.request is None else cleaned(value)
+
+
+class Voice:
+    """Where the client of an exchange hears what belongs to no request of it."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._spoken = exchange.spoken
+        self._outbound = exchange.connection.outbound
+
+    async def notify(self, method: str, params: Raw) -> None:
+        await self._outbound.notify(method, self._spoken(params) or None)
+
+    async def ask(self, method: str, params: Raw) -> Raw:
+        return await self._outbound.send_raw_request(method, self._spoken(params))

@@ -1,0 +1,71 @@
+"""Kept outputs as MCP resources: `overspill://session-<uuid>/<uuid>`, read in bounded parts."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import parse_qs, urlsplit
+
+import anyio.to_thread
+import mcp_types
+from mcp.shared.exceptions import MCPError
+
+from overspill.errors import HandleError
+from overspill.mcp.client.link import Raw
+from overspill.session.session import Session
+from overspill.text import encoding
+from overspill.types import Kept
+
+SCHEME = "overspill"
+_PART = 65_536  # bytes of one answer at most, where the settings set no bound
+
+
+def is_ours(uri: object) -> bool:
+    return isinstance(uri, str) and uri.startswith(f"{SCHEME}://")
+
+
+def uri_of(kept: Kept) -> str:
+    return f"{SCHEME}://{kept.handle}"
+
+
+def link(kept: Kept) -> Raw:
+    return {"type": "resource_link", **described(kept)}
+
+
+def described(kept: Kept) -> Raw:
+    facts = {"title": kept.source, "mimeType": _kind(kept), "size": kept.size.bytes}
+    return {"uri": uri_of(kept), "name": kept.artifact_id, **facts}
+
+
+def _kind(kept: Kept) -> str:
+    return "text/plain" if kept.media == "text" else "application/octet-stream"
+
+
+async def read(session: Session, uri: str) -> Raw:
+    """`?from=BYTE` goes on. The last part says nothing of a next one."""
+    parts = urlsplit(uri)
+    start = parse_qs(parts.query).get("from", ["0"])[0]
+    try:
+        if not start.isdecimal():
+            raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a number of bytes.")
+        return await anyio.to_thread.run_sync(_part, session, f"{parts.netloc}{parts.path}", int(start[:18]))
+    except HandleError as error:
+        raise MCPError(mcp_types.INVALID_PARAMS, str(error), {"uri": uri}) from None
+
+
+def _part(session: Session, handle: str, start: int) -> Raw:
+    bound = session.settings.answer_max_bytes or _PART
+    with session.open(handle) as stored:
+        raw = stored.bytes(start, start + bound)
+        total = stored.reader.size
+        is_text = stored.kept.media == "text"
+        if is_text and start + len(raw) < total:
+            raw = raw[: encoding.whole(raw) or len(raw)]
+        end = start + len(raw)
+        uri = f"{uri_of(stored.kept)}?from={start}" if start else uri_of(stored.kept)
+        shown = {"text": encoding.decode(raw)} if is_text else {"blob": base64.b64encode(raw).decode()}
+        contents: list[Raw] = [{"uri": uri, "mimeType": _kind(stored.kept), **shown}]
+        if end < total:
+            after = f"{uri_of(stored.kept)}?from={end}"
+            note = f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for what follows."
+            contents.append({"uri": after, "mimeType": "text/plain", "text": note})
+        return {"contents": contents}

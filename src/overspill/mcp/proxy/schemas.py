@@ -1,0 +1,35 @@
+"""A tool's promise about its structured results, widened so that a kept one keeps it too."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from overspill.mcp.client.link import Raw, mapping
+
+MARK = "overspill"
+_AT_THE_ROOT = ("$schema", "$id", "$defs", "definitions", "title", "description")
+_KEPT: Raw = {"type": "object", "required": [MARK], "properties": {MARK: {"type": "object"}}}
+
+
+def widened(tool: Raw) -> Raw:
+    """Clients refuse a result that does not match `outputSchema`, and a handle never would."""
+    if not isinstance(tool.get("outputSchema"), dict):
+        return tool
+    schema = mapping(tool["outputSchema"])
+    if _points_inside(schema):
+        return {key: value for key, value in tool.items() if key != "outputSchema"}
+    root = {key: schema[key] for key in _AT_THE_ROOT if key in schema}
+    rest = {key: value for key, value in schema.items() if key not in root}
+    kind = {"type": "object"} if schema.get("type") == "object" else {}  # older clients insist on it at the root
+    return {**tool, "outputSchema": {**root, **kind, "anyOf": [rest, _KEPT]}}
+
+
+def _points_inside(schema: Any) -> bool:
+    """Whether it refers to a part of itself that would not be where it was."""
+    if isinstance(schema, list):
+        return any(map(_points_inside, cast("list[Any]", schema)))
+    parts = mapping(schema)
+    reference = parts.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#") and not reference.startswith(("#/$defs/", "#/definitions/")):
+        return True
+    return any(map(_points_inside, parts.values()))

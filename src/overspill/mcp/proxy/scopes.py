@@ -1,0 +1,97 @@
+"""Who has which scope: one for each session of the older protocol, one for each kind of client of the newer, per principal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio
+import anyio.abc
+from msgspec import Struct
+
+from overspill.mcp.client import Client
+from overspill.mcp.proxy.options import Options
+from overspill.mcp.proxy.scope import Scope, open_scope
+from overspill.models.endpoints import Endpoint
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.text.lenient_json import dumped
+
+_MOST_KINDS = 8  # scopes that a principal of the newer protocol keeps; whoever comes back gets a new one
+
+
+class Owner(Struct, frozen=True):
+    """Whose handles are whose. Never a connection: the newer protocol has none."""
+
+    principal: str
+    session: str = ""
+
+
+class _Place(Struct):
+    scope: Scope
+    done: anyio.Event
+
+
+class Scopes:
+    """Each scope lives in a task of its own, from when it is first needed."""
+
+    def __init__(
+        self,
+        group: anyio.abc.TaskGroup,
+        settings: Settings,
+        options: Options,
+        endpoints: Mapping[str, Endpoint],
+        log: Callable[[str], None],
+    ) -> None:
+        self._group = group
+        self._settings = settings
+        self._options = options
+        self._endpoints = endpoints
+        self._log = log
+        self._places: dict[tuple[Owner, bytes], _Place] = {}
+        self._sessions: dict[Owner, Session] = {}
+        self._opening = anyio.Lock()
+
+    async def find(self, owner: Owner, client: Client) -> Scope:
+        kind = b"" if owner.session else dumped((client.info, client.capabilities))
+        place = self._places.pop((owner, kind), None)
+        if place is not None:
+            self._places[owner, kind] = place  # the last is the one that was used last
+            return place.scope
+        async with self._opening:
+            place = self._places.get((owner, kind)) or await self._open(owner, kind, client)
+        return place.scope
+
+    def count(self, principal: str) -> int:
+        """Of the sessions that a principal has open."""
+        return sum(owner.principal == principal for owner in self._sessions)
+
+    async def close(self, owner: Owner) -> None:
+        for key in [key for key in self._places if key[0] == owner]:
+            self._places.pop(key).done.set()
+        if session := self._sessions.pop(owner, None):
+            await session.close()
+
+    async def close_all(self) -> None:
+        for owner in list(self._sessions):
+            await self.close(owner)
+
+    async def _open(self, owner: Owner, kind: bytes, client: Client) -> _Place:
+        mine = [key for key in self._places if key[0] == owner]
+        idle = [key for key in mine if not self._places[key].scope.busy]
+        for key in idle[: max(0, len(mine) - _MOST_KINDS + 1)]:
+            self._places.pop(key).done.set()
+        session = self._sessions.get(owner)
+        if session is None:
+            family = self._options.family(owner.principal)
+            session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False)
+            await session.begin()
+            self._sessions[owner] = session
+        place: _Place = await self._group.start(self._live, session, client)
+        self._places[owner, kind] = place
+        return place
+
+    async def _live(self, session: Session, client: Client, *, task_status: anyio.abc.TaskStatus[_Place]) -> None:
+        async with open_scope(self._options, session, client, self._log) as scope:
+            place = _Place(scope, anyio.Event())
+            task_status.started(place)
+            await place.done.wait()

@@ -1,0 +1,97 @@
+"""Which resources a client wants to hear of, and how each server is told so in its own protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import anyio.abc
+from mcp.shared.exceptions import MCPError
+
+from overspill.errors import ServerError
+from overspill.mcp.client import Link, Server
+from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.proxy.reach import reach
+
+CHANGES = {
+    "tools": ("notifications/tools/list_changed", "toolsListChanged"),
+    "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),
+    "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
+}
+"""By capability: how a server says that its list changed, and what a client that wants to hear it asks for."""
+
+
+class Subscriptions:
+    def __init__(self, group: anyio.abc.TaskGroup) -> None:
+        self._group = group
+        self._wanted: dict[tuple[str, str], anyio.CancelScope] = {}
+        """By server and URI; the scope is of the stream on which a server of the newer protocol tells of it."""
+        self._listeners: Counter[tuple[str, str]] = Counter()
+        self._changing = anyio.Lock()
+
+    async def set(self, server: Server, uri: str, *, on: bool) -> Raw:
+        """The server's own answer, where its protocol has one."""
+        link = await reach(server)
+        answer: Raw = {}
+        if not link.greeting.modern:
+            answer = await link.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+        if (server.name, uri) in self._wanted:
+            self._wanted.pop((server.name, uri)).cancel()
+        if on:
+            self._want(link, uri)
+        return answer
+
+    @asynccontextmanager
+    async def listened(self, wanted: Sequence[tuple[Server, str]]) -> AsyncGenerator[list[str]]:
+        """While a client of the newer protocol listens. What the servers let it hear."""
+        heard: list[tuple[Server, str]] = []
+        try:
+            for server, uri in wanted:
+                with suppress(MCPError):
+                    await self._join(server, uri)
+                    heard.append((server, uri))
+            yield [uri for _, uri in heard]
+        finally:
+            for each in heard:
+                self._group.start_soon(self._leave, *each)
+
+    async def restore(self, link: Link) -> None:
+        """Tell a server that was just started what the client wants to hear of."""
+        for uri in [uri for server, uri in self._wanted if server == link.config.name]:
+            self._want(link, uri)
+            if not link.greeting.modern:
+                with suppress(MCPError):  # it may have it no more
+                    await link.request("resources/subscribe", {"uri": uri})
+        flags = {
+            flag: True
+            for capability, (_, flag) in CHANGES.items()
+            if mapping(link.greeting.capabilities.get(capability)).get("listChanged")
+        }
+        if link.greeting.modern and flags:
+            self._group.start_soon(_hear, link, flags, anyio.CancelScope())
+
+    def _want(self, link: Link, uri: str) -> None:
+        scope = self._wanted[link.config.name, uri] = anyio.CancelScope()
+        if link.greeting.modern:
+            self._group.start_soon(_hear, link, {"resourceSubscriptions": [uri]}, scope)
+
+    async def _join(self, server: Server, uri: str) -> None:
+        async with self._changing:
+            if not self._listeners[server.name, uri]:
+                await self.set(server, uri, on=True)
+            self._listeners[server.name, uri] += 1
+
+    async def _leave(self, server: Server, uri: str) -> None:
+        async with self._changing:
+            self._listeners[server.name, uri] -= 1
+            if not self._listeners[server.name, uri]:
+                with suppress(MCPError, ServerError):
+                    await self.set(server, uri, on=False)
+
+
+async def _hear(link: Link, wanted: Raw, scope: anyio.CancelScope) -> None:
+    """As long as the link is up. A server that does not offer it is simply not heard."""
+    with scope, suppress(MCPError, ServerError):
+        await link.request("subscriptions/listen", {"notifications": wanted})

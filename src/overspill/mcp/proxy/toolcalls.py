@@ -1,0 +1,118 @@
+"""A tool call through the gate: a result within limits comes back as the very object the server sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import anyio.to_thread
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import is_version_at_least
+
+from overspill import wording
+from overspill.calls.job import current
+from overspill.errors import OverspillError
+from overspill.gate.decide import Pass, decide
+from overspill.mcp.client import Server
+from overspill.mcp.client.arguments import suits
+from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.results import as_output, error_text, texts
+from overspill.mcp.proxy import outputs
+from overspill.mcp.proxy.catalog import Catalog
+from overspill.mcp.proxy.exchange import Exchange
+from overspill.mcp.proxy.schemas import MARK
+from overspill.mcp.proxy.versions import wants_input
+from overspill.session.session import Session
+from overspill.store.meter import size_of
+from overspill.text.humanize import one_line
+from overspill.types import Output, Reply
+
+Forward: TypeAlias = Callable[[Exchange, Server, str, Raw], Awaitable[Raw]]
+_LINKS_SINCE = "2025-06-18"
+
+
+class ToolCalls:
+    def __init__(
+        self, session: Session, catalog: Catalog, forward: Forward, *, dry_run: bool, log: Callable[[str], None]
+    ) -> None:
+        self._session = session
+        self._catalog = catalog
+        self._forward = forward
+        self._dry_run = dry_run
+        self._log = log
+
+    async def ours(self, name: str, args: object) -> Raw:
+        reply = await self._session.invoke(name, mapping(args))
+        return self._worded({}, reply)
+
+    async def theirs(self, exchange: Exchange, server: Server, name: str) -> Raw:
+        args = mapping(exchange.params.get("arguments"))
+        malformed = not args and exchange.params.get("arguments") not in (None, {})
+        if self._dry_run or malformed:
+            result = await self._forward(exchange, server, "tools/call", {**exchange.params, "name": name})
+            if self._dry_run:
+                await self._report(result, server, name)
+            return result
+        run = _Run(exchange, server, name, self._forward)
+        check = suits(self._catalog.known(server, name).get("inputSchema", True))
+        try:
+            reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise", check=check)
+        except Exception as error:  # ours, or a time limit of ours: an answer the model can read
+            text = str(error) if isinstance(error, OverspillError) else wording.tool_failed(str(error))
+            return {"content": [{"type": "text", "text": text}], "isError": True}
+        return await self._answer(exchange, server, name, run, reply)
+
+    async def _answer(self, exchange: Exchange, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
+        if reply.kept is None and reply.job is None and reply.truncation is None:
+            if run.error is not None:
+                raise run.error
+            return run.result
+        result = self._worded({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
+        if reply.kept is not None and is_version_at_least(exchange.version, _LINKS_SINCE):
+            result["content"].append(outputs.link(reply.kept))
+        if not reply.is_error and isinstance((await self._catalog.described(server, name)).get("outputSchema"), dict):
+            facts: Raw = {"message": reply.text.split("\n\n")[0]}
+            if reply.kept is not None:
+                facts["handle"] = reply.kept.handle
+            result["structuredContent"] = {MARK: facts}
+        return result
+
+    def _worded(self, rest: Raw, reply: Reply) -> Raw:
+        extra = [text for text in (self._catalog.note, self._session.news()) if text]
+        content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
+        return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
+
+    async def _report(self, result: Raw, server: Server, name: str) -> None:
+        text = "".join(texts((await as_output(result)).content))
+        settings = self._session.settings.for_tool(name, server.name)
+        size = await anyio.to_thread.run_sync(size_of, text, settings.model)
+        verdict = decide(size, settings)
+        if not isinstance(verdict, Pass):
+            measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
+            self._log(f"dry run: {one_line(name)} of {server.name} would be kept: {measured}")
+
+
+class _Run:
+    """The tool, as a session calls it. Remembers what the server really said."""
+
+    def __init__(self, exchange: Exchange, server: Server, name: str, forward: Forward) -> None:
+        self._exchange = exchange
+        self._server = server
+        self._name = name
+        self._forward = forward
+        self.result: Raw = {}
+        self.error: MCPError | None = None
+
+    async def __call__(self, /, **args: Any) -> Output:
+        job = self._exchange.job = current.get()
+        params = {**self._exchange.params, "name": self._name}
+        if "arguments" in params or args:
+            params["arguments"] = args
+        try:
+            self.result = await self._forward(self._exchange, self._server, "tools/call", params)
+        except MCPError as error:
+            self.error = error
+            return Output([{"type": "text", "text": error_text(error)}], is_error=True)
+        if wants_input(self.result) and job is not None and job.background:
+            raise RuntimeError("the tool asks for input that nobody can give it in the background")
+        return await as_output(self.result)

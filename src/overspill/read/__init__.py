@@ -1,7 +1,0 @@
-"""Exact retrieval over stored bytes, within a bound and with an exact continuation. Everything here is pure and blocks."""
-
-from overspill.read.grep import Grep, grep
-from overspill.read.passage import Bound, Passage, Range
-from overspill.read.ranges import around, bytes_range, chars, lines, raw
-
-__all__ = ["Bound", "Grep", "Passage", "Range", "around", "bytes_range", "chars", "grep", "lines", "raw"]

@@ -1,0 +1,7 @@
+"""Exact retrieval over stored bytes, within a bound and with an exact continuation. Everything here is pure and blocks."""
+
+from overspill.reading.grep import Grep, grep
+from overspill.reading.passage import Bound, Passage, Range
+from overspill.reading.ranges import around, bytes_range, chars, lines, raw
+
+__all__ = ["Bound", "Grep", "Passage", "Range", "around", "bytes_range", "chars", "grep", "lines", "raw"]

@@ -1,0 +1,169 @@
+"""Lines that match a pattern, with context, the way grep shows them: `12:hit`, `11-context`, `--` between groups.
+
+A line too long to show appears as `12 (byte 5000, char 4980):…text…`, the position being that of the first character shown.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill.errors import BadRequest
+from overspill.reading.passage import Bound, clip, whole
+from overspill.reading.pattern import compile_pattern
+from overspill.reading.positions import View
+from overspill.reading.search import Hit, Search
+from overspill.store.protocols import Reader
+from overspill.text.encoding import boundary, decode
+
+_PAST = "from {start} is past the end: the output has {total} bytes."
+_NO_PATTERN = "The pattern has to be text, not {value!r}."
+_COUNTED = 1000
+_MOST_CONTEXT = 200
+_REACH = 500
+_LEAST_REACH = 4
+_ROW_HEAD = 80  # more than a line number with a position takes
+_LARGEST = 3  # bytes that one byte of content can take in an answer, as U+FFFD
+
+
+class Grep(Struct, frozen=True):
+    """An answer to a search. Nothing is said about bytes outside searched_from..searched_to."""
+
+    text: str
+    hits: int
+    """Hits shown in the text."""
+    total: int
+    """Hits found, those that did not fit into the text included."""
+    exact: bool
+    """Whether `total` is all there are from `searched_from` on; otherwise there may be more."""
+    searched_from: int
+    searched_to: int
+    next: int | None
+    """From which byte to search on, so that no hit is lost or comes twice."""
+    context: int
+    """Lines of context given on each side of every hit; fewer than asked for where the bound does not hold more."""
+
+
+def grep(
+    reader: Reader,
+    view: View,
+    pattern: object,
+    bound: Bound,
+    *,
+    context: object = 2,
+    ignore_case: bool = False,
+    literal: bool = False,
+    start_byte: object = 0,
+) -> Grep:
+    start, around = whole("from", start_byte, 0), whole("context", context, 0)
+    if start > view.bytes:
+        raise BadRequest(_PAST.format(start=start, total=view.bytes))
+    if not isinstance(pattern, str):
+        raise BadRequest(_NO_PATTERN.format(value=pattern))
+    compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
+    line = view.line_at(start)
+    page = _Page(reader, view, bound, min(around, _MOST_CONTEXT), line)
+    buffer = reader.buffer()[: view.bytes]
+    search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach)
+    hits = search.hits()
+    hit = next(hits, None)
+    waiting = 0
+    while hit:
+        following = next(hits, None)
+        if not page.add(hit, following):
+            waiting = 1 + sum(1 for _ in islice(hits, _COUNTED)) + (following is not None)
+            break
+        hit = following
+    resume = page.resume(hit) if hit else search.reached
+    return Grep(
+        text="".join(page.text),
+        hits=page.hits,
+        total=page.hits + waiting,
+        exact=search.reached == view.bytes,
+        searched_from=start,
+        searched_to=max(search.reached, resume),
+        next=resume if resume < view.bytes else None,
+        context=page.context,
+    )
+
+
+class _Page:
+    """The rows of an answer, taken in group by group as long as the bound holds them."""
+
+    def __init__(self, reader: Reader, view: View, bound: Bound, context: int, line: int) -> None:
+        self.text: list[str] = []
+        self.hits = 0
+        self.context = context
+        self.reach = max(min(_REACH, (bound.bytes - _ROW_HEAD) // (2 * _LARGEST)), _LEAST_REACH)
+        self._reader = reader
+        self._view = view
+        self._room = bound
+        self._asked = context
+        self._line = line - 1
+        self._byte = self._next = 0
+
+    def add(self, hit: Hit, following: Hit | None) -> bool:
+        """Whether the hit is on the page now. The first one always is, if need be with less context."""
+        context = self._asked
+        rows, last = self._group(hit, following, context)
+        while not self._room.holds(text := self._joined(rows)):
+            if self.hits:
+                return False
+            if not context:
+                text = clip(text, self._room)
+                break
+            self.context = context = context // 2
+            rows, last = self._group(hit, following, context)
+        self.text.append(text)
+        self._room = self._room.after(text)
+        self.hits += 1
+        self._line, self._byte, self._next = last, hit.end, hit.next
+        return True
+
+    def resume(self, hit: Hit) -> int:
+        """Where to search on for this hit and what follows it, with the context that has not been shown yet."""
+        line = self._view.line_at(hit.start)
+        first = max(line - self._asked, self._line + 1)
+        return self._view.line_start(first) if first <= line else self._next
+
+    def _joined(self, rows: list[str]) -> str:
+        return "\n".join([""] * bool(self.hits) + rows)
+
+    def _group(self, hit: Hit, following: Hit | None, context: int) -> tuple[list[str], int]:
+        line = self._view.line_at(hit.start)
+        first = max(line - context, self._line + 1)
+        last = line + context
+        # A match at the very end stands where a next line would begin.
+        if following and (following.start < (end := self._view.line_start(last + 1)) or end == self._view.bytes):
+            last = min(max(self._view.line_at(following.start) - 1, line), last)
+        rows = ["--"] if self._asked and self.hits and first > self._line + 1 else []
+        rows += [self._context_row(number) for number in range(first, line)]
+        rows.append(self._hit_row(line, hit))
+        rows += [
+            self._context_row(number) for number in range(line + 1, last + 1) if self._view.line_start(number) < self._view.bytes
+        ]
+        return rows, last
+
+    def _hit_row(self, line: int, hit: Hit) -> str:
+        start = max(self._view.line_start(line), self._byte, self._character(hit.start - self.reach))
+        return self._row(line, ":", start, hit.end)
+
+    def _context_row(self, line: int) -> str:
+        start = self._view.line_start(line)
+        data = self._reader.read(start, min(start + 2 * self.reach, self._view.line_start(line + 1)))
+        return self._row(line, "-", start, self._character(start + len(data.rstrip(b"\r\n"))))
+
+    def _row(self, line: int, mark: str, start: int, end: int) -> str:
+        text = decode(self._reader.read(start, end))
+        before = start > self._view.line_start(line)
+        after = end < self._view.bytes and self._reader.read(end, end + 1) not in (b"\r", b"\n")
+        if not before and not after:
+            return f"{line}{mark}{text}"
+        place = f" (byte {start}, char {self._view.char_at(start)})"
+        return f"{line}{place}{mark}{'…' if before else ''}{text}{'…' if after else ''}"
+
+    def _character(self, byte: int) -> int:
+        """The byte, or the start of the character it is inside of."""
+        start = max(byte - 3, 0)
+        return start + boundary(self._reader.read(start, byte + 3), max(byte, 0) - start)

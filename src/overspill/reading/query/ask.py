@@ -1,0 +1,160 @@
+"""A question to stored JSON, and its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+import jmespath as untyped_jmespath  # pyright: ignore[reportMissingTypeStubs]
+from jmespath.exceptions import JMESPathError  # pyright: ignore[reportMissingTypeStubs]
+from msgspec import Struct
+
+from overspill.errors import BadRequest
+from overspill.reading.passage import Bound, clip, whole
+from overspill.reading.query.document import Number, Value, expand, is_object, parse, quoted, skeleton, written
+from overspill.reading.query.outline import kind, outlined
+from overspill.reading.query.pointer import below, follow, is_pointer, tokens
+from overspill.reading.query.stream import follow_stream
+from overspill.store.protocols import Reader
+from overspill.text.encoding import decode
+
+_NOT_TEXT = "The query has to be a JSON pointer or a JMESPath expression, not {value!r}."
+_TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
+_TOO_LARGE = (
+    "The output has {size} bytes, and JMESPath works up to {largest}. "
+    "Use a JSON pointer such as /items/0, or grep, lines or a slice."
+)
+_UNUSABLE = (
+    "The expression cannot be used: {reason} A key with other characters than letters, digits and _ is written in double quotes."
+)
+_PAST = "from {start} is past the end: the text has {total} characters."
+_NOT_A_TEXT = "from goes on in a long text, and this value is {kind}. Leave it out."
+_LARGER = "The value is larger than an answer may be; this is its outline. Ask for a part of it{example}"
+_SUCH_AS = ", such as {example}"
+_PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
+
+_LARGEST = 64 * 1024 * 1024
+
+
+class Found(Struct, frozen=True):
+    """The value as compact JSON, a string as its bare text; if that is over the bound, an outline or a piece of the text."""
+
+    text: str
+    whole: bool
+    """Whether the text is the value, all of it."""
+    expanded: bool = False
+    """Whether strings that hold JSON had to be opened to get there."""
+    next: int | None = None
+    """Of a text that does not fit: the character to go on from."""
+    note: str = ""
+    """Of a value that does not fit: that the text is an outline, and how to ask for a part."""
+
+
+def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _LARGEST) -> Found:
+    """A JSON pointer if it is empty or begins with / or #, else JMESPath. `start` goes on in a text that did not fit."""
+    if not isinstance(expression, str):
+        raise BadRequest(_NOT_TEXT.format(value=expression))
+    begin = whole("from", start, 0)
+    try:
+        value, expanded = _found(reader, expression, largest)
+        text = value if isinstance(value, str) else value.spelling if isinstance(value, Number) else None
+        if text is not None:
+            return _text(text, begin, bound, expanded=expanded)
+        if begin:
+            raise BadRequest(_NOT_A_TEXT.format(kind=kind(value)))
+        json = written(value, bound)
+        return _outlined(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
+    except RecursionError:
+        raise BadRequest(_TOO_DEEP) from None
+
+
+def lookup(reader: Reader, pointer: str, *, largest: int = _LARGEST) -> Value:
+    """The value that a JSON pointer leads to."""
+    try:
+        return _found(reader, pointer, largest)[0]
+    except RecursionError:
+        raise BadRequest(_TOO_DEEP) from None
+
+
+def _found(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
+    if is_pointer(expression):
+        path = tokens(expression)
+        return follow_stream(reader, path) if reader.size > largest else follow(skeleton(_text_of(reader)), path)
+    try:
+        compiled = cast("Any", untyped_jmespath).compile(expression)
+    except JMESPathError as error:
+        raise _unusable(error) from None
+    if reader.size > largest:
+        raise BadRequest(_TOO_LARGE.format(size=reader.size, largest=largest))
+    return _searched(compiled, parse(_text_of(reader)))
+
+
+def _text_of(reader: Reader) -> str:
+    return decode(reader.read(0, reader.size))
+
+
+def _searched(compiled: Any, value: Value) -> tuple[Value, bool]:
+    problem: JMESPathError | None = None
+    for expanded, candidate in enumerate(_candidates(value)):
+        try:
+            result = compiled.search(candidate)
+        except JMESPathError as error:
+            problem = problem or error
+            continue
+        if result is not None:
+            return result, expanded > 0
+    if problem:
+        raise _unusable(problem)
+    return None, False
+
+
+def _candidates(value: Value) -> Iterator[Value]:
+    """The value; with the JSON in its strings opened; and, if that was one member's string, what it held."""
+    yield value
+    opened = expand(value)
+    if opened is value:
+        return
+    yield opened
+    if is_object(value):
+        wrapped = [key for key, member in value.items() if isinstance(member, str) and opened[key] is not member]
+        if len(wrapped) == 1:
+            yield opened[wrapped[0]]
+
+
+def _unusable(error: JMESPathError) -> BadRequest:
+    reason = str(error).split("\n")[0].strip().rstrip(":.")
+    return BadRequest(_UNUSABLE.format(reason=f"{reason}."))
+
+
+def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:
+    if begin and begin >= len(text):
+        raise BadRequest(_PAST.format(start=begin, total=len(text)))
+    piece = clip(text[begin:], bound) or text[begin : begin + 1]
+    end = begin + len(piece)
+    return Found(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
+
+
+def _outlined(value: Value, expression: str, bound: Bound, *, expanded: bool) -> Found:
+    note = _LARGER.format(example=_example(value, expression))
+    outline = outlined(value, bound.after(f"\n[{note}]"))
+    if outline is None:
+        return Found(clip(kind(value), bound), False, expanded)
+    return Found(outline, False, expanded, note=note)
+
+
+def _example(value: Value, expression: str) -> str:
+    """Empty where the first key is no plain word: it would stand among our words."""
+    first = next(iter(value)) if is_object(value) else 0
+    if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
+        return ""
+    return _SUCH_AS.format(example=_part(first, expression))
+
+
+def _part(first: str | int, expression: str) -> str:
+    if not is_pointer(expression):
+        return f"{expression} | {quoted(first) if isinstance(first, str) else '[0]'}"
+    place = ""
+    for token in [*tokens(expression), first]:
+        place = below(place, token)
+    return place

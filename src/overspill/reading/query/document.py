@@ -1,0 +1,176 @@
+"""JSON text to values and back, without losing a digit, and JSON that hides inside strings.
+
+Values are opened as they are looked into: until then a part of a document is `Raw`, its text, checked to be JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeAlias, TypeGuard
+
+import msgspec
+from msgspec import Raw
+
+from overspill.errors import BadRequest
+from overspill.reading.passage import Bound
+
+Value: TypeAlias = Any
+"""dict, list, str, int, Number, bool, None, or Raw; a float where a JMESPath function computed one."""
+
+_NOT_JSON = "The output is not JSON (line {line}, column {column}: {reason}). Use grep, lines or a slice."
+_EMPTY = "The output is empty, so there is no JSON to query."
+_NO_VALUE = "The expression gives no value that JSON knows. A & belongs inside a function such as sort_by."
+_MOST_DIGITS = 1000
+_BYTE_ORDER_MARK = "\ufeff"
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class Number(float):
+    """A number that knows how it was written: compared as a float, given back digit for digit."""
+
+    __slots__ = ("spelling",)
+    spelling: str
+
+    def __init__(self, spelling: str) -> None:  # pyright: ignore[reportInconsistentConstructor]
+        self.spelling = spelling
+
+
+Number.__name__ = "float"  # JMESPath functions tell types by the name of the class.
+
+
+def _integer(spelling: str) -> int | Number:
+    # Python has no negative zero among its whole numbers, and refuses to convert thousands of digits.
+    return Number(spelling) if spelling == "-0" or len(spelling) > _MOST_DIGITS else int(spelling)
+
+
+_DOCUMENTS = msgspec.json.Decoder(Raw)
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+# More lenient: NaN, lone surrogates and control characters in strings are what some programs write.
+_DECODER = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=Number, strict=False)
+
+
+def is_object(value: Value) -> TypeGuard[dict[str, Value]]:
+    return isinstance(value, dict)
+
+
+def is_array(value: Value) -> TypeGuard[list[Value]]:
+    return isinstance(value, list)
+
+
+def documents(text: str) -> list[Value]:
+    """The JSON documents of a text, one or, as in NDJSON, several; none of blank text. BadRequest where it is anything else."""
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return [*_DOCUMENTS.decode_lines(text)]
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _complete(text)
+
+
+def skeleton(text: str) -> Value:
+    """The one document, or an array of the several."""
+    return _together(documents(text))
+
+
+def parse(text: str) -> Value:
+    """Like `skeleton`, with everything in it opened."""
+    return _together(_complete(text.removeprefix(_BYTE_ORDER_MARK)))
+
+
+def opened(value: Value) -> Value:
+    """One level of what was Raw."""
+    if not isinstance(value, Raw):
+        return value
+    first = bytes(memoryview(value)[:1])
+    return _OBJECT.decode(value) if first == b"{" else _ARRAY.decode(value) if first == b"[" else _DECODER.decode(_source(value))
+
+
+def embedded(text: str) -> Value:
+    """What a string holds if that is a JSON object or array; otherwise the very string."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return text
+    try:
+        value = opened(skeleton(text))
+    except (BadRequest, RecursionError):
+        return text
+    value = embedded(value) if isinstance(value, str) else value
+    return value if is_object(value) or is_array(value) else text
+
+
+def expand(value: Value) -> Value:
+    """The value with every string that holds JSON replaced by what it holds; the very value if there is none."""
+    if isinstance(value, str):
+        return value if embedded(value) is value else expand(parse(value))
+    if is_array(value):
+        items = [expand(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if is_object(value):
+        members = {key: expand(member) for key, member in value.items()}
+        return value if all(members[key] is member for key, member in value.items()) else members
+    return value
+
+
+def written(value: Value, bound: Bound) -> str | None:
+    """The value as compact JSON, or None as soon as it turns out larger than the bound."""
+    parts: list[str] = []
+    for part in _parts(value):
+        if not bound.holds(part):
+            return None
+        bound = bound.after(part)
+        parts.append(part)
+    return "".join(parts)
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _parts(value: Value) -> Iterator[str]:
+    if is_object(value):
+        for index, (key, member) in enumerate(value.items()):
+            yield f"{',' if index else '{'}{quoted(key)}:"
+            yield from _parts(member)
+        yield "}" if value else "{}"
+    elif is_array(value):
+        for index, item in enumerate(value):
+            yield "," if index else "["
+            yield from _parts(item)
+        yield "]" if value else "[]"
+    elif isinstance(value, Raw):
+        yield msgspec.json.format(_source(value), indent=-1)
+    elif isinstance(value, Number):
+        yield value.spelling
+    elif value is None or isinstance(value, str | int | float):
+        yield json.dumps(value, ensure_ascii=False)
+    else:
+        raise BadRequest(_NO_VALUE)
+
+
+def _complete(text: str) -> list[Value]:
+    found: list[Value] = []
+    at = _past_space(text, 0)
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise BadRequest(_NOT_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)) from None
+        found.append(value)
+        at = _past_space(text, at)
+    return found
+
+
+def _together(found: list[Value]) -> Value:
+    if not found:
+        raise BadRequest(_EMPTY)
+    return found[0] if len(found) == 1 else found
+
+
+def _source(value: Raw) -> str:
+    return bytes(value).decode()
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,87 @@
+"""The structure of a JSON value in a few lines: kinds, keys, lengths, and a value here and there."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from overspill.errors import BadRequest
+from overspill.reading.passage import Bound
+from overspill.reading.query.document import Value, documents, embedded, is_array, is_object, opened, quoted, written
+from overspill.text.humanize import counted
+
+_MOST_TEXT = 16 * 1024 * 1024
+_DETAIL = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
+_SHORT = Bound(240, 60)
+
+
+def outline(text: str, limit: int) -> str | None:
+    """At most `limit` characters; None for what is not JSON with a structure, or too large to be parsed in passing."""
+    if len(text) > _MOST_TEXT or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
+        return None
+    try:
+        first, *others = documents(text)
+        only = opened(first)
+        if not others and isinstance(only, str) and embedded(only) is only:
+            return None
+        label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
+        return outlined(first, Bound(4 * limit, limit), label)
+    except (BadRequest, RecursionError):
+        return None
+
+
+def outlined(value: Value, bound: Bound, label: str = "") -> str | None:
+    """As much detail as the bound holds; None when it does not even hold the kind of the value."""
+    sketch = _Sketch()
+    for depth, keys in _DETAIL:
+        text = label + "\n".join(sketch.lines(value, depth, keys))
+        if bound.holds(text):
+            return text
+    return None
+
+
+def kind(value: Value) -> str:
+    """`object with 3 keys`, `array of 5`; a short scalar as it is."""
+    if is_object(value):
+        return f"object with {counted(len(value), 'key')}"
+    if is_array(value):
+        return f"array of {len(value):,}"
+    text = written(value, _SHORT)
+    if text is None and isinstance(value, str):
+        return f"string of {len(value):,} characters, {short(value)}"
+    return text or "number of very many digits"
+
+
+def short(text: str) -> str:
+    """A string in quotes, its beginning if it is long."""
+    return quoted(text) if len(text) <= 40 else f'{quoted(text[:40])[:-1]}…"'
+
+
+class _Sketch:
+    """Lines of more or less detail; what has been opened for one is there for the next."""
+
+    def __init__(self) -> None:
+        self._opened: dict[int, tuple[Value, Value, str]] = {}
+
+    def lines(self, value: Value, depth: int, keys: int) -> list[str]:
+        value, label = self._open(value)
+        if is_object(value) and depth:
+            return [label + kind(value), *self._members(value, depth, keys)]
+        if is_array(value) and value and depth:
+            first, *rest = self.lines(value[0], depth - 1, keys)
+            return [f"{label}{kind(value)}, the first: {first}", *rest]
+        return [label + kind(value)]
+
+    def _members(self, members: dict[str, Value], depth: int, keys: int) -> list[str]:
+        lines: list[str] = []
+        for key, member in islice(members.items(), keys):
+            first, *rest = self.lines(member, depth - 1, keys)
+            lines += [f"- {short(key)[1:-1]}: {first}", *(f"  {line}" for line in rest)]
+        return lines + [f"- … {len(members) - keys:,} more"] * (len(members) > keys)
+
+    def _open(self, value: Value) -> tuple[Value, str]:
+        # The value itself is held too, so that no other can come to have its id.
+        if id(value) not in self._opened:
+            inside = opened(value)
+            held = embedded(inside) if isinstance(inside, str) else inside
+            self._opened[id(value)] = (value, held, "" if held is inside else "string that holds JSON: ")
+        return self._opened[id(value)][1:]

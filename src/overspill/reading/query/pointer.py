@@ -1,0 +1,81 @@
+"""JSON pointers (RFC 6901) that also lead on below strings that hold JSON."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from overspill.errors import BadRequest
+from overspill.reading.query.document import Value, embedded, is_array, is_object, opened
+from overspill.reading.query.outline import kind, short
+
+_MALFORMED = "{pointer} is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."
+_NO_KEY = "{place}: there is no such key. {keys}"
+_NO_ELEMENT = "{place}: the array has {count} element{s}."
+_NO_INDEX = "{place}: an array stands there, and its elements are 0, 1, 2 and so on."
+_NOTHING_BELOW = "{place}: nothing is below {what}."
+
+_WRONG_ESCAPE = re.compile("~(?![01])")
+_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+SHOWN_KEYS = 10
+
+
+def is_pointer(expression: str) -> bool:
+    return not expression or expression.startswith(("/", "#"))
+
+
+def tokens(pointer: str) -> list[str]:
+    path = unquote(pointer[1:]) if pointer.startswith("#") else pointer
+    if _WRONG_ESCAPE.search(path) or (path and not path.startswith("/")):
+        raise BadRequest(_MALFORMED.format(pointer=pointer))
+    return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
+
+
+def below(place: str, token: str | int) -> str:
+    """The pointer one step further."""
+    return f"{place}/{str(token).replace('~', '~0').replace('/', '~1')}"
+
+
+def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]:
+    """The value at the end of the path, and whether it led through a string that holds JSON."""
+    through = False
+    for token in path:
+        place = below(place, token)
+        value = opened(value)
+        if isinstance(value, str) and (inner := embedded(value)) is not value:
+            through, value = True, inner
+        if is_object(value):
+            if token not in value:
+                raise no_key(place, list(value), len(value))
+            value = value[token]
+        elif is_array(value):
+            index = index_of(token, place)
+            if index >= len(value):
+                raise no_element(place, len(value))
+            value = value[index]
+        else:
+            raise BadRequest(_NOTHING_BELOW.format(place=place, what=kind(value)))
+    return opened(value), through
+
+
+def index_of(token: str, place: str) -> int:
+    if not _INDEX.fullmatch(token):
+        raise BadRequest(_NO_INDEX.format(place=place))
+    return int(token)
+
+
+def no_key(place: str, keys: list[str], count: int) -> BadRequest:
+    return BadRequest(_NO_KEY.format(place=place, keys=named(keys, count)))
+
+
+def no_element(place: str, count: int) -> BadRequest:
+    return BadRequest(_NO_ELEMENT.format(place=place, count=count, s="" if count == 1 else "s"))
+
+
+def named(keys: list[str], count: int | None) -> str:
+    """The first keys of an object; `count` of all of them, where that is known."""
+    if not keys:
+        return "The object is empty."
+    shown = ", ".join(map(short, keys[:SHOWN_KEYS]))
+    more = "" if count == len(keys[:SHOWN_KEYS]) else f" and {count - SHOWN_KEYS:,} more" if count else " and more"
+    return f"The keys are {shown}{more}."

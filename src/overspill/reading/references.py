@@ -1,0 +1,226 @@
+"""Handles as arguments: a string argument that is exactly a reference becomes stored content before the tool runs.
+
+`{{output:HANDLE}}` is the whole output, `{{output:HANDLE#/json/pointer}}` a value in it, `{{output:HANDLE#L10-20}}` some of its
+lines. `\\{{output:` at the start of a string stands for itself. What has been put in is not looked at again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, TypeAlias, cast
+
+from msgspec import Struct
+
+from overspill.errors import OverspillError, RefError
+from overspill.reading.passage import Bound
+from overspill.reading.positions import View
+from overspill.reading.query import Number, lookup
+from overspill.reading.query.document import Value, is_array, is_object, opened, written
+from overspill.reading.query.pointer import below
+from overspill.store.protocols import Reader
+from overspill.text.names import own_name
+from overspill.types import Kept
+
+_FAILED = "The argument {path} cannot be filled in: {reason} The tool {tool} was not called."
+_MISFIT = "With the references filled in, the arguments do not suit the tool {tool}: {reason} It was not called."
+_FORM = "a reference is {{output:HANDLE}}, {{output:HANDLE#/json/pointer}} or {{output:HANDLE#L10-20}}."
+_NOT_ALLOWED = "outputs of {source} may not be given to {target}; the setting refs.allow can permit it."
+_TOO_LARGE = "the references of one call may have {most} bytes together, and with it there are more."
+_NOT_TEXT = "the output is not text."
+_NO_LINES = "it asks for the lines {first} to {last}, and the output has {count}."
+_NOT_FINITE = "the number {number} is too large to be given on."
+_TOO_DEEP = "it is nested too deeply."
+
+_LITERAL = "\\{{output:"
+_OPENINGS = ("{{output:", _LITERAL)
+OPENING = b"{{output:"
+"""Stands in the JSON of any arguments that have a reference."""
+_REFERENCE = re.compile(r"\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}", re.DOTALL)
+_LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
+
+Path: TypeAlias = tuple[str | int, ...]
+Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]
+"""What is wrong with the arguments, as a sentence; None when they suit the tool's schema."""
+
+
+class Source(Struct, frozen=True):
+    """A stored output that a reference names."""
+
+    reader: Reader
+    kept: Kept
+
+
+class Use(Struct, frozen=True):
+    """One reference that was filled in: which output, how many bytes, and where among the arguments (a JSON pointer)."""
+
+    handle: str
+    bytes: int
+    path: str
+
+
+def resolve(
+    args: Mapping[str, Any],
+    fetch: Callable[[str], Source],
+    *,
+    tool: str,
+    server: str = "",
+    allow: Sequence[tuple[str, str]] = (),
+    max_ref_bytes: int,
+    check: Check | None = None,
+) -> tuple[Mapping[str, Any], list[Use]]:
+    """The arguments with references filled in, and which they were; without any, the very same arguments.
+
+    Content goes between tools of one server, or of the host program (no server). Each pair in `allow` permits more: from where,
+    to where, each a server's name or `server/tool` (the tool's own name, or the one a model calls it by), * standing for
+    anything. RefError: the tool must not be called.
+    """
+    filling = _Filling(fetch, tool, server, allow, max_ref_bytes)
+    try:
+        filled = filling.fill(args, ())
+    except RecursionError:
+        raise RefError(_FAILED.format(path="/", reason=_TOO_DEEP, tool=tool)) from None
+    if check and filling.uses and (reason := check(filled)):
+        raise RefError(_MISFIT.format(tool=tool, reason=reason))
+    return filled, filling.uses
+
+
+def mentioned(value: Any) -> bool:
+    """Whether there may be anything to fill in."""
+    if isinstance(value, str):
+        return value.startswith(_OPENINGS)
+    if isinstance(value, Mapping):
+        return any(mentioned(member) for member in cast("Mapping[str, Any]", value).values())
+    return isinstance(value, list | tuple) and any(mentioned(item) for item in cast("Sequence[Any]", value))
+
+
+class _Filling:
+    def __init__(
+        self, fetch: Callable[[str], Source], tool: str, server: str, allow: Sequence[tuple[str, str]], max_ref_bytes: int
+    ) -> None:
+        self.uses: list[Use] = []
+        self._fetch = fetch
+        self._tool = tool
+        self._server = server
+        self._allow = allow
+        self._most = max_ref_bytes
+
+    def fill(self, value: Any, path: Path) -> Any:
+        if isinstance(value, str):
+            return self._string(value, path)
+        if isinstance(value, Mapping):
+            members = cast("Mapping[str, Any]", value)
+            filled = {key: self.fill(member, (*path, key)) for key, member in members.items()}
+            return members if all(filled[key] is member for key, member in members.items()) else filled
+        if isinstance(value, list | tuple):
+            given = cast("Sequence[Any]", value)
+            items = [self.fill(item, (*path, index)) for index, item in enumerate(given)]
+            return given if all(new is old for new, old in zip(items, given, strict=True)) else items
+        return value
+
+    def _string(self, text: str, path: Path) -> Any:
+        if text.startswith(_LITERAL):
+            return text[1:]
+        reference = _REFERENCE.fullmatch(text) if text.startswith("{{output:") else None
+        if not reference:
+            return text
+        place = reduce(below, path, "")
+        try:
+            content, size = self._content(reference[1], reference[2])
+        except OverspillError as error:
+            raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
+        self.uses.append(Use(reference[1], size, place))
+        return content
+
+    def _content(self, handle: str, part: str | None) -> tuple[Any, int]:
+        source = self._fetch(handle)
+        self._permit(source.kept)
+        if part is None:
+            return self._text(source.reader, 0, source.reader.size)
+        if found := _LINES.fullmatch(part):
+            return self._text(source.reader, *_line_span(source.reader, int(found[1]), int(found[2])))
+        if part.startswith("/"):
+            return self._value(source.reader, part)
+        raise RefError(_FORM)
+
+    def _permit(self, kept: Kept) -> None:
+        permitted = kept.server == self._server or any(
+            _matches(source, kept.server, kept.tool) and _matches(target, self._server, self._tool)
+            for source, target in self._allow
+        )
+        if not permitted:
+            raise RefError(_NOT_ALLOWED.format(source=_named(kept.server, kept.tool), target=_named(self._server, self._tool)))
+        if kept.media == "binary":
+            raise RefError(_NOT_TEXT)
+
+    def _text(self, reader: Reader, start: int, end: int) -> tuple[str, int]:
+        if end - start > self._room():
+            raise RefError(_TOO_LARGE.format(most=self._most))
+        return _decoded(reader.read(start, end)), end - start
+
+    def _value(self, reader: Reader, pointer: str) -> tuple[Value, int]:
+        value = lookup(reader, pointer)
+        room = Bound(self._room())
+        text = value if isinstance(value, str) else written(value, room)
+        if text is None or not room.holds(text):
+            raise RefError(_TOO_LARGE.format(most=self._most))
+        if "\ufffd" in text:  # it may stand for an invalid byte
+            _decoded(reader.read(0, reader.size))
+        return _plain(value), len(text.encode("utf-8", "surrogatepass"))
+
+    def _room(self) -> int:
+        return self._most - sum(use.bytes for use in self.uses)
+
+
+def _line_span(reader: Reader, first: int, last: int) -> tuple[int, int]:
+    view = View(reader)
+    if first > last or view.line_start(last) == view.bytes:
+        raise RefError(_NO_LINES.format(first=first, last=last, count=view.lines))
+    return view.line_span(first, last)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise RefError(_NOT_TEXT) from None
+
+
+def _plain(value: Value) -> Value:
+    """All of it opened, with numbers as a tool expects them."""
+    value = opened(value)
+    if is_object(value):
+        return {key: _plain(member) for key, member in value.items()}
+    if is_array(value):
+        return [_plain(item) for item in value]
+    if isinstance(value, Number):
+        if not math.isfinite(value):
+            raise RefError(_NOT_FINITE.format(number=value.spelling if len(value.spelling) < 50 else "there"))
+        return float(value)
+    return value
+
+
+def _matches(pattern: str, server: str, tool: str) -> bool:
+    names = {f"{server}/{name}" for name in (tool, own_name(tool, server))} if "/" in pattern else {server}
+    return any(_fits(pattern, name) for name in names)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether the parts between the `*` follow each other in the name, the first at its start and the last at its end."""
+    first, *between = pattern.split("*")
+    if not between:
+        return name == pattern
+    last = between.pop()
+    at, end = len(first), len(name) - len(last)
+    for part in between:
+        found = name.find(part, at, max(at, end))
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= end and name.startswith(first) and name.endswith(last)
+
+
+def _named(server: str, tool: str) -> str:
+    return f"{server}/{own_name(tool, server)}" if server else tool

@@ -1,0 +1,102 @@
+"""Finding hits in stored bytes, block by block and line by line, without a list of them.
+
+A hit is what one row of an answer shows: a line with a match, or, in a line too long to show, the surroundings of a match.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from overspill.reading.pattern import Literal, Pattern
+from overspill.text.encoding import boundary, searchable
+
+_BLOCK = 4 * 1024 * 1024
+_PIECE = 256 * 1024
+_LINE_END = re.compile(rb"[\r\n]")
+_CR_TO_LF = bytes.maketrans(b"\r", b"\n")
+_LF_BYTE, _CR_BYTE = b"\n\r"
+
+
+class Hit(NamedTuple):
+    """Where a match begins, up to where its line is shown with it, and where the search goes on."""
+
+    start: int
+    end: int
+    next: int
+
+
+class Search:
+    """Hits from `start` on. Afterwards `reached` tells how far the bytes have been searched."""
+
+    def __init__(
+        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK
+    ) -> None:
+        self.reached = start
+        self._buffer = buffer
+        self._pattern = pattern
+        self._line_start = line_start
+        self._reach = reach
+        self._block = block
+
+    def hits(self) -> Iterator[Hit]:
+        start = self._line_start
+        while self.reached < len(self._buffer):
+            end, following = self._whole_lines(start)
+            yield from self._hits_in(start, end)
+            self.reached = start = following
+
+    def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
+        text = self._buffer[start:end] if isinstance(self._pattern, Literal) else _prepared(self._buffer[start:end])
+        at = self.reached - start
+        while at <= len(text) and (match := self._pattern.search(text, at)):
+            first, last = match
+            if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
+                at = first + 1  # between CR and LF there is no line
+                continue
+            far = max(last, first + self._reach)
+            line_end = _LINE_END.search(text, last, far + 1)
+            stop = line_end.start() if line_end else len(text)
+            shown = _between_characters(text, min(stop, first + self._reach))
+            at = stop + 1 if stop <= far else max(last, shown)
+            yield Hit(start + first, start + shown, start + at)
+
+    def _whole_lines(self, start: int) -> tuple[int, int]:
+        """Where the text of a block of lines ends, its last line end left out, and where the next block begins."""
+        size = len(self._buffer)
+        at = _line_end(self._buffer, min(start + self._block, size - 1))
+        if at == size:
+            return size, size
+        if self._buffer[at] == _CR_BYTE:
+            return at, at + 2 if at + 1 < size and self._buffer[at + 1] == _LF_BYTE else at + 1
+        return at - 1 if at > start and self._buffer[at - 1] == _CR_BYTE else at, at + 1
+
+
+def _line_end(buffer: memoryview, start: int) -> int:
+    for at in range(start, len(buffer), _PIECE):
+        piece = bytes(buffer[at : at + _PIECE])
+        found = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
+        if found:
+            return at + min(found)
+    return len(buffer)
+
+
+def _prepared(block: memoryview) -> bytes | memoryview:
+    """The block as the engine has to see it: valid UTF-8, lines parted by LF, every byte in its place. Copied only if need be."""
+    at, size, returns = 0, len(block), False
+    while at < size:
+        end = min(at + _PIECE, size)
+        try:
+            text, used = codecs.utf_8_decode(block[at:end], "strict", end == size)
+        except UnicodeDecodeError:
+            return searchable(bytes(block)).translate(_CR_TO_LF)
+        returns = returns or "\r" in text
+        at += used
+    return bytes(block).translate(_CR_TO_LF) if returns else block
+
+
+def _between_characters(text: bytes | memoryview, at: int) -> int:
+    start = max(at - 3, 0)
+    return start + boundary(bytes(text[start : at + 3]), at - start)

@@ -1,0 +1,121 @@
+"""Figures over a ledger, kept current event by event."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from overspill.record.events import (
+    Asked,
+    Called,
+    Entry,
+    Extracted,
+    JobChanged,
+    Looked,
+    Opened,
+    RefUsed,
+    Retrieved,
+    Settled,
+    Spawned,
+    Stored,
+    TurnBegan,
+)
+from overspill.text import tokens
+
+
+class Counters(Struct):
+    """A running view of a ledger."""
+
+    calls: int = 0
+    failed_calls: int = 0
+    kept: int = 0
+    kept_bytes: int = 0
+    kept_tokens: int = 0
+    shown_chars: int = 0
+    truncated: int = 0
+    retrievals: int = 0
+    failed_retrievals: int = 0
+    retrieved_chars: int = 0
+    estimated_tokens: int = 0
+    reported_tokens: int = 0
+    refs: int = 0
+    extractions: int = 0
+    model_calls: int = 0
+    failed_model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    sizes: dict[str, int] = {}
+    seen: dict[str, list[tuple[int, int]]] = {}
+    """By stored output: the byte ranges that were retrieved, merged."""
+    retrieved: dict[str, int] = {}
+    """By stored output: how often it was retrieved successfully."""
+
+    @property
+    def truncation_rate(self) -> float:
+        """The share of calls whose output was not passed on whole."""
+        return self.truncated / self.calls if self.calls else 0.0
+
+    @property
+    def tokens_kept_out(self) -> int:
+        """Estimated: tokens of what is stored, less those of what was shown in its place and retrieved from it."""
+        return max(0, self.kept_tokens - (self.shown_chars + self.retrieved_chars) // tokens.CHARS_PER_TOKEN)
+
+    @property
+    def retrieved_in_full(self) -> int:
+        """Stored outputs that went through the context whole after all: the limit was too tight for them."""
+        return sum(self.seen.get(id) == [(0, size)] for id, size in self.sizes.items())
+
+    def add(self, event: Entry) -> None:
+        match event:
+            case Called():
+                self.calls += 1
+                self.failed_calls += event.status == "failed"
+                self.truncated += event.truncated
+                self.shown_chars += event.chars_out if event.truncated else 0
+            case Stored(kept=kept):
+                self.kept += 1
+                self.kept_bytes += kept.size.bytes
+                self.kept_tokens += kept.size.tokens
+                self.sizes[kept.id] = kept.size.bytes
+            case Retrieved():
+                self._add_retrieval(event)
+            case Settled():
+                self.estimated_tokens += event.estimated
+                self.reported_tokens += event.reported
+            case RefUsed():
+                self.refs += 1
+            case Extracted():
+                self.extractions += event.status == "ok"
+            case Asked():
+                self._add_model_call(event)
+            case Opened() | JobChanged() | Looked() | TurnBegan() | Spawned():
+                pass
+
+    def _add_model_call(self, event: Asked) -> None:
+        self.model_calls += 1
+        self.failed_model_calls += event.status == "failed"
+        self.input_tokens += event.input_tokens
+        self.output_tokens += event.output_tokens
+        self.cost += event.cost or 0.0
+
+    def _add_retrieval(self, event: Retrieved) -> None:
+        if event.status == "failed":
+            self.failed_retrievals += 1
+            return
+        if not event.id:  # nothing was read: waiting, or a question that found no output
+            return
+        self.retrievals += 1
+        self.retrieved_chars += event.chars_out
+        self.retrieved[event.id] = self.retrieved.get(event.id, 0) + 1
+        if event.end > event.start:
+            self.seen[event.id] = _merged([*self.seen.get(event.id, []), (event.start, event.end)])
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,218 @@
+"""Writes events to a session's journal; log lines and accounting entries are views of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from overspill import handles
+from overspill.budget import ContextBudget
+from overspill.errors import StoreError
+from overspill.record import events
+from overspill.record.counters import Counters
+from overspill.record.events import Asked, Called, Entry, Extracted, JobChanged, Retrieved, Settled, Status, Stored, now_ms
+from overspill.text.humanize import one_line
+from overspill.text.names import own_name
+from overspill.types import Kind, ToolCall, Truncation
+
+_MOST_WAITING = 256
+_MAY_WAIT = frozenset({Called, Retrieved})
+
+logger = logging.getLogger("overspill")
+logger.addHandler(logging.NullHandler())  # whoever configures no logging is shown nothing
+
+
+class Ledger:
+    """Counts events and writes them to a session's journal. A journal that fails stops no tool.
+
+    What tells of stored outputs and jobs is written at once, with all that came before it. Events of calls and retrievals may
+    wait for a `flush`, at most so many of them; `waits` is called when one begins to.
+    """
+
+    def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
+        self.session = session
+        self.failure = ""
+        self.waits: Callable[[], None] = lambda: None
+        self._write = write
+        self._waiting: list[Entry] = []
+        self._counters = Counters()
+        self._counted = 0
+
+    @property
+    def counters(self) -> Counters:
+        """With every event so far: those that wait are counted now, or when they are written."""
+        for event in self._waiting[self._counted :]:
+            self._counters.add(event)
+        self._counted = len(self._waiting)
+        return self._counters
+
+    def record(self, event: Entry) -> None:
+        self._waiting.append(event)
+        waiting = len(self._waiting)
+        if type(event) in _MAY_WAIT and waiting < _MOST_WAITING:
+            if waiting == 1:
+                self.waits()
+            return
+        if isinstance(event, Stored):
+            log_stored(event)
+        self.flush()
+
+    def flush(self) -> None:
+        if not self._waiting:
+            return
+        _ = self.counters
+        waiting, self._waiting, self._counted = self._waiting, [], 0
+        try:
+            self._write(events.lines(waiting))
+        except StoreError as error:
+            if not self.failure:
+                logger.warning("The journal of session %s cannot be written: %s", self.session, error)
+            self.failure = str(error)
+
+    def note_settlements(self, budget: ContextBudget) -> None:
+        """The host settles with the budget, not with us: what it said since the last look goes on record here."""
+        while budget.settlements:
+            estimated, reported = budget.settlements.pop(0)
+            self.record(Settled(now_ms(), estimated, reported))
+
+
+def composed_name(tool: str, server: str, kind: Kind) -> str:
+    return f"{provider(server, kind)}/{own_name(tool, server)}"
+
+
+def provider(server: str, kind: Kind) -> str:
+    return f"{kind}:{server}" if server else kind
+
+
+def log_stored(event: Stored) -> None:
+    kept = event.kept
+    details = _labels(kept.tool, kept.server, event.kind) | {
+        "handle": kept.handle,
+        "reason": kept.reason,
+        "bytes": kept.size.bytes,
+        "lines": kept.size.lines,
+        "tokens": kept.size.tokens,
+        "tool_output": True,
+    }
+    level = logging.INFO if kept.reason == "requested" else logging.WARNING
+    logger.log(level, "Tool '%s' output stored for tool_output (%s).", one_line(kept.tool), kept.reason, extra=details)
+
+
+def log_cut(call: ToolCall, cut: Truncation) -> None:
+    """Of an output that was shortened and not stored."""
+    details = _labels(call.name, call.server, call.kind) | {
+        "strategy": cut.strategy_used,
+        "original_size": cut.original_size,
+        "truncated_size": cut.truncated_size,
+        "original_tokens": cut.original_tokens,
+        "truncated_tokens": cut.truncated_tokens,
+        "omitted_lines": cut.omitted_lines,
+        "omitted_chars": cut.omitted_chars,
+    }
+    shown = (one_line(call.name), cut.truncated_size, cut.original_size, cut.strategy_used)
+    logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
+
+
+_FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
+
+
+def log_extraction(event: Extracted, handle: str) -> None:
+    details: dict[str, Any] = {
+        "tool": event.tool,
+        "handle": handle,
+        "mode": event.mode,
+        "strategy": event.strategy,
+        "fallback": event.fallback,
+        "status": event.status,
+        "model": event.model,
+        "chunks_searched": event.chunks_searched,
+        "chunks_total": event.chunks_total,
+        "latency": event.latency,
+    }
+    if event.status == "failed":
+        logger.warning("Tool '%s' could not extract from %s (mode %s).", event.tool, handle, event.mode, extra=details)
+        return
+    facts = (event.mode, event.strategy, event.chunks_searched, event.chunks_total)
+    how = "(mode %s, strategy %s, %d of %d chunks)."
+    if event.fallback:
+        by = _FALLBACKS[event.fallback]
+        logger.warning(f"Tool '%s' fell back to %s for %s {how}", event.tool, by, handle, *facts, extra=details)
+    else:
+        logger.info(f"Tool '%s' extracted from %s {how}", event.tool, handle, *facts, extra=details)
+
+
+def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
+    return {
+        "tool": one_line(composed_name(tool, server, kind)),
+        "tool_namespace": one_line(server),
+        "provider": one_line(provider(server, kind)),
+        "tool_kind": kind,
+    }
+
+
+def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:
+    """The entries of an accounting file. A call that goes to the background has two: when it was answered, and when it ended."""
+    for event in happened:
+        match event:
+            case Called():
+                yield _call_entry(event, session)
+            case Retrieved():
+                yield _retrieval_entry(event, session)
+            case JobChanged(state="ready" | "failed"):
+                yield _call_entry(_ending(event), session) | {"background": True}
+            case Asked():
+                yield _model_entry(event)
+            case _:
+                pass
+
+
+def _call_entry(event: Called, session: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "type": "tool",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "mcpServer": event.server,
+        "command": own_name(event.tool, event.server),
+        "charactersIn": event.chars_in,
+        "charactersOut": event.chars_out,
+    }
+    if event.id:
+        entry["details"] = {
+            "tool_output_handle": handles.handle(session, event.id),
+            "tool_output_reason": event.reason,
+            "truncated": event.truncated,
+        }
+    return entry
+
+
+def _retrieval_entry(event: Retrieved, session: str) -> dict[str, Any]:
+    called = Called(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
+    # By its id alone: the output may be another session's, of the same family.
+    details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
+    details |= {"mode": event.mode} if event.mode else {}
+    return _call_entry(called, session) | ({"details": details} if details else {})
+
+
+def _ending(event: JobChanged) -> Called:
+    status: Status = "failed" if event.state == "failed" else "ok"
+    call = Called(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
+    return replace(call, id=event.id, reason="background", truncated=True) if event.kept else call
+
+
+def _model_entry(event: Asked) -> dict[str, Any]:
+    provider, _, model = event.model.partition("/")
+    entry = {
+        "type": "llm",
+        "timestamp": event.t,
+        "status": event.status,
+        "latency": event.latency,
+        "provider": provider,
+        "model": model,
+        "tokens": {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens},
+        "costUsd": event.cost,
+    }
+    return entry | ({"extraction": event.op} if event.op else {})

@@ -1,0 +1,138 @@
+"""A session as a tree of operations: calls, retrievals, extractions, and below an extraction each step it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from overspill import handles
+from overspill.record.events import (
+    Asked,
+    Called,
+    Entry,
+    Extracted,
+    JobChanged,
+    Looked,
+    Opened,
+    Retrieved,
+    Spawned,
+    Status,
+    TurnBegan,
+)
+
+OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
+
+
+class Op(Struct, frozen=True, omit_defaults=True):
+    """`kind` session stands for a piece of work with steps of its own: the whole session, one extraction, or the session of an
+    agent that was called as a tool."""
+
+    kind: OpKind
+    name: str
+    t: int
+    """When it ended, in Unix milliseconds; of a session or a turn, when it began."""
+    latency: int = 0
+    status: Status = "ok"
+    attributes: dict[str, Any] = {}
+    children: tuple[Op, ...] = ()
+
+
+def op_tree(events: Iterable[Entry]) -> Op:
+    """A view of a journal. Requests are figures only, answers the recorded beginning."""
+    root = Op("session", "", 0)
+    steps: dict[str, list[Op]] = {}
+    homes: dict[str, list[Op]] = {}
+    turns: list[tuple[TurnBegan, list[Op]]] = []
+    first: list[Op] = []
+    ops = first
+    for event in events:
+        match event:
+            case Opened():
+                root = Op("session", event.session, event.t)
+            case Called():
+                ops.append(_called(event, root.name))
+            case TurnBegan():
+                turns.append((event, ops := []))
+            case Retrieved():
+                attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _named(event)
+                ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
+            case JobChanged(state="ready" | "failed"):
+                ops.append(_finished(event, root.name))
+            case Spawned():
+                ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
+            case Asked(op=""):
+                ops.append(_asked(event))
+            case Asked() | Looked():
+                homes.setdefault(event.op, ops)
+                steps.setdefault(event.op, []).append(_asked(event) if isinstance(event, Asked) else _looked(event))
+            case Extracted():
+                ops.append(_extracted(event, steps.pop(event.op, [])))
+            case _:
+                pass
+    for op, taken in steps.items():  # of one that still runs, or whose process died
+        homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
+    return msgspec.structs.replace(root, children=(*first, *(_turn(event, below) for event, below in turns)))
+
+
+def _turn(event: TurnBegan, ops: list[Op]) -> Op:
+    attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
+    latency = max((op.t for op in ops), default=event.t) - event.t
+    return Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(ops))
+
+
+def _finished(event: JobChanged, session: str) -> Op:
+    attributes: dict[str, Any] = {"background": True}
+    if event.error:
+        attributes["error"] = event.error
+    if event.kept:
+        attributes["tool_output_handle"] = handles.handle(session, event.id)
+    status: Status = "failed" if event.state == "failed" else "ok"
+    return Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes)
+
+
+def _named(event: Called | Retrieved) -> dict[str, Any]:
+    return {"call": event.call} if event.call else {}
+
+
+def _called(event: Called, session: str) -> Op:
+    attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
+    if event.id:
+        attributes |= {"tool_output_handle": handles.handle(session, event.id), "tool_output_reason": event.reason}
+    attributes |= _named(event)
+    return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
+
+
+def _extracted(event: Extracted, steps: list[Op]) -> Op:
+    attributes: dict[str, Any] = {"id": handles.artifact_id(event.id), "mode": event.mode}
+    if event.status == "failed":
+        return Op("session", event.tool, event.t, event.latency, event.status, attributes, tuple(steps))
+    attributes |= {
+        "strategy": event.strategy,
+        "model": event.model,
+        "found": event.found,
+        "chunks": f"{event.chunks_searched}/{event.chunks_total}",
+        "excerpts": len(event.quotes),
+    }
+    if event.fallback:
+        attributes["fallback"] = event.fallback
+    return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
+
+
+def _looked(event: Looked) -> Op:
+    return Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
+
+
+def _asked(event: Asked) -> Op:
+    attributes: dict[str, Any] = {
+        "messages": event.messages,
+        "requestBytes": event.request_bytes,
+        "tokensInEstimated": event.estimated_tokens,
+        "tokensIn": event.input_tokens,
+        "tokensOut": event.output_tokens,
+        "cost": event.cost,
+        "response": event.preview or event.error,
+    }
+    return Op("model", event.model, event.t, event.latency, event.status, attributes)

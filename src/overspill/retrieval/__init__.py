@@ -1,0 +1,1 @@
+"""The tools that read kept outputs back, and what they answer."""

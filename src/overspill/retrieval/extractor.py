@@ -1,0 +1,196 @@
+"""Who extracts, from which output, and what goes on record about it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from threading import Lock
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill import handles, lexical, wording
+from overspill.errors import BadRequest, SettingsError
+from overspill.extraction import BUILTIN, Cache, Document, Look, Mode, Policy, Progress, extract
+from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
+from overspill.models.facts import ModelFacts
+from overspill.models.protocol import Model, ModelError, Request, Response
+from overspill.models.targets import Targets
+from overspill.record.events import Extracted, Fallback, Looked, Quote, now_ms
+from overspill.record.ledger import Ledger, log_extraction
+from overspill.retrieval.outputs import StoredOutput
+from overspill.settings import Settings
+from overspill.text import tokens
+from overspill.types import Extraction
+
+_INDEXES = 4  # one may take as much memory as a large output
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What is wanted from a stored output."""
+
+    tool: str
+    """Which of our tools asks."""
+    query: str
+    mode: Mode = "auto"
+    max_tokens: int = 2000
+    turn_model: str | None = None
+    """The model of the calling turn: it extracts where no other is configured."""
+    targets: tuple[str, ...] = ()
+    """Models to ask instead of the configured ones."""
+
+
+class Extractor:
+    """`models` are given by the host, by target name; others are opened by their provider when first needed."""
+
+    def __init__(
+        self, settings: Settings, ledger: Ledger, models: Mapping[str, Model], endpoints: Mapping[str, Endpoint]
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._models: dict[str, Model] = dict(models)
+        self._given = tuple(models)
+        self._endpoints = endpoints
+        self._cache = Cache()
+        self._indexes: OrderedDict[str, lexical.Index] = OrderedDict()
+        self._lock = Lock()
+
+    async def extract(self, stored: StoredOutput, args_json: str, wish: Wish, progress: Progress | None = None) -> Extraction:
+        op, started = handles.new(), time.perf_counter()
+        kept = stored.kept
+        document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
+        model = self._model(wish, op)
+        try:
+            async with model.connected() if model else nullcontext():
+                found = await extract(
+                    document,
+                    wish.query,
+                    mode=wish.mode,
+                    model=model,
+                    policy=self._policy(wish.max_tokens),
+                    cache=self._cache,
+                    engine=self._select,
+                    progress=progress,
+                    looked=lambda look: self._note(op, look),
+                )
+        except BadRequest:  # nothing was begun
+            raise
+        except BaseException:
+            self._record(op, stored, wish, None, started)
+            raise
+        self._record(op, stored, wish, found, started)
+        return replace(found, warnings=(wording.incomplete(kept), *found.warnings)) if kept.missing else found
+
+    def targets(self, wish: Wish) -> Sequence[str]:
+        """The first that is set: the wish's own, toolOutput.models, extractionModel, the turn's, the host's; else the engine."""
+        settings = self._settings
+        if named := wish.targets or settings.tool_output.models:
+            return named
+        first = settings.extraction_model or wish.turn_model or next(iter(self._given), None)
+        return (first,) if first else ()
+
+    def _model(self, wish: Wish, op: str) -> Targets | None:
+        models = [self._opened(name) for name in self._asked(wish)]
+        if not models:
+            return None
+        retries = self._settings.extraction_retries
+        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.asked(op)))
+
+    def _asked(self, wish: Wish) -> list[str]:
+        return [name for name in self.targets(wish) if name != BUILTIN]
+
+    def _fallback(self, wish: Wish, found: Extraction) -> Fallback:
+        if found.strategy == "truncate":
+            return "" if wish.mode == "truncate" else "truncate"
+        return "builtin" if found.model == BUILTIN and self._asked(wish) else ""
+
+    def _opened(self, name: str) -> Model:
+        if name not in self._models:
+            limits = {
+                target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
+                for target, limit in self._settings.model_limits.items()
+            }
+            try:
+                self._models[name] = open_model(name, self._endpoints, limits)
+            except SettingsError as error:
+                return _Unavailable(name, str(error))
+        return self._models[name]
+
+    def _policy(self, max_tokens: int) -> Policy:
+        section = self._settings.tool_output
+        return Policy(
+            max_chunks=section.max_chunks,
+            overlap_percent=section.overlap_percent,
+            avg_line_bytes_threshold=section.avg_line_bytes_threshold,
+            max_extraction_chunks=section.max_extraction_chunks,
+            within_secs=section.answer_within_secs,
+            fallback=self._settings.extraction_fallback,
+            max_tokens=max_tokens,
+        )
+
+    def _select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
+        """Blocks. The index of an output is built once, while somebody asks about it."""
+        with self._lock:
+            index = self._indexes.get(document.sha256)
+            if index is None:
+                index = self._indexes[document.sha256] = lexical.build(document.reader.buffer())
+                if len(self._indexes) > _INDEXES:
+                    self._indexes.popitem(last=False)
+            self._indexes.move_to_end(document.sha256)
+        model = self._settings.model
+        return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
+
+    def _note(self, op: str, look: Look) -> None:
+        self._ledger.record(Looked(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
+
+    def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction | None, started: float) -> None:
+        latency = round((time.perf_counter() - started) * 1000)
+        event = Extracted(now_ms(), op, stored.kept.id, wish.tool, wish.mode, status="failed", found=False, latency=latency)
+        if found is not None:
+            spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
+            event = replace(
+                event,
+                status="ok",
+                strategy=found.strategy,
+                model=found.model,
+                found=found.found,
+                confidence=round(found.confidence, 3),
+                chunks_searched=found.chunks_searched,
+                chunks_total=found.chunks_total,
+                fallback=self._fallback(wish, found),
+                quotes=tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans),
+                warnings=len(found.warnings),
+            )
+        self._ledger.record(event)
+        log_extraction(event, stored.kept.handle)
+
+
+def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
+    """Where models are served: the usual variables of an environment, and the settings, which win. Keys are never in settings."""
+    found = from_environment(environ)
+    for name, provider in settings.providers.items():
+        known = found.get(name)
+        found[name] = Endpoint(
+            kind=provider.kind or (known.kind if known else "openai-compatible"),
+            base_url=provider.base_url or (known.base_url if known else ""),
+            api_key=environ.get(provider.api_key_env or "", known.api_key if known else ""),
+            timeout=provider.timeout or TIMEOUT,
+        )
+    return found
+
+
+class _Unavailable:
+    """A target that cannot be opened: asking it says why, and the next one, or a fallback, answers."""
+
+    context_window = 32_768
+    max_output_tokens = 4_096
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    async def ask(self, request: Request) -> Response:
+        raise ModelError(self._why, passing=False)

@@ -1,0 +1,209 @@
+"""A session's stored outputs: found by either spelling of their id, only by the session that owns them, and read exactly."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+from overspill import handles, reading
+from overspill.calls.job import Job
+from overspill.errors import BadRequest, ExpiredHandle, UnknownHandle
+from overspill.gate.collect import Collected
+from overspill.reading import references
+from overspill.reading.positions import View
+from overspill.reading.query import Found, query
+from overspill.retrieval.group import Family, Relative
+from overspill.settings import Settings
+from overspill.store.protocols import Reader, Shelf
+from overspill.text import encoding
+from overspill.types import Kept, Size, ToolCall
+from overspill.wording import NOT_READY, tool_failed
+
+_OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
+_EVERYTHING = reading.Bound(1 << 62)
+
+
+class StoredOutput:
+    """One output, to read without a model. Positions: bytes and characters from 0, lines from 1."""
+
+    def __init__(self, kept: Kept, reader: Reader, checkpoints: Sequence[tuple[int, int, int]] = ()) -> None:
+        self.kept = kept
+        self.reader = reader
+        self.view = View(reader, checkpoints=checkpoints)
+
+    def bytes(self, start: int = 0, end: int | None = None) -> bytes:
+        return self.reader.read(start, self.reader.size if end is None else end)
+
+    def text(self) -> str:
+        return encoding.decode(self.bytes())
+
+    def lines(self, first: int = 1, last: int | None = None) -> str:
+        """Lines first..last, the last one included."""
+        return reading.lines(self.reader, self.view, first, last, _EVERYTHING).text
+
+    def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> reading.Grep:
+        return reading.grep(
+            self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
+        )
+
+    def query(self, expression: str) -> Found:
+        """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
+        return query(self.reader, expression, _EVERYTHING)
+
+    def close(self) -> None:
+        self.reader.close()
+
+    def __enter__(self) -> StoredOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Outputs:
+    """Look-ups for one session. Ids of other sessions are as unknown as ids that never were, unless they are of its family."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        kept: Mapping[str, Kept],
+        checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
+        held: Mapping[str, bytes] = MappingProxyType({}),
+        family: Family | None = None,
+    ) -> None:
+        self._shelf = shelf
+        self._kept = kept
+        self._held = held
+        self._checkpoints = checkpoints
+        self.jobs: Mapping[str, Job] = {}
+        """In the background: their outputs are to come, or never will."""
+        self._family = family
+        self._relatives: dict[str, Relative] = {}
+        self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._lock = Lock()
+
+    def file_id(self, spelling: str) -> str:
+        session, file = handles.parse(spelling)
+        if session not in (None, self._shelf.session) and not self._related(spelling):
+            raise UnknownHandle(spelling)
+        return file
+
+    def find(self, spelling: str) -> Kept:
+        file = self.file_id(spelling)
+        kept = self._kept.get(file) or self._related(spelling)
+        if kept is None:
+            if job := self.jobs.get(file):
+                raise BadRequest(tool_failed(job.error) if job.done else NOT_READY)
+            raise UnknownHandle(spelling)
+        return kept
+
+    def _related(self, spelling: str) -> Kept | None:
+        """An output of another session of the family, looked for once."""
+        if self._family is None:
+            return None
+        session, file = handles.parse(spelling)
+        found = self._relatives.get(file)
+        if found is None and (found := self._family.find(spelling)):
+            self._relatives[file] = found
+        return found.kept if found and session in (None, found.kept.session) else None
+
+    def open(self, spelling: str) -> StoredOutput:
+        return self._opened(self.find(spelling), spelling)
+
+    def recent(self, spelling: str) -> StoredOutput:
+        """The same, shared between retrievals; not to be closed."""
+        kept = self.find(spelling)
+        with self._lock:
+            stored = self._recent.get(kept.id)
+            if stored is None:
+                stored = self._recent[kept.id] = self._opened(kept, spelling)
+                if len(self._recent) > _OPEN:
+                    self._recent.popitem(last=False)  # not closed: somebody may be reading it; it closes with its last reader
+            self._recent.move_to_end(kept.id)
+            return stored
+
+    def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
+        if kept.id in self._held:
+            return StoredOutput(kept, Held(self._held[kept.id]))
+        shelf = self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
+        try:
+            return StoredOutput(kept, shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
+        except UnknownHandle:
+            raise ExpiredHandle(spelling) from None
+
+    def close(self) -> None:
+        while self._recent:
+            self._recent.popitem()[1].close()
+        while self._relatives:
+            self._relatives.popitem()[1].shelf.close()
+
+    def resolve(
+        self, call: ToolCall, settings: Settings, check: references.Check | None
+    ) -> tuple[Mapping[str, Any], Sequence[references.Use]]:
+        """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""
+        return references.resolve(
+            call.args,
+            self._source,
+            tool=call.name,
+            server=call.server,
+            allow=[(way.from_, way.to) for way in settings.refs.allow],
+            max_ref_bytes=settings.refs.max_ref_bytes,
+            check=check,
+        )
+
+    def _source(self, spelling: str) -> references.Source:
+        stored = self.recent(spelling)
+        return references.Source(stored.reader, stored.kept)
+
+    def partial(self, collected: Collected) -> StoredOutput:
+        """What a tool that is still running has produced so far."""
+        spool = collected.spool
+        spool.flush()
+        reader = Held(spool.read(0, spool.total)) if spool.in_memory else UpToNow(self._shelf.open(spool.id))
+        size = Size(reader.size, 0, 0, 0)
+        kept = Kept(
+            self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id), missing="still running"
+        )
+        return StoredOutput(kept, reader)
+
+
+class Held:
+    """An output, or its beginning, that is in memory only."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        return len(self._data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._data[max(start, 0) : max(end, 0)]
+
+    def buffer(self) -> memoryview:
+        return memoryview(self._data)
+
+    def close(self) -> None:
+        pass
+
+
+class UpToNow:
+    """An output that is still growing, as it was at one moment, up to its last whole character."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        size = reader.size
+        tail = reader.read(size - 4, size)
+        self.size = size - len(tail) + encoding.whole(tail)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self._reader.read(start, min(end, self.size))
+
+    def buffer(self) -> memoryview:
+        return self._reader.buffer()[: self.size]
+
+    def close(self) -> None:
+        self._reader.close()

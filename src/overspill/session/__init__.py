@@ -1,0 +1,1 @@
+"""The doors: a session, its blocking twin, and extraction without one."""

@@ -1,0 +1,169 @@
+"""A blocking Session for programs without an event loop: the asynchronous one, run on a loop of its own in a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial, wraps
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, cast
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from overspill.budget import ContextBudget
+from overspill.calls.invoke import Tool
+from overspill.calls.service import Background, Errors
+from overspill.errors import SessionClosed
+from overspill.extraction import Mode, Progress
+from overspill.models.endpoints import Endpoint
+from overspill.models.protocol import Model
+from overspill.reading.references import Check
+from overspill.record.counters import Counters
+from overspill.record.op_tree import Op
+from overspill.retrieval.definitions import Format
+from overspill.retrieval.outputs import StoredOutput
+from overspill.session.session import Execute, Session
+from overspill.settings import Settings
+from overspill.store.protocols import Store
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SyncSession:
+    """`with SyncSession() as session`. Every method does what that of `Session` does, and blocks. Safe to use from several
+    threads."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        name: str = "",
+        family: str = "",
+        budget: ContextBudget | None = None,
+        store: Store | None = None,
+        models: Mapping[str, Model] | None = None,
+        endpoints: Mapping[str, Endpoint] | None = None,
+        notice: bool = True,
+    ) -> None:
+        self._session = Session(
+            settings, name=name, family=family, budget=budget, store=store, models=models, endpoints=endpoints, notice=notice
+        )
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+
+    def __enter__(self) -> SyncSession:
+        with ExitStack() as stack:
+            self._portal = stack.enter_context(start_blocking_portal())
+            stack.enter_context(self._portal.wrap_async_context_manager(self._session))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._portal = None
+        self._stack.__exit__(kind, error, trace)
+
+    @property
+    def id(self) -> str:
+        return self._session.id
+
+    @property
+    def settings(self) -> Settings:
+        return self._session.settings
+
+    @property
+    def counters(self) -> Counters:
+        return self._run(lambda: self._session.counters)
+
+    def call(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        id: str = "",
+        server: str = "",
+        kind: Kind = "function",
+        errors: Errors = "answer",
+        background: Background | None = None,
+        check: Check | None = None,
+    ) -> Reply:
+        more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
+        return self._run(partial(self._session.call, name, args, tool, **more))
+
+    def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
+        return self._run(partial(self._session.turn, calls, execute, model=model))
+
+    def start(
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool: Tool | None = None,
+        *,
+        server: str = "",
+        kind: Kind = "function",
+    ) -> str:
+        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind))
+
+    def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
+        return self._run(partial(self._session.invoke, name, args, id=id))
+
+    def owns(self, name: str) -> bool:
+        return self._session.owns(name)
+
+    def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
+        return self._run(partial(self._session.tools, format))
+
+    def notice(self) -> str:
+        return self._run(self._session.notice)
+
+    def keep(self, data: Any, name: str = "output") -> Kept:
+        return self._run(partial(self._session.keep, data, name))
+
+    def kept(self) -> list[Kept]:
+        return self._run(self._session.kept)
+
+    def open(self, handle: str) -> StoredOutput:
+        return self._session.open(handle)
+
+    def extract(
+        self,
+        handle: str,
+        query: str,
+        *,
+        mode: Mode = "auto",
+        max_tokens: int = 2000,
+        models: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> Extraction:
+        return self._run(
+            partial(self._session.extract, handle, query, mode=mode, max_tokens=max_tokens, models=models, progress=progress)
+        )
+
+    def tool(self, function: Callable[P, Any]) -> Callable[P, str]:
+        gated = self._session.tool(function)
+
+        @wraps(function)
+        def blocking(*args: P.args, **kwargs: P.kwargs) -> str:
+            return self._run(partial(gated, *args, **kwargs))
+
+        return blocking
+
+    def op_tree(self) -> Op:
+        return self._run(self._session.op_tree)
+
+    def accounting(self) -> list[dict[str, Any]]:
+        return self._run(self._session.accounting)
+
+    def stop(self) -> None:
+        self._run(self._session.stop)
+
+    def abort(self) -> list[JobInfo]:
+        return self._run(self._session.abort)
+
+    def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
+        """In the session's own thread, so that nobody looks at what it is just changing."""
+        if self._portal is None:
+            raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
+        return cast("R", self._portal.call(work))

@@ -1,0 +1,1 @@
+"""Outputs as files below one root."""

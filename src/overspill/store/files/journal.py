@@ -1,0 +1,121 @@
+"""A session's journal file: whole lines, one writer, and a first line that tells what the shelf is."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from threading import Lock
+
+import msgspec
+from msgspec import Struct
+
+from overspill.errors import StoreError, StoreFull
+from overspill.store import rules
+from overspill.store.files import layout
+from overspill.store.files.failures import explained, failure
+from overspill.store.files.layout import Directory
+from overspill.store.protocols import Retention
+
+_FIRST_LINE = 4096  # several times what the longest name needs
+_BLOCK = 1 << 16
+
+
+class Opening(Struct, frozen=True, tag_field="event", tag="session"):
+    """The first line. Where it was never finished, nobody can want the shelf; where it cannot be understood, somebody may."""
+
+    session: str
+    name: str = ""
+    retention: Retention = "session"
+    t: int = 0
+
+    @classmethod
+    def now(cls, session: str, name: str, retention: Retention) -> Opening:
+        return cls(session, name, retention, time.time_ns() // 1_000_000)
+
+    @property
+    def line(self) -> bytes:
+        return msgspec.json.encode(self) + b"\n"
+
+
+class Journal:
+    def __init__(self, fd: int, directory: Directory) -> None:
+        self._fd = fd
+        self._closed = False
+        self._path = directory.path / layout.JOURNAL
+        self._end = _end_of_whole_lines(fd)
+        self._mutex = Lock()
+
+    @classmethod
+    def new(cls, directory: Directory) -> Journal:
+        return cls(directory.make_file(layout.JOURNAL, os.O_APPEND), directory)
+
+    @classmethod
+    def again(cls, directory: Directory) -> Journal:
+        fd = directory.open_file(layout.JOURNAL, os.O_RDWR | os.O_APPEND)
+        # The keep limits go by its time, and opening a session again is using it.
+        os.utime(fd)
+        return cls(fd, directory)
+
+    def append(self, line: bytes) -> None:
+        with self._mutex:
+            if self._closed:
+                raise rules.no_longer_open("shelf")
+            try:
+                written = self._write(line)
+            except OSError as error:
+                raise failure(f"write to {self._path}", error) from error
+            if written < len(line):
+                raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
+            self._end += written
+
+    def _write(self, line: bytes) -> int:
+        found = os.fstat(self._fd)
+        if not found.st_nlink:
+            raise StoreError(f"{self._path} has vanished. Whoever cleans that place removed it; open a new session.")
+        if found.st_size > self._end:
+            # The start of a line that a full disk or a death cut off; no reader has ever been given it.
+            os.ftruncate(self._fd, self._end)
+        return os.write(self._fd, line)
+
+    def close(self, *, durable: bool) -> None:
+        with self._mutex:
+            self._closed = True
+            try:
+                if durable:
+                    os.fsync(self._fd)
+            finally:
+                os.close(self._fd)
+
+
+def whole_lines(directory: Directory) -> Iterator[bytes]:
+    with explained(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
+        for line in file:
+            # Not `continue`: what its writer adds meanwhile would come as a line of its own.
+            if not line.endswith(b"\n"):
+                return
+            yield line
+
+
+def opening(session: str, directory: Directory) -> Opening:
+    try:
+        fd = directory.open_file(layout.JOURNAL)
+    except FileNotFoundError:
+        return Opening(session)
+    try:
+        line, ended, _ = os.pread(fd, _FIRST_LINE, 0).partition(b"\n")
+        return msgspec.json.decode(line, type=Opening) if ended else Opening(session)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Opening(session, retention="keep")
+    finally:
+        os.close(fd)
+
+
+def _end_of_whole_lines(fd: int) -> int:
+    end = os.fstat(fd).st_size
+    while end:
+        start = max(0, end - _BLOCK)
+        if (found := os.pread(fd, end - start, start).rfind(b"\n")) >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -1,0 +1,238 @@
+"""Where things lie: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, and directories nobody else can enter or redirect.
+
+Every call is relative to an open directory and follows no link, so a directory swapped on the way cannot lead a write astray.
+Names that are not exactly of this layout are never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+from msgspec import Struct
+
+from overspill import handles
+from overspill.errors import StoreError
+
+LOCK = "lock"
+JOURNAL = "journal.jsonl"
+PART = ".part"
+_RUN = re.compile(r"overspill-[0-9a-f]{12}")
+_LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
+_SESSION = "session-"
+_OURS = ".overspill"
+_IGNORE = ".gitignore"
+
+
+class Directory:
+    """An open directory. What is made in it is 0700 or 0600 whatever the umask; `os.open` adds O_CLOEXEC itself."""
+
+    def __init__(self, fd: int, path: Path) -> None:
+        self._fd: int | None = fd
+        self.path = path
+
+    def __enter__(self) -> Directory:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def fd(self) -> int:
+        if self._fd is None:
+            raise StoreError(f"{self.path} was closed. Open its session again.")
+        return self._fd
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.fd))
+
+    def stat(self, name: str) -> os.stat_result:
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+
+    def open_directory(self, name: str) -> Directory:
+        return self._entered(name, made=False)
+
+    def make_directory(self, name: str) -> Directory:
+        os.mkdir(name, 0o700, dir_fd=self.fd)
+        return self._entered(name, made=True)
+
+    def make_file(self, name: str, flags: int = 0) -> int:
+        fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | flags, 0o600, dir_fd=self.fd)
+        os.fchmod(fd, 0o600)
+        return fd
+
+    def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
+        # Without O_NONBLOCK a pipe lying there under that name would hold us for ever.
+        fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=self.fd)
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            os.close(fd)
+            raise StoreError(f"{self.path / name} is refused: it is not a file of this user. Remove it or set another storeDir.")
+        return fd
+
+    def remove_file(self, name: str) -> None:
+        os.unlink(name, dir_fd=self.fd)
+
+    def remove_directory(self, name: str) -> None:
+        os.rmdir(name, dir_fd=self.fd)
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _entered(self, name: str, *, made: bool) -> Directory:
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.fd)
+        try:
+            _check_private(os.fstat(fd), self.path / name)
+            if made:
+                os.fchmod(fd, 0o700)
+        except BaseException:
+            os.close(fd)
+            raise
+        return Directory(fd, self.path / name)
+
+
+def session_directory(session: str) -> str:
+    return _SESSION + session
+
+
+class Root(Struct, frozen=True):
+    """Where a store lies. `start` is the user's choice and may be a link or open to all, as /tmp is; only what is ours in it must
+    be tight. `below` leads through a working directory, which may be somebody else's: no link is followed there."""
+
+    start: Path
+    below: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, path: Path) -> Root:
+        """A relative path means the working directory of now, whatever the process changes to later."""
+        return cls(path) if path.is_absolute() else cls(Path.cwd(), path.parts)
+
+    @property
+    def path(self) -> Path:
+        return self.start.joinpath(*self.below)
+
+    def open(self) -> Directory:
+        return self._opened(makes=False)
+
+    def make(self) -> Directory:
+        for missing in reversed([part for part in (self.start, *self.start.parents) if not part.exists()]):
+            missing.mkdir(0o700, exist_ok=True)
+        root = self._opened(makes=True)
+        if self.path.parent.name == _OURS:
+            _keep_out_of_git(root)
+        return root
+
+    def _opened(self, *, makes: bool) -> Directory:
+        here = Directory(os.open(self.start, os.O_RDONLY | os.O_DIRECTORY), self.start)
+        for name in self.below:
+            with here:
+                here = _step(here, name, makes=makes)
+        return here
+
+
+def _step(above: Directory, name: str, *, makes: bool) -> Directory:
+    if makes:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=above.fd)
+    if stat.S_ISLNK(above.stat(name).st_mode):
+        raise StoreError(
+            f"{above.path / name} is refused: it is a symbolic link, and somebody else may have put it there. "
+            "Remove it, or set storeDir to an absolute path."
+        )
+    return Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), above.path / name)
+
+
+def _keep_out_of_git(root: Directory) -> None:
+    """A store in a project must not be committed by accident. A file that is already there stays."""
+    with suppress(OSError):  # without it outputs can be stored all the same
+        fd = root.make_file(_IGNORE)
+        try:
+            os.write(fd, b"*\n")
+        except OSError:
+            root.remove_file(_IGNORE)
+        finally:
+            os.close(fd)
+
+
+def runs(root: Directory) -> list[str]:
+    """This user's only: in a shared /tmp the runs of others are not ours to judge."""
+    return [name for name in root.names() if _RUN.fullmatch(name) and _ours(root, name)]
+
+
+def lock_directories(root: Directory) -> list[str]:
+    """Only what nobody but us can enter: what others made under such a name, or may hold a lock in, does not count."""
+    return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
+
+
+def new_lock_directory() -> str:
+    return f"overspill-lock-{secrets.token_hex(6)}"
+
+
+def remove_lock_directory(root: Directory, directory: Directory) -> None:
+    # It stays where somebody has made the next lock in it already, who then removes it.
+    with suppress(OSError):
+        directory.remove_file(LOCK)
+        root.remove_directory(directory.path.name)
+
+
+def sessions(run: Directory) -> list[str]:
+    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _ours(run, name)]
+
+
+def outputs(session: Directory) -> list[str]:
+    """Ids of what is complete."""
+    return [name for name in session.names() if handles.is_uuid(name)]
+
+
+def sweep(session: Directory) -> None:
+    """Remove what we made in it. The journal goes after the outputs and the lock last, so that a sweep cut short leaves a shelf
+    that the next start recognises as rubbish."""
+    outputs = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART))]
+    for name in (*outputs, JOURNAL, LOCK):
+        with suppress(FileNotFoundError):
+            if stat.S_ISREG(session.stat(name).st_mode) and _ours(session, name):
+                session.remove_file(name)
+
+
+def size(session: Directory) -> int:
+    total = 0
+    for name in session.names():
+        with suppress(FileNotFoundError):
+            total += session.stat(name).st_size
+    return total
+
+
+def _is_session(name: str) -> bool:
+    return name.startswith(_SESSION) and handles.is_uuid(name.removeprefix(_SESSION))
+
+
+def _ours(directory: Directory, name: str) -> bool:
+    try:
+        return directory.stat(name).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
+
+
+def _is_private_directory(directory: Directory, name: str) -> bool:
+    try:
+        found = directory.stat(name)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _check_private(found: os.stat_result, path: Path) -> None:
+    if found.st_uid != os.geteuid():
+        raise StoreError(f"{path} is refused: it belongs to another user (uid {found.st_uid}). Set another storeDir.")
+    if found.st_mode & 0o077:
+        mode = stat.S_IMODE(found.st_mode)
+        raise StoreError(
+            f"{path} is refused: other users may enter it (mode {mode:04o}). Close it with `chmod 700` or remove it."
+        )

@@ -1,0 +1,152 @@
+"""One output as a file: a writer that appends to `<uuid>.part` and renames it when complete, and a reader of either."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import RLock
+
+from overspill import handles
+from overspill.store import rules
+from overspill.store.files.failures import explained, failure
+from overspill.store.files.layout import PART, Directory
+from overspill.store.quota import Quota
+
+
+class FileWriter:
+    """A cancelled job may be discarded while a worker still appends to it: the lock keeps a write from going to whatever file
+    has the descriptor's number next."""
+
+    def __init__(
+        self, directory: Directory, session: str, id: str, *, quota: Quota, durable: bool, ended: Callable[[str], None]
+    ) -> None:
+        self._directory = directory
+        self._session = session
+        self._id = id
+        self._quota = quota
+        self._durable = durable
+        self._ended = ended
+        self._size = 0
+        self._fd: int | None = directory.make_file(id + PART)
+        self._committed = False
+        self._mutex = RLock()
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def append(self, data: bytes | memoryview) -> None:
+        view = rules.bytes_of(data)
+        with self._mutex:
+            fd = self._writable()
+            before = self._size
+            granted = self._quota.take(self._session, self._id, view.nbytes)
+            try:
+                self._write(fd, view[:granted])
+            finally:
+                self._quota.give_back(self._session, self._id, granted - (self._size - before))
+        if granted < view.nbytes:
+            raise self._quota.exhausted(view.nbytes - granted)
+
+    def commit(self) -> None:
+        with self._mutex, explained(f"complete {handles.handle(self._session, self._id)}"):
+            if self._committed:
+                return
+            fd = self._writable()
+            # Only what is kept is meant to outlive this process, and with it a power failure; for the rest the wait buys nothing.
+            if self._durable:
+                os.fsync(fd)
+            os.rename(self._id + PART, self._id, src_dir_fd=self._directory.fd, dst_dir_fd=self._directory.fd)
+            if self._durable:
+                os.fsync(self._directory.fd)
+            self._committed = True
+            self.abandon()
+
+    def discard(self) -> None:
+        with self._mutex, explained(f"discard {handles.handle(self._session, self._id)}"):
+            if self._fd is None:
+                return
+            with suppress(FileNotFoundError):
+                self._directory.remove_file(self._id + PART)
+            self._quota.release(self._session, self._id)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Write no more and leave what there is."""
+        with self._mutex:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
+                self._ended(self._id)
+
+    def _writable(self) -> int:
+        if self._fd is None:
+            raise rules.no_longer_open("output")
+        return self._fd
+
+    def _write(self, fd: int, view: memoryview) -> None:
+        try:
+            while view:
+                written = os.write(fd, view)
+                self._size += written
+                view = view[written:]
+        except OSError as error:
+            # A torn tail would be taken for part of the output.
+            with suppress(OSError):
+                os.ftruncate(fd, self._size)
+            raise failure(f"store {handles.handle(self._session, self._id)}", error) from error
+
+
+class FileReader:
+    """Of a file still being written it sees what has been appended at the time of each call."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd: int | None = fd
+        self._map: mmap.mmap | None = None
+        self._mutex = RLock()
+
+    @property
+    def size(self) -> int:
+        with self._mutex:
+            return os.fstat(self._readable()).st_size
+
+    def read(self, start: int, end: int) -> bytes:
+        pieces: list[bytes] = []
+        with self._mutex, explained("read a stored output"):
+            fd = self._readable()
+            start, end = max(start, 0), min(end, self.size)
+            while start < end and (piece := os.pread(fd, end - start, start)):
+                pieces.append(piece)
+                start += len(piece)
+        return b"".join(pieces)
+
+    def buffer(self) -> memoryview:
+        with self._mutex, explained("map a stored output"):
+            size = self.size
+            if not size:
+                return memoryview(b"")
+            if self._map is None or len(self._map) != size:
+                self._map = mmap.mmap(self._readable(), size, access=mmap.ACCESS_READ)
+            return memoryview(self._map)
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._fd is None:
+                return
+            os.close(self._fd)
+            self._fd = None
+            if self._map is not None:
+                # Somebody still looks at a view: the map goes with the last of them.
+                with suppress(BufferError):
+                    self._map.close()
+                self._map = None
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _readable(self) -> int:
+        if self._fd is None:
+            raise rules.no_longer_open("reader")
+        return self._fd

@@ -1,0 +1,114 @@
+"""What one process makes in a root: a directory of its own, locked while the process lives, and a quota over all its shelves."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import time
+import uuid
+from contextlib import ExitStack
+from threading import RLock
+
+from overspill.store.files import clearing, layout, lock
+from overspill.store.files.journal import Journal, Opening
+from overspill.store.files.layout import Directory, Root
+from overspill.store.files.shelf import LiveFileShelf
+from overspill.store.protocols import Retention
+from overspill.store.quota import Quota
+
+
+class Run:
+    def __init__(self, root: Root, *, run_bytes: int, mutex: RLock) -> None:
+        with ExitStack() as undo:
+            self._root = undo.enter_context(root.open())
+            self._directory = undo.enter_context(self._root.make_directory(_name()))
+            undo.callback(clearing.remove_empty_run, self._root, self._directory)
+            self.quota = Quota(min(run_bytes, shutil.disk_usage(root.path).free // 2))
+            self._lock = lock.hold(self._directory)
+            undo.pop_all()
+        self._shelves: set[LiveFileShelf] = set()
+        self._mutex = mutex
+        self._over = False
+        atexit.register(self.end)
+
+    @property
+    def usable(self) -> bool:
+        """Not after it ended, not in a forked child, and not when somebody removed its directory."""
+        return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
+
+    def new(self, session: str, name: str, retention: Retention) -> LiveFileShelf:
+        with ExitStack() as undo:
+            directory = undo.enter_context(self._directory.make_directory(layout.session_directory(session)))
+            undo.callback(clearing.remove_session, self._directory, session, directory)
+            hold = lock.hold(directory)
+            undo.callback(hold.release)
+            journal = Journal.new(directory)
+            undo.callback(journal.close, durable=False)
+            journal.append(Opening.now(session, name, retention).line)
+            undo.pop_all()
+        return self._shelved(session, directory, hold, journal, retention)
+
+    def again(self, session: str, directory: Directory) -> LiveFileShelf | None:
+        """A kept shelf, which stays where it is and stays kept; None while somebody holds it."""
+        with ExitStack() as undo:
+            undo.enter_context(directory)
+            hold = lock.take(directory)
+            if hold is None:
+                return None
+            undo.callback(hold.release)
+            journal = Journal.again(directory)
+            undo.pop_all()
+        return self._shelved(session, directory, hold, journal, "keep")
+
+    def end_if_idle(self) -> None:
+        """Called with the mutex held."""
+        if not self._shelves and not layout.sessions(self._directory):
+            self.end()
+
+    def end(self) -> None:
+        """Close what is open and remove what is not to be kept. In a forked child: let go of it, touch nothing."""
+        with self._mutex:
+            if self._over:
+                return
+            self._over = True
+            atexit.unregister(self.end)
+            with ExitStack() as last:
+                last.callback(self._root.close)
+                last.callback(self._directory.close)
+                last.callback(self._lock.release)
+                if not self._lock.inherited:
+                    last.callback(clearing.clear_run, self._root, self._directory)
+                for shelf in self._shelves:
+                    last.callback(shelf.close)
+
+    def _shelved(
+        self, session: str, directory: Directory, hold: lock.Lock, journal: Journal, retention: Retention
+    ) -> LiveFileShelf:
+        shelf = LiveFileShelf(
+            session,
+            directory,
+            lock=hold,
+            journal=journal,
+            retention=retention,
+            quota=self.quota,
+            closing=self._mutex,
+            ended=self._ended,
+        )
+        self._shelves.add(shelf)
+        return shelf
+
+    def _ended(self, shelf: LiveFileShelf) -> None:
+        """Called with the mutex held."""
+        self._shelves.discard(shelf)
+        if shelf.retention == "session":
+            clearing.remove_session(self._directory, shelf.session, shelf.directory)
+            self.quota.release(shelf.session)
+        if not self._over:
+            self.end_if_idle()
+
+
+def _name() -> str:
+    seed = f"{os.getpid()} {time.time_ns()} {uuid.uuid4()}"
+    return f"overspill-{hashlib.sha256(seed.encode()).hexdigest()[:12]}"

@@ -1,0 +1,141 @@
+"""One session's directory: opened for reading, or held live by the session that writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from threading import Lock as Mutex
+from threading import RLock
+
+from overspill import handles
+from overspill.errors import StoreError, UnknownHandle
+from overspill.store import rules
+from overspill.store.files.failures import explained
+from overspill.store.files.journal import Journal, whole_lines
+from overspill.store.files.layout import PART, Directory
+from overspill.store.files.lock import Lock
+from overspill.store.files.output import FileReader, FileWriter
+from overspill.store.protocols import Retention, Writer
+from overspill.store.quota import Quota
+
+
+class FileShelf:
+    """For reading only."""
+
+    def __init__(self, session: str, directory: Directory) -> None:
+        self.session = session
+        self.directory = directory
+
+    def create(self, id: str) -> Writer:
+        raise rules.read_only(self.session)
+
+    def open(self, id: str) -> FileReader:
+        rules.check_id(id)
+        # The final name is tried again, for a commit may come between the first two.
+        for name in (id, id + PART, id):
+            with explained(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
+                return FileReader(self.directory.open_file(name))
+        raise UnknownHandle(handles.handle(self.session, id))
+
+    def delete(self, id: str) -> None:
+        raise rules.read_only(self.session)
+
+    def append_journal(self, lines: bytes) -> None:
+        raise rules.read_only(self.session)
+
+    def journal(self) -> Iterator[bytes]:
+        return whole_lines(self.directory)
+
+    def close(self) -> None:
+        self.directory.close()
+
+
+class LiveFileShelf(FileShelf):
+    """`closing` is shared by all that a store has open: it and its shelves close one after the other."""
+
+    def __init__(
+        self,
+        session: str,
+        directory: Directory,
+        *,
+        lock: Lock,
+        journal: Journal,
+        retention: Retention,
+        quota: Quota,
+        closing: RLock,
+        ended: Callable[[LiveFileShelf], None],
+    ) -> None:
+        super().__init__(session, directory)
+        self.retention: Retention = retention
+        self._lock = lock
+        self._journal = journal
+        self._quota = quota
+        self._closing = closing
+        self._ended = ended
+        self._writers: dict[str, FileWriter] = {}
+        self._mutex = Mutex()
+        self._closed = False
+
+    def create(self, id: str) -> FileWriter:
+        rules.check_id(id)
+        handle = handles.handle(self.session, id)
+        with self._mutex, explained(f"create {handle}"):
+            self._check_writable()
+            if self._is_there(id):
+                raise rules.already_there(handle)
+            durable = self.retention == "keep"
+            writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._written)
+            self._writers[id] = writer
+            return writer
+
+    def delete(self, id: str) -> None:
+        rules.check_id(id)
+        handle = handles.handle(self.session, id)
+        with explained(f"delete {handle}"):
+            self._check_writable()
+            if not self._is_there(id):
+                raise UnknownHandle(handle)
+            if writer := self._writers.get(id):
+                writer.discard()
+            for name in (id, id + PART):
+                with suppress(FileNotFoundError):
+                    self.directory.remove_file(name)
+        self._quota.release(self.session, id)
+
+    def append_journal(self, lines: bytes) -> None:
+        rules.check_lines(lines)
+        self._check_writable()
+        self._journal.append(lines)
+
+    def close(self) -> None:
+        with self._closing, explained(f"close session {self.session}"), ExitStack() as last:
+            with self._mutex:
+                if self._closed:
+                    return
+                self._closed = True
+            for writer in list(self._writers.values()):
+                writer.abandon()
+            last.callback(self.directory.close)
+            last.callback(self._lock.release)
+            # In a forked child the session is its parent's, and not over.
+            if not self._lock.inherited:
+                last.callback(self._ended, self)
+            self._journal.close(durable=self.retention == "keep")
+
+    def _check_writable(self) -> None:
+        if self._closed:
+            raise rules.no_longer_open("shelf")
+        if self._lock.inherited:
+            raise StoreError(
+                f"Session {self.session} belongs to the process this one was forked from. Open a session of your own."
+            )
+
+    def _is_there(self, id: str) -> bool:
+        for name in (id, id + PART):
+            with suppress(FileNotFoundError):
+                self.directory.stat(name)
+                return True
+        return False
+
+    def _written(self, id: str) -> None:
+        self._writers.pop(id, None)

@@ -1,0 +1,173 @@
+"""Outputs as files below one root that many processes share, each with a run of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from threading import RLock
+
+from overspill.store import rules
+from overspill.store.files import clearing, layout, lock
+from overspill.store.files.failures import explained
+from overspill.store.files.layout import Directory, Root
+from overspill.store.files.run import Run
+from overspill.store.files.shelf import FileShelf, LiveFileShelf
+from overspill.store.files.survey import Place, find, survey, unknown
+from overspill.store.protocols import Retention, ShelfLabel
+from overspill.store.quota import GIB
+from overspill.store.rules import KeptShelf
+
+
+class FileStore:
+    """Nothing is created before the first `open_shelf`; `close`, or the end of the process, clears what is not to be kept."""
+
+    def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB) -> None:
+        self._root = Root.at(root) if root else None
+        self._run_bytes = run_bytes
+        self._run: Run | None = None
+        self._mutex = RLock()
+
+    @property
+    def root(self) -> Path:
+        return self.place.path
+
+    @property
+    def place(self) -> Root:
+        return self._root or Root(Path(tempfile.gettempdir()))
+
+    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
+        rules.check_id(session)
+        rules.check_name(name)
+        with self._mutex, explained(f"open a session in {self.root}"), self.place.make() as root, lock.alone(root):
+            kept = _named(root, name) if name else None
+            run = self._running(root)
+            try:
+                return _again(root, kept, run, name) if kept else run.new(session, name, retention)
+            except BaseException:
+                run.end_if_idle()
+                raise
+
+    def read_shelf(self, session: str) -> FileShelf:
+        rules.check_id(session)
+        with explained(f"read session {session}"):
+            if not self.root.exists():
+                raise unknown(session)
+            with self.place.open() as root, root.open_directory(find(root, session).run) as run:
+                return FileShelf(session, run.open_directory(layout.session_directory(session)))
+
+    def shelves(self) -> list[ShelfLabel]:
+        with explained(f"list {self.root}"):
+            if not self.root.exists():
+                return []
+            with self.place.open() as root:
+                return sorted((label for _, label in survey(root).shelves), key=lambda label: label.session)
+
+    def remove_shelf(self, session: str) -> None:
+        rules.check_id(session)
+        with explained(f"remove session {session}"):
+            if not self.root.exists():
+                raise unknown(session)
+            with self.place.open() as root, lock.alone(root):
+                if not self._removed(root, find(root, session)):
+                    raise rules.still_live(session)
+
+    def empty_shelf(self, session: str) -> int:
+        rules.check_id(session)
+        with explained(f"empty session {session}"):
+            if not self.root.exists():
+                raise unknown(session)
+            with (
+                self.place.open() as root,
+                root.open_directory(find(root, session).run) as run,
+                run.open_directory(layout.session_directory(session)) as directory,
+            ):
+                removed = layout.outputs(directory)
+                for id in removed:
+                    directory.remove_file(id)
+        if self._run:
+            for id in removed:
+                self._run.quota.release(session, id)
+        return len(removed)
+
+    def expire(self, days: float, total_bytes: int) -> list[str]:
+        with explained(f"apply the keep limits in {self.root}"):
+            if not self.root.exists():
+                return []
+            with self.place.open() as root, lock.alone(root):
+                doomed = rules.expired(_kept(root), now=time.time(), days=days, total_bytes=total_bytes)
+                return [session for session in doomed if self._removed(root, find(root, session))]
+
+    def free(self) -> int:
+        with self._mutex, explained(f"measure {self.root}"):
+            place = next(part for part in (self.root, *self.root.parents) if part.exists())
+            disk = shutil.disk_usage(place).free
+            if self._run and self._run.usable:
+                return min(self._run.quota.left, disk)
+            return min(self._run_bytes, disk // 2)
+
+    def close(self) -> None:
+        with self._mutex:
+            if self._run:
+                self._run.end()
+                self._run = None
+
+    def _running(self, root: Directory) -> Run:
+        """This process's run; the first call starts it and clears what dead runs left."""
+        if self._run is None or not self._run.usable:
+            for name in layout.runs(root):
+                clearing.clear_dead_run(root, name)
+            self._run = Run(self.place, run_bytes=self._run_bytes, mutex=self._mutex)
+        return self._run
+
+    def _removed(self, root: Directory, place: Place) -> bool:
+        with root.open_directory(place.run) as run:
+            if not clearing.remove_free_session(run, place.session):
+                return False
+        if self._run:
+            self._run.quota.release(place.session)
+        clearing.clear_dead_run(root, place.run)
+        return True
+
+
+def _named(root: Directory, name: str) -> Place | None:
+    found = survey(root)
+    for place, label in found.shelves:
+        if label.name == name and label.retention == "keep":
+            return place
+        if label.name == name and label.live:
+            raise rules.name_in_use(name)
+    # The name may be on a shelf that cannot be trusted: a second one beside it would seem to have lost everything.
+    if found.refusals:
+        raise found.refusals[0]
+    return None
+
+
+def _again(root: Directory, place: Place, run: Run, name: str) -> LiveFileShelf:
+    with root.open_directory(place.run) as parent:
+        shelf = run.again(place.session, parent.open_directory(layout.session_directory(place.session)))
+    if shelf is None:
+        raise rules.name_in_use(name)
+    return shelf
+
+
+def _kept(root: Directory) -> list[KeptShelf]:
+    return [_measured(root, place, label) for place, label in survey(root).shelves if label.retention == "keep"]
+
+
+def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
+    with root.open_directory(place.run) as run, run.open_directory(layout.session_directory(place.session)) as directory:
+        return KeptShelf(place.session, label.live, directory.stat(layout.JOURNAL).st_mtime, layout.size(directory))
+
+
+def file_store(directory: str | None, run_bytes: int) -> FileStore:
+    """One for each root in a process: its sessions share a run. A relative one is below the working directory of now."""
+    path = None if directory is None else Path(directory)
+    return _shared(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
+
+
+@cache
+def _shared(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
+    return FileStore(root, run_bytes=run_bytes)

@@ -1,0 +1,73 @@
+"""Looking over a root that many runs share: whose shelves are there, who is alive, which directories cannot be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from overspill.errors import StoreError, UnknownHandle
+from overspill.store.files import layout, lock
+from overspill.store.files.failures import failure
+from overspill.store.files.journal import opening
+from overspill.store.files.layout import Directory
+from overspill.store.protocols import ShelfLabel
+
+
+class Place(Struct, frozen=True):
+    """Where one session lies below the root."""
+
+    run: str
+    session: str
+
+
+class Survey(Struct, frozen=True):
+    shelves: list[tuple[Place, ShelfLabel]]
+    refusals: list[StoreError]
+    """Directories of this user that look like a run or a session but cannot be trusted."""
+
+
+def survey(root: Directory) -> Survey:
+    shelves: list[tuple[Place, ShelfLabel]] = []
+    refusals: list[StoreError] = []
+    for run in _trusted_runs(root, refusals):
+        for session in layout.sessions(run):
+            with _noting(refusals), run.open_directory(layout.session_directory(session)) as directory:
+                shelves.append((Place(run.path.name, session), _label(session, directory)))
+    return Survey(shelves, refusals)
+
+
+def find(root: Directory, session: str) -> Place:
+    refusals: list[StoreError] = []
+    for run in _trusted_runs(root, refusals):
+        if session in layout.sessions(run):
+            return Place(run.path.name, session)
+    raise refusals[0] if refusals else unknown(session)
+
+
+def unknown(session: str) -> UnknownHandle:
+    return UnknownHandle(layout.session_directory(session))
+
+
+def _label(session: str, directory: Directory) -> ShelfLabel:
+    first = opening(session, directory)
+    return ShelfLabel(session, live=lock.held(directory), name=first.name, retention=first.retention)
+
+
+def _trusted_runs(root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
+    for name in layout.runs(root):
+        with _noting(refusals), root.open_directory(name) as run:
+            yield run
+
+
+@contextmanager
+def _noting(refusals: list[StoreError]) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        return  # removed by its owner while we looked
+    except OSError as error:
+        refusals.append(failure("open what lies in the store", error))
+    except StoreError as refusal:
+        refusals.append(refusal)

@@ -1,0 +1,177 @@
+"""Where a tool's text flows to: memory as long as it is small, then a file of the store. Measured and hashed as it flows."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from threading import Lock
+
+from msgspec import Struct
+
+from overspill import wording
+from overspill.errors import HandleError, StoreError
+from overspill.store.meter import Meter
+from overspill.store.protocols import Reader, Shelf, Writer
+from overspill.text import encoding
+from overspill.types import Size
+
+MEMORY = 1 << 20
+"""Bytes held back from the store until it is known whether the output is kept at all."""
+
+
+class Sealed(Struct, frozen=True):
+    """What of an output is in the store, and why it is not everything where it is not."""
+
+    size: Size
+    sha256: str
+    missing: str
+    checkpoints: list[tuple[int, int, int]]
+    """As `Meter` noted them: a reader need not count anew."""
+
+
+class Spool:
+    """Blocking. `limit` is the most that may be stored of one output; what comes after it is counted and dropped."""
+
+    def __init__(self, shelf: Shelf, id: str, limit: int | None = None, model: str | None = None) -> None:
+        self.id = id
+        self.total = 0
+        self.failure = ""
+        self._shelf = shelf
+        self._limit = limit
+        self._model = model
+        self._meter = Meter(model)
+        self._memory = bytearray()
+        self._writer: Writer | None = None
+        self._hash = hashlib.sha256()
+        self._closed = False
+        self._lock = Lock()  # a job's output is flushed by whoever reads it while the job goes on writing
+
+    @property
+    def size(self) -> Size:
+        return self._meter.size()
+
+    @property
+    def in_memory(self) -> bool:
+        return self._writer is None
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to flush: so much waits in memory."""
+        return len(self._memory) >= MEMORY and not self.failure
+
+    def add(self, data: bytes) -> None:
+        """Quick: measures and remembers. Whoever adds a lot looks at `due` and flushes off the event loop."""
+        with self._lock:
+            if self._closed:  # a generator that was left behind may still yield
+                return
+            self.total += len(data)
+            if self.failure:
+                return
+            accepted = self._within_limit(data)
+            self._meter.add(accepted)
+            self._memory += accepted
+            if len(accepted) < len(data):
+                self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
+
+    def add_text(self, content: str) -> None:
+        """In slices, so that the UTF-8 of a large text never stands beside it whole."""
+        for start in range(0, len(content), MEMORY):
+            self.add(encoding.encode(content[start : start + MEMORY]))
+            if self.due:
+                self.flush()
+
+    def flush(self) -> None:
+        """Make everything so far readable in the store."""
+        with self._lock:
+            self._to_store()
+
+    def read(self, start: int, end: int) -> bytes:
+        """Of what is still there, wherever it is. StoreError when the store is gone, and with it what it held."""
+        if self._writer is None:
+            return bytes(self._memory[start:end])
+        self.flush()
+        try:
+            reader = self._shelf.open(self.id)
+        except HandleError as error:
+            raise StoreError("its beginning was stored and has been removed since.") from error
+        try:
+            return reader.read(start, end)
+        finally:
+            reader.close()
+
+    def seal(self) -> Sealed:
+        """Commit what there is. StoreError when nothing could be stored; what was in memory then still is."""
+        with self._lock:
+            self._closed = True
+            held = self._memory if self._writer is None or not self._writer.size else bytearray()
+            try:
+                self._commit()
+            except StoreError:
+                self._writer, self._memory = None, held
+                raise
+            assert self._writer is not None
+            if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
+                self._meter = self._measured_anew(self._shelf.open(self.id))
+            return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
+
+    def rescue(self, most: int, why: str) -> tuple[bytes, Sealed] | None:
+        """The beginning of what could not be stored, as far as memory still has it."""
+        with self._lock:
+            if self._writer is not None:
+                return None
+            data = bytes(self._memory[:most])
+            data = data[: encoding.whole(data)] if len(data) < self.total else data
+            meter = Meter(self._model)
+            meter.add(data)
+            missing = wording.not_stored(self.total - len(data), why) if len(data) < self.total else ""
+            return data, Sealed(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
+
+    def discard(self) -> None:
+        with self._lock:
+            self._closed = True
+            if self._writer is not None:
+                self._writer.discard()
+
+    def _commit(self) -> None:
+        self._to_store()
+        if self._writer is None:
+            raise StoreError(self.failure)
+        try:
+            if self.failure and not self._writer.size:
+                raise StoreError(self.failure)
+            self._writer.commit()
+        except StoreError:
+            with suppress(StoreError):
+                self._writer.discard()
+            raise
+
+    def _within_limit(self, data: bytes) -> bytes:
+        if self._limit is None or self._meter.bytes + len(data) <= self._limit:
+            return data
+        cut = data[: self._limit - self._meter.bytes]
+        return cut[: encoding.whole(cut)]
+
+    def _to_store(self) -> None:
+        """Memory is given up only as far as it is stored: with no store at all, its beginning can still be shown."""
+        try:
+            if self._writer is None:
+                self._writer = self._shelf.create(self.id)
+            waiting, self._memory = self._memory, bytearray()
+            before = self._writer.size
+            try:
+                self._writer.append(memoryview(waiting))
+            finally:
+                written = self._writer.size - before
+                self._hash.update(memoryview(waiting)[:written])
+                self._memory = waiting[written:]
+        except StoreError as error:
+            self.failure = self.failure or str(error)
+
+    def _measured_anew(self, reader: Reader) -> Meter:
+        meter = Meter(self._model)
+        try:
+            for start in range(0, reader.size, MEMORY):
+                meter.add(reader.read(start, start + MEMORY))
+        finally:
+            reader.close()
+        return meter

@@ -1,0 +1,210 @@
+"""JSON with comments and trailing commas, read so that it can be edited in place.
+
+Every value knows the span of text it stands on. Whoever changes something replaces spans; all other text stays as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.text.lenient_json import dumped
+
+_MAX_DEPTH = 200
+_MAX_DIGITS = 1000
+_TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
+_OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)", re.ASCII)
+
+Kind = Literal["object", "array", "string", "other"]
+
+
+class Node(Struct, frozen=True):
+    """One value. `keys` and `children` belong together in an object; an array has children only."""
+
+    text: str
+    start: int
+    end: int
+    kind: Kind
+    children: tuple[Node, ...] = ()
+    keys: tuple[Node, ...] = ()
+
+    @property
+    def raw(self) -> str:
+        return self.text[self.start : self.end]
+
+    @property
+    def value(self) -> Any:
+        if self.kind == "object":
+            return {key.value: child.value for key, child in zip(self.keys, self.children, strict=True)}
+        if self.kind == "array":
+            return [child.value for child in self.children]
+        return json.loads(self.raw, parse_int=_number)
+
+    @property
+    def names(self) -> list[str]:
+        return [key.value for key in self.keys]
+
+    @property
+    def twice(self) -> str:
+        """A key that stands there more than once, or nothing."""
+        return next((name for name, count in Counter(self.names).items() if count > 1), "")
+
+    def get(self, name: str) -> Node | None:
+        names = self.names
+        return self.children[names.index(name)] if name in names else None
+
+    def key(self, name: str) -> Node:
+        return self.keys[self.names.index(name)]
+
+
+class Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def scan(text: str, name: str) -> Node:
+    """The one value of a text; `name` is what errors call it."""
+    scanner = _Scanner(text, name)
+    node = scanner.node(_skipped(text, 1 if text.startswith("\ufeff") else 0))
+    rest = _skipped(text, node.end)
+    if rest < len(text):
+        raise scanner.problem(rest, "something stands after the end")
+    return node
+
+
+def edited(text: str, edits: Sequence[Edit]) -> str:
+    """The text with spans replaced; of edits at one place the first comes first."""
+    pieces: list[str] = []
+    done = 0
+    for start, end, replacement in sorted(edits, key=lambda edit: edit[:2]):
+        pieces += (text[done:start], replacement)
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def replaced(node: Node, raw: str) -> Edit:
+    return Edit(node.start, node.end, raw)
+
+
+def inserted(container: Node, parts: Sequence[str]) -> Edit:
+    """Before everything else in an array or object, laid out as what is there."""
+    if not container.children:
+        return Edit(container.start + 1, container.start + 1, ", ".join(parts))
+    first = (container.keys or container.children)[0].start
+    between = "," + _layout(container.text, first)
+    return Edit(first, first, "".join(part + between for part in parts))
+
+
+def appended(container: Node, after: str, member: str) -> Edit:
+    """A member right after another one, laid out like that."""
+    place = container.get(after)
+    assert place is not None
+    return Edit(place.end, place.end, f",{_layout(container.text, container.key(after).start)}{member}")
+
+
+def removed(container: Node, indexes: Sequence[int]) -> list[Edit]:
+    """Without these entries; the inverse of `inserted` and `appended`. Comments round them stay."""
+    gone = dict.fromkeys(sorted(indexes))
+    firsts = [index for index in gone if index - 1 not in gone]
+    lasts = [index for index in gone if index + 1 not in gone]
+    return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _run_removed(container, first, last)]
+
+
+def string(value: str) -> str:
+    return dumped(value).decode()
+
+
+def _number(digits: str) -> float:
+    """int() refuses thousands of them, and nobody needs such a number exactly."""
+    return int(digits) if len(digits) < _MAX_DIGITS else float(digits)
+
+
+def _run_removed(container: Node, first: int, last: int) -> list[Edit]:
+    text, begins = container.text, [node.start for node in container.keys or container.children]
+    begin, end = begins[first], container.children[last].end
+    if first:
+        before = container.children[first - 1].end
+        comma = _skipped(text, before)
+        bare = text[before:begin].strip() == ","
+        return [Edit(before, end, "")] if bare else [Edit(comma, comma + 1, ""), Edit(begin, end, "")]
+    comma = _skipped(text, end)
+    if text[comma] != ",":
+        return [Edit(begin, end, "")]
+    if last + 1 < len(begins) and text[end : begins[last + 1]].strip() == ",":
+        return [Edit(begin, begins[last + 1], "")]
+    return [Edit(begin, end, ""), Edit(comma, comma + 1, "")]
+
+
+def _layout(text: str, place: int) -> str:
+    """What stands before a thing at `place`: its line break and indentation, or a space."""
+    start = place
+    while start and text[start - 1] in " \t":
+        start -= 1
+    if not start or text[start - 1] not in "\r\n":
+        return " "
+    return text[start - 2 if text[start - 2 : start] == "\r\n" else start - 1 : place]
+
+
+def _skipped(text: str, at: int) -> int:
+    """Where spaces and comments end."""
+    found = _TRIVIA.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+class _Scanner:
+    def __init__(self, text: str, name: str) -> None:
+        self._text = text
+        self._name = name
+
+    def node(self, at: int, depth: int = 0) -> Node:
+        if depth > _MAX_DEPTH:
+            raise self.problem(at, "nested too deeply")
+        opening = self._text[at : at + 1]
+        if opening in ("{", "["):
+            return self._container(at, depth)
+        kind, pattern = ("string", _STRING) if opening == '"' else ("other", _OTHER)
+        found = pattern.match(self._text, at)
+        if not found:
+            raise self.problem(at, "this text is not closed or has a wrong character" if opening == '"' else "a value is missing")
+        return Node(self._text, at, found.end(), kind)
+
+    def problem(self, at: int, what: str) -> SettingsError:
+        before = self._text[:at]
+        line, column = before.count("\n") + 1, at - before.rfind("\n")
+        return SettingsError(f"{self._name} is not usable JSON, line {line}, column {column}: {what}.")
+
+    def _container(self, start: int, depth: int) -> Node:
+        text = self._text
+        kind, close = ("object", "}") if text[start] == "{" else ("array", "]")
+        keys: list[Node] = []
+        children: list[Node] = []
+        at = _skipped(text, start + 1)
+        while text[at : at + 1] != close:
+            if kind == "object":
+                keys.append(self._key(at))
+                at = self._after(":", keys[-1].end)
+            children.append(self.node(at, depth + 1))
+            at = _skipped(text, children[-1].end)
+            if text[at : at + 1] != close:
+                at = self._after(",", at)
+        return Node(text, start, at + 1, kind, tuple(children), tuple(keys))
+
+    def _key(self, at: int) -> Node:
+        if self._text[at : at + 1] != '"':
+            raise self.problem(at, 'a key in "…" is missing')
+        return self.node(at)
+
+    def _after(self, mark: str, at: int) -> int:
+        at = _skipped(self._text, at)
+        if self._text[at : at + 1] != mark:
+            raise self.problem(at, f"{mark!r} is missing")
+        return _skipped(self._text, at + 1)

@@ -1,0 +1,36 @@
+"""JSON that can always be written and read: a lone surrogate, at which others stop, is escaped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from overspill.text.encoding import clean
+
+
+def dumped(value: Any, indent: int | None = None) -> bytes:
+    try:
+        written = msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError):
+        separators = (",", ":") if indent is None else None
+        return json.dumps(msgspec.to_builtins(value), indent=indent, separators=separators).encode()
+    return written if indent is None else msgspec.json.format(written, indent=indent)
+
+
+def loaded(data: bytes) -> Any:
+    """ValueError or RecursionError where it is no JSON, or nested too deeply. Huge numbers are taken too."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return json.loads(data)
+
+
+def cleaned(value: Any) -> Any:
+    """A value of JSON whose texts are all clean, keys too; the very same where nothing is to be done."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.loads(clean(json.dumps(value, ensure_ascii=False)))
+    return value

@@ -1,0 +1,109 @@
+"""How many tokens a text is to a model: with the model's own vocabulary where one is at hand, honestly labelled where not."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Protocol
+
+from msgspec import Struct
+
+from overspill.text.encoding import clean
+
+try:  # Wheels exist for the common platforms only; elsewhere four characters count as a token.
+    from splintr import Tokenizer
+except ImportError:  # pragma: no cover
+    Tokenizer = None
+
+EXACT_UP_TO = 256 * 1024  # characters; what is longer is sampled
+CHARS_PER_TOKEN = 4
+_DEFAULT = "o200k_base"
+_SLICE = 4096
+_SLICES = 32
+
+_VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
+    # The first pattern that matches the model's name, without its provider, decides.
+    (re.compile(r"gpt-oss"), "gpt-oss"),
+    (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT),
+    (re.compile(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
+    (re.compile(r"deepseek"), "deepseek_v3"),
+    (re.compile(r"qwen"), "qwen3"),
+    (re.compile(r"glm"), "glm4"),
+    (re.compile(r"kimi"), "kimi_k2"),
+    (re.compile(r"codellama"), "codellama"),
+    (re.compile(r"llama-?2"), "llama2"),
+    (re.compile(r"llama"), "llama3"),
+    (re.compile(r"mixtral-8x22|codestral"), "mistral_v2"),
+    (re.compile(r"mixtral|mistral-7b"), "mistral_v1"),
+    (re.compile(r"mistral|pixtral|ministral|devstral"), "mistral_v3"),
+    (re.compile(r"gemma"), "gemma3"),
+    (re.compile(r"phi-?4"), "phi4"),
+    (re.compile(r"olmo-?2"), "olmo2"),
+)
+
+
+class Count(Struct, frozen=True):
+    tokens: int
+    estimated: bool
+
+
+class _Encoder(Protocol):
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+def count(text: str, model: str | None = None) -> Count:
+    """Exact up to 256 K characters with the model's vocabulary (or no model named); above, from evenly spread samples."""
+    encoder, fits = _encoder(model)
+    if encoder is None:
+        return Count(-(-len(text) // CHARS_PER_TOKEN), True)
+    if len(text) <= EXACT_UP_TO:
+        return Count(_length(encoder, text), not fits)
+    step = (len(text) - _SLICE) // (_SLICES - 1)
+    sample = sum(_length(encoder, text[i * step : i * step + _SLICE]) for i in range(_SLICES))
+    return Count(round(sample * len(text) / (_SLICE * _SLICES)), True)
+
+
+def more_than(text: str, limit: int) -> bool:
+    """Whether text has more than `limit` tokens, without counting further than needed to know."""
+    if len(text) * 4 <= limit:  # no token is shorter than a byte, and no character longer than four
+        return False
+    encoder, _ = _encoder(None)
+    if encoder is None:
+        return count(text).tokens > limit
+    found = 0
+    for start in range(0, len(text), EXACT_UP_TO):
+        found += _length(encoder, text[start : start + EXACT_UP_TO])
+        if found > limit:
+            return True
+    return False
+
+
+def has_vocabulary(model: str | None) -> bool:
+    encoder, fits = _encoder(model)
+    return encoder is not None and fits
+
+
+@cache
+def _encoder(model: str | None) -> tuple[_Encoder | None, bool]:
+    if Tokenizer is None:  # pragma: no cover
+        return None, False
+    if not model:
+        return _load(_DEFAULT), True
+    name = model.rsplit("/", 1)[-1].lower()
+    for pattern, vocabulary in _VOCABULARIES:
+        if pattern.search(name):
+            return _load(vocabulary), True
+    return _load(_DEFAULT), False
+
+
+@cache
+def _load(vocabulary: str) -> _Encoder:
+    assert Tokenizer is not None
+    return Tokenizer.from_pretrained(vocabulary)
+
+
+def _length(encoder: _Encoder, text: str) -> int:
+    try:
+        return len(encoder.encode_ordinary(text))
+    except UnicodeEncodeError:  # lone surrogates: a model will see U+FFFD in their place
+        return len(encoder.encode_ordinary(clean(text)))

@@ -1,0 +1,173 @@
+"""Final reports: by call, in their wrapper, in plain words; checked against their format."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from overspill.agent import internal
+from overspill.agent.file.keys import OutputKeys
+from overspill.agent.report import Report, Reports
+from overspill.errors import BadRequest, SettingsError
+from overspill.models.protocol import Response
+from overspill.types import ToolCall
+
+SCHEMA = {"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}
+
+
+def reports(format: Any = "markdown", schema: Any = None) -> Reports:
+    return Reports(OutputKeys(format, schema))
+
+
+def handed_in(made: Reports, response: Response, *, plain: bool = False) -> Report | None:
+    for call in made.understood(response, plain=plain).calls:
+        if call.name == "agent__final_report":
+            made.hand_in(call.args)
+    return made.taken
+
+
+def wrapper(made: Reports, text: str) -> str:
+    return f'<ai-agent-{made.nonce}-FINAL format="markdown">{text}</ai-agent-{made.nonce}-FINAL>'
+
+
+def test_a_report_is_handed_in_by_a_call() -> None:
+    made = reports()
+    made.hand_in({"content": "# Done"})
+    assert made.taken == Report("markdown", "# Done", "tool")
+
+
+def test_a_wrapper_is_understood_as_that_call_wherever_it_stands() -> None:
+    made = reports()
+    response = Response(f"<think>hm</think> So: {wrapper(made, 'Done.')} Bye.", (ToolCall("1", "search"),))
+    understood = made.understood(response, plain=False)
+    assert [call.name for call in understood.calls] == ["search", "agent__final_report"]
+    assert handed_in(made, response) == Report("markdown", "Done.", "wrapper")
+
+
+@pytest.mark.parametrize("text", ["Done.", '<ai-agent-0000-FINAL format="text">Done.</ai-agent-0000-FINAL>', "", "  "])
+def test_without_its_own_wrapper_a_text_is_no_report(text: str) -> None:
+    assert handed_in(reports(), Response(text)) is None
+
+
+def test_a_wrapper_that_only_repeats_the_instructions_is_no_report() -> None:
+    made = reports()
+    assert handed_in(made, Response(wrapper(made, "\nyour answer in your own words\n"))) is None
+
+
+def test_plain_words_are_a_report_only_where_they_are_asked_for() -> None:
+    assert handed_in(reports(), Response(" Done. "), plain=True) == Report("markdown", "Done.", "text")
+    assert handed_in(reports(), Response("x", (ToolCall("1", "search"),)), plain=True) is None
+
+
+def test_the_last_report_counts() -> None:
+    made = reports("text")
+    made.hand_in({"content": "first"})
+    made.hand_in({"content": "second"})
+    assert made.taken == Report("text", "second", "tool")
+
+
+@pytest.mark.parametrize("content", [{"count": 3}, '{"count": 3}'])
+def test_a_json_report_may_be_a_value_or_its_text(content: Any) -> None:
+    made = reports("json", SCHEMA)
+    made.hand_in({"content": content})
+    assert made.taken is not None
+    assert (made.taken.value, json.loads(made.taken.content)) == ({"count": 3}, {"count": 3})
+
+
+def test_a_value_where_text_is_wanted_is_written_down() -> None:
+    made = reports("text")
+    made.hand_in({"content": {"count": 3}})
+    assert made.taken is not None
+    assert made.taken.value == '{\n  "count": 3\n}'
+
+
+@pytest.mark.parametrize(
+    ("format", "schema", "content", "message"),
+    [
+        ("markdown", None, " ", "Your final report was not taken: it is empty."),
+        ("markdown", None, None, "Your final report was not taken: it is empty."),
+        (
+            "json", None, "three",
+            "Your final report was not taken: it is not JSON (Expecting value: line 1 column 1 (char 0)). "
+            "Hand in JSON only, nothing round it.",
+        ),
+        (
+            "json", SCHEMA, {"count": "three"},
+            "Your final report was not taken: it does not fit its JSON Schema: $.count: 'three' is not of type 'integer'.",
+        ),
+        (
+            "json", SCHEMA, "{}",
+            "Your final report was not taken: it does not fit its JSON Schema: $: 'count' is a required property.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_report_that_is_not_as_wanted_is_not_taken(format: Any, schema: Any, content: Any, message: str) -> None:
+    made = reports(format, schema)
+    with pytest.raises(BadRequest) as error:
+        made.hand_in({"content": content})
+    assert (str(error.value), made.taken) == (message, None)
+
+
+def test_a_schema_that_is_none_is_a_mistake_in_the_agent_file() -> None:
+    with pytest.raises(SettingsError, match=r"^output\.schema is not a JSON Schema: 'nothing' is not valid"):
+        reports("json", {"type": "nothing"})
+
+
+def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> None:
+    schema = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
+    parameters = internal.final_report(OutputKeys("json", schema))["parameters"]
+    assert parameters["$defs"] == {"n": {"type": "integer"}}
+    assert parameters["properties"]["content"] == {"$ref": "#/$defs/n", "description": "The whole report"}
+    made = reports("json", schema)
+    made.hand_in({"content": 3})
+    assert made.taken is not None
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/missing", "#nowhere", "https://example.com/other.json", "other.json#/a"])
+def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_at_once(reference: str) -> None:
+    schema = {"$defs": {"known": {}}, "properties": {"a": {"prefixItems": [{"$ref": reference}]}, "b": {"$ref": reference}}}
+    with pytest.raises(SettingsError) as caught:
+        reports("json", schema)
+    assert str(caught.value) == f"output.schema refers to {reference!r}, which is not in it."
+
+
+def test_a_schema_may_refer_to_all_that_is_in_it() -> None:
+    schema = {
+        "$defs": {"day": {"$anchor": "day", "type": "string"}, "other": {"$id": "https://example.com/o", "type": "integer"}},
+        "properties": {
+            "tree": {"$ref": "#"},
+            "a": {"$ref": "#/$defs/day"},
+            "b": {"$ref": "#day"},
+            "c": {"$ref": "https://example.com/o"},
+            "d": {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+            "e": {"const": {"$ref": "no reference"}},
+        },
+    }
+    made = reports("json", schema)
+    made.hand_in({"content": {"tree": {"a": "x"}, "b": "y", "c": 1, "d": {}}})
+    assert made.taken is not None
+    with pytest.raises(BadRequest, match=r"does not fit its JSON Schema: \$\.c: 'x' is not of type 'integer'\."):
+        made.hand_in({"content": {"c": "x"}})
+
+
+def test_a_report_that_is_nested_too_deeply_is_told_so() -> None:
+    with pytest.raises(BadRequest) as caught:
+        reports("json").hand_in({"content": "[" * 100_000})
+    assert str(caught.value) == "Your final report was not taken: it is nested too deeply. Hand in JSON of fewer levels."
+
+
+@pytest.mark.parametrize("content", ['{"a": NaN}', {"a": float("nan")}, "[1e999]", "-Infinity"])
+def test_numbers_that_json_does_not_have_are_told_so(content: Any) -> None:
+    with pytest.raises(BadRequest, match=r"^Your final report was not taken: it is not JSON \(Out of range float values are not"):
+        reports("json").hand_in({"content": content})
+
+
+def test_a_schema_that_cannot_be_applied_takes_no_report() -> None:
+    with pytest.raises(BadRequest) as caught:
+        reports("json", {"allOf": [{"$ref": "#"}]}).hand_in({"content": {}})
+    assert str(caught.value) == (
+        "Your final report was not taken: it does not fit its JSON Schema: it cannot be checked, because "
+        "it is nested too deeply, or refers to itself without end."
+    )

@@ -1,0 +1,70 @@
+"""The context guard: what is counted, what is set aside, when the window is full."""
+
+from __future__ import annotations
+
+from overspill.agent.run.context_guard import Guard
+from overspill.models.protocol import Message, Request, Response, Usage
+from overspill.settings import Settings
+from overspill.types import Reply
+
+TOOL = {"name": "search", "description": "word " * 500, "parameters": {"type": "object"}}
+PLAIN = Request("Be brief.", (Message("user", "Hello."),))
+
+
+def guard(**settings: int) -> Guard:
+    return Guard(Settings(**settings), 8000, 1000)
+
+
+def test_the_window_less_output_and_buffer_is_what_there_is() -> None:
+    assert guard().budget.room == 8000 - 1000 - 256
+    assert guard(contextWindow=4000, contextBuffer=0).budget.room == 3000
+    assert guard(maxOutputTokens=500, contextBuffer=100).budget.room == 7400
+
+
+def test_schemas_of_tools_are_counted() -> None:
+    plain, with_tool = guard(), guard()
+    plain.take(PLAIN)
+    with_tool.take(Request("Be brief.", PLAIN.messages, (TOOL,)))
+    assert 500 < with_tool.budget.reserved - plain.budget.reserved < 600
+
+
+def test_room_for_the_retrieval_tools_is_set_aside_until_they_are_offered() -> None:
+    made = guard()
+    made.take(Request("", (), (TOOL, TOOL | {"name": "b"})))
+    before = made.budget.buffer
+    assert before > 256 + 300
+    offered = tuple({"name": name, "parameters": {}} for name in ("tool_output", "get_tool_output", "wait_for_tool_output"))
+    made.take(Request("", (), offered))
+    assert made.budget.buffer == 256
+
+
+def test_the_providers_count_wins_and_without_it_our_own_stands() -> None:
+    made = guard()
+    made.take(PLAIN)
+    made.settle(PLAIN, Response("Hi.", usage=Usage(3000, 500)))
+    assert (made.budget.used, made.percent) == (3500, 43)
+    made = guard()
+    made.take(PLAIN)
+    reserved = made.budget.reserved
+    made.settle(PLAIN, Response("Hi."))
+    assert reserved < made.budget.used < reserved + 10
+
+
+def test_it_is_full_when_an_answer_did_not_fit_or_nothing_is_left() -> None:
+    made = guard()
+    assert not made.full
+    made.heed([Reply(text="", content=[]), Reply(text="", content=[], fits=False)])
+    assert made.full
+    made = guard()
+    made.settle(PLAIN, Response("", usage=Usage(6999, 0)))
+    assert (made.full, made.budget.room) == (False, 0)
+    made.settle(PLAIN, Response("", usage=Usage(7000, 1)))
+    assert (made.full, made.percent) == (True, 87)
+
+
+def test_what_must_be_said_is_charged_even_without_room() -> None:
+    made = guard(contextWindow=1000, maxOutputTokens=100)
+    assert made.afford("word " * 100)
+    assert not made.afford("word " * 900)
+    assert made.budget.reserved > 900
+    assert guard().afford("word " * 8000, reserved=7999)

@@ -1,0 +1,422 @@
+"""The race, on asyncio and on trio: a job's answer is used wherever it arrives, and none is lost or told twice."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from overspill.calls.job import Job, asking, current
+from overspill.calls.scheduler import Jobs
+from overspill.errors import SessionClosed
+
+pytestmark = pytest.mark.anyio
+
+SOON = 20.0  # seconds no test reaches unless it hangs
+
+Changes = list[tuple[str, str]]
+
+
+class Doing:
+    """A body made of a plain function."""
+
+    def __init__(self, run: Callable[[Job], Awaitable[None]]) -> None:
+        self._run = run
+        self.concluded = 0
+
+    async def run(self, job: Job) -> None:
+        await self._run(job)
+
+    async def conclude(self, job: Job) -> None:
+        self.concluded += 1
+
+
+def returning(value: object) -> Doing:
+    async def run(job: Job) -> None:
+        job.result = value
+
+    return Doing(run)
+
+
+class Held:
+    """A tool that ends when the test says so."""
+
+    def __init__(self, result: object = "late") -> None:
+        self.started = anyio.Event()
+        self.release = anyio.Event()
+        self.result = result
+        self.cancelled = False
+        self.concluded = 0
+
+    async def run(self, job: Job) -> None:
+        self.started.set()
+        with job.scope:
+            await self.release.wait()
+            job.result = self.result
+        self.cancelled = job.scope.cancelled_caught
+
+    async def conclude(self, job: Job) -> None:
+        self.concluded += 1
+
+
+class Deaf(Held):
+    """Will not be cancelled."""
+
+    async def run(self, job: Job) -> None:
+        self.started.set()
+        while not self.release.is_set():
+            with suppress(anyio.get_cancelled_exc_class()), anyio.CancelScope(shield=True):
+                await self.release.wait()
+
+
+def job(tool: str = "tool", may_take: float = SOON) -> Job:
+    return Job(tool, may_take)
+
+
+@pytest.fixture
+def changes() -> Changes:
+    return []
+
+
+async def opened(changes: Changes, max_running: int = 4) -> Jobs:
+    jobs = Jobs(max_running, lambda job: changes.append((job.tool, job.state)))
+    await jobs.open()
+    return jobs
+
+
+@pytest.fixture
+async def jobs(changes: Changes) -> AsyncIterator[Jobs]:
+    found = await opened(changes)
+    with anyio.fail_after(SOON):
+        yield found
+        await found.abort()
+
+
+async def test_a_fast_tool_is_done_when_the_race_ends(jobs: Jobs, changes: Changes):
+    quick = job()
+    await jobs.run(quick, returning(42), SOON)
+    assert (quick.state, quick.result, quick.background) == ("ready", 42, False)
+    assert not changes
+    assert not jobs.background
+
+
+async def test_two_first_calls_at_once_both_run(jobs: Jobs):
+    first, second = job(), job()
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.run, first, returning(1), SOON)
+        group.start_soon(jobs.run, second, returning(2), SOON)
+    assert (first.result, second.result) == (1, 2)
+
+
+async def test_a_slow_tool_goes_on_in_the_background(jobs: Jobs, changes: Changes):
+    slow, tool = job("slow"), Held()
+    await jobs.run(slow, tool, 0.01)
+    assert (slow.state, slow.background) == ("running", True)
+    assert jobs.pending() == [slow]
+    tool.release.set()
+    assert await jobs.wait(SOON) == [slow]
+    assert (slow.state, slow.result, tool.concluded) == ("ready", "late", 1)
+    assert changes == [("slow", "running"), ("slow", "ready")]
+
+
+async def test_each_completed_job_is_told_of_once(jobs: Jobs):
+    first, second = job(), job()
+    jobs.start(first, returning(1))
+    jobs.start(second, returning(2))
+    await first.answered.wait()
+    await second.answered.wait()
+    assert set(await jobs.wait(SOON)) == {first, second}
+    assert await jobs.wait(SOON) == []
+
+
+async def test_two_waiters_share_the_news(jobs: Jobs):
+    slow, slower = Held(), Held()
+    first, second = job("first"), job("second")
+    jobs.start(first, slow)
+    jobs.start(second, slower)
+    told: list[Job] = []
+
+    async def wait() -> None:
+        told.extend(await jobs.wait(SOON))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        group.start_soon(wait)
+        await slow.started.wait()
+        slow.release.set()
+        await first.answered.wait()
+        slower.release.set()
+    assert sorted(told, key=lambda job: job.tool) == [first, second]
+
+
+async def test_waiting_ends_after_its_time(jobs: Jobs):
+    slow = job()
+    jobs.start(slow, Held())
+    assert await jobs.wait(0.01) == []
+    assert jobs.pending() == [slow]
+
+
+async def test_waiting_for_any_ends_with_the_first_completed_job(jobs: Jobs):
+    slow, stuck = Held(), Held()
+    jobs.start(job("slow"), slow)
+    jobs.start(job("stuck"), stuck)
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.wait_any)
+        await slow.started.wait()
+        slow.release.set()
+    assert [job.tool for job in jobs.news()] == ["slow"]
+
+
+async def test_waiting_for_any_returns_at_once_when_one_completed_before(jobs: Jobs):
+    stuck, done = job("stuck"), job("done")
+    jobs.start(stuck, Held())
+    jobs.start(done, returning(1))
+    await done.answered.wait()
+    await jobs.wait_any()
+    assert jobs.news() == [done]
+
+
+async def test_more_calls_than_places_wait_unstarted(changes: Changes):
+    jobs = await opened(changes, max_running=1)
+    tool, waiting = Held(), job("waiting")
+    with anyio.fail_after(SOON):
+        await jobs.run(job("slow"), tool, 0.01)
+        await jobs.run(waiting, returning(2), 0.01)
+        assert (waiting.state, waiting.background) == ("queued", True)
+        tool.release.set()
+        await jobs.stop()
+    assert changes == [
+        ("slow", "running"),
+        ("waiting", "queued"),
+        ("slow", "ready"),
+        ("waiting", "running"),
+        ("waiting", "ready"),
+    ]
+    await jobs.abort()
+
+
+async def test_a_job_cancelled_while_it_waits_for_a_place_takes_none(changes: Changes):
+    jobs = await opened(changes, max_running=1)
+    tool, after = Held(), job("after")
+    with anyio.fail_after(SOON):
+        await jobs.run(job("slow"), tool, 0.01)
+        async with anyio.create_task_group() as group:
+            group.start_soon(jobs.run, job("waiting"), returning(1), SOON)
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+        tool.release.set()
+        await jobs.run(after, returning(2), SOON)
+    assert after.result == 2
+    await jobs.abort()
+
+
+async def test_a_cancelled_caller_cancels_the_tool_before_it_went_to_the_background(jobs: Jobs):
+    tool, called = Held(), job()
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.run, called, tool, SOON)
+        await tool.started.wait()
+        group.cancel_scope.cancel()
+    assert tool.cancelled
+    assert called.unwanted
+    assert not jobs.background
+
+
+async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: Jobs):
+    tool, slow = Held(), job()
+    with anyio.CancelScope() as scope:
+        await jobs.run(slow, tool, 0.01)
+        scope.cancel()
+    tool.release.set()
+    await jobs.stop()
+    assert slow.result == "late"
+
+
+async def test_a_tool_runs_no_longer_than_it_may(jobs: Jobs):
+    tool, slow = Held(), job(may_take=0.02)
+    await jobs.run(slow, tool, SOON)
+    assert (slow.timed_out, tool.cancelled, slow.state) == (True, True, "failed")
+
+
+async def test_a_tool_that_will_not_be_cancelled_is_given_up(jobs: Jobs, changes: Changes):
+    tool, slow = Deaf(), job("deaf", may_take=0.02)
+    jobs.start(slow, tool)
+    assert await jobs.wait(SOON) == [slow]
+    assert (tool.concluded, slow.goes_on) == (1, True)
+    tool.release.set()
+    await anyio.wait_all_tasks_blocked()
+    assert (tool.concluded, slow.goes_on) == (1, False)
+    assert changes[-1] == ("deaf", "ready")  # its body said nothing of an error
+
+
+async def test_what_blocks_its_caller_runs_there_and_takes_no_place(changes: Changes):
+    jobs = await opened(changes, max_running=1)
+    held = Held()
+    jobs.start(job(), held)
+    await held.started.wait()
+    blocking = job()
+    await jobs.block(blocking, returning(3))
+    assert (blocking.result, blocking.state, blocking.background) == (3, "ready", False)
+    assert current.get() is None
+    await jobs.abort()
+
+
+async def test_abort_also_ends_a_call_that_blocks_its_caller(jobs: Jobs):
+    tool, blocking = Held(), job()
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.block, blocking, tool)
+        await tool.started.wait()
+        assert await jobs.abort() == []
+    assert (blocking.state, blocking.error) == ("failed", "cancelled")
+
+
+async def test_the_clock_stands_still_while_a_person_is_asked(jobs: Jobs):
+    asked, answered = anyio.Event(), anyio.Event()
+    looked = anyio.Event()
+
+    async def run(job: Job) -> None:
+        with asking(), asking():
+            asked.set()
+            await answered.wait()
+        job.result = "yes"
+
+    async def answer_later() -> None:
+        await asked.wait()
+        jobs.clock.set("past both deadlines", 0.2, looked.set)
+        await looked.wait()
+        answered.set()
+
+    called = job(may_take=0.05)
+    async with anyio.create_task_group() as group:
+        group.start_soon(answer_later)
+        await jobs.run(called, Doing(run), 0.02)
+    assert (called.result, called.background, called.timed_out) == ("yes", False, False)
+
+
+async def test_after_a_person_answered_a_tool_has_the_rest_of_its_time(jobs: Jobs):
+    called = job()
+    deadline = time.monotonic() + 10
+    with called.held():
+        rest = called.rest(deadline)
+        assert deadline - time.monotonic() <= rest <= 10
+    rest = called.rest(deadline)
+    assert deadline - time.monotonic() <= rest <= 10
+    late = time.monotonic() - 1
+    assert called.rest(late) < -0.9
+    with called.held():
+        assert called.rest(late) == 0.05  # not over, and not looked at all the time
+
+
+async def test_asking_outside_a_tool_changes_nothing():
+    with asking():
+        assert current.get() is None
+
+
+async def test_after_stop_running_jobs_finish_and_no_new_ones_start(jobs: Jobs):
+    tool, slow = Held(), job()
+    jobs.start(slow, tool)
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.stop)
+        await tool.started.wait()
+        tool.release.set()
+    assert slow.state == "ready"
+    with pytest.raises(SessionClosed, match="takes no new tool calls"):
+        await jobs.run(job(), returning(1), SOON)
+    with pytest.raises(SessionClosed):
+        jobs.start(job(), returning(1))
+    with pytest.raises(SessionClosed):
+        await jobs.block(job(), returning(1))
+    assert list(jobs.background.values()) == [slow]
+
+
+async def test_stop_waits_for_calls_that_still_race(jobs: Jobs):
+    tool, racing = Held(), job()
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.run, racing, tool, SOON)
+        await tool.started.wait()
+        group.start_soon(jobs.stop)
+        await anyio.wait_all_tasks_blocked()
+        tool.release.set()
+    assert racing.result == "late"
+
+
+async def test_abort_cancels_everything_at_once(jobs: Jobs):
+    tools = [Held() for _ in range(4)]
+    started = [job() for _ in tools]
+    for slow, tool in zip(started, tools, strict=True):
+        jobs.start(slow, tool)
+    for tool in tools:
+        await tool.started.wait()
+    assert await jobs.abort() == []
+    assert [job.state for job in started] == ["failed"] * 4
+    assert {job.error for job in started} == {"cancelled"}
+    assert all(tool.cancelled for tool in tools)
+
+
+async def test_a_job_that_waits_for_a_place_ends_with_abort(changes: Changes):
+    jobs = await opened(changes, max_running=1)
+    queued = job("queued")
+    jobs.start(job("slow"), Held())
+    jobs.start(queued, returning(1))
+    await anyio.wait_all_tasks_blocked()
+    assert await jobs.abort() == []
+    assert (queued.state, queued.error, queued.result) == ("failed", "cancelled", None)
+
+
+async def test_abort_names_what_goes_on_all_the_same(jobs: Jobs):
+    tool, deaf = Deaf(), job("deaf")
+    jobs.start(deaf, tool)
+    await tool.started.wait()
+    assert await jobs.abort() == [deaf]
+    assert (deaf.state, deaf.error, jobs.pending()) == ("failed", "cancelled", [])
+    tool.release.set()
+    await anyio.wait_all_tasks_blocked()
+    assert await jobs.abort() == []
+
+
+@pytest.mark.parametrize("max_running", [1, 2])
+async def test_a_tool_that_calls_tools_leaves_them_its_place(changes: Changes, max_running: int):
+    jobs = await opened(changes, max_running)
+    inner = [job(f"inner {n}") for n in range(3)]
+
+    async def run(outer: Job) -> None:
+        for each in inner:
+            each.caller = outer
+        async with anyio.create_task_group() as group:
+            for each in inner:
+                group.start_soon(jobs.run, each, returning(each.tool), SOON)
+        outer.result = [each.result for each in inner]
+
+    outer = job("outer")
+    with anyio.fail_after(SOON):
+        await jobs.run(outer, Doing(run), SOON)
+    assert outer.result == ["inner 0", "inner 1", "inner 2"]
+    assert not any(each.background for each in inner)
+    await jobs.abort()
+
+
+async def test_a_tool_that_waits_or_stops_does_not_wait_for_itself(jobs: Jobs):
+    told: list[list[Job]] = []
+
+    async def run(own: Job) -> None:
+        told.append(await jobs.wait(SOON))
+        await jobs.stop()
+        own.result = "went on"
+
+    itself = job()
+    jobs.start(itself, Doing(run))
+    await itself.answered.wait()
+    assert (itself.result, told) == ("went on", [[]])
+
+
+async def test_a_tool_may_abort_its_own_session(jobs: Jobs):
+    async def run(own: Job) -> None:
+        with own.scope:
+            await jobs.abort()
+            await anyio.lowlevel.checkpoint()
+
+    itself = job()
+    jobs.start(itself, Doing(run))
+    await itself.answered.wait()
+    assert (itself.state, itself.error) == ("failed", "cancelled")

@@ -1,0 +1,322 @@
+"""`overspill artifacts`: list, show, info, export, clean; and what it says when something is not as it should be."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from commands import RUN, SOURCE, Place, on_a_terminal
+
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.store.files.store import FileStore
+from overspill.types import Reply, ToolCall
+
+LINES = "".join(f"line {n}\n" for n in range(1, 101))
+NOBODY = "art_1794723580256_0000000000000000000"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    return Place(tmp_path, monkeypatch, capsys)
+
+
+def test_an_empty_or_absent_store_has_nothing(place: Place):
+    assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", "")
+    assert place.overspill("artifacts", "list", "--json") == (0, "[]\n", "")
+    assert place.overspill("artifacts", "clean") == (0, "Nothing to remove.\n", "")
+
+
+@pytest.mark.parametrize("group", ["artifacts", "snapshot"])
+def test_the_help_of_a_group_breaks_off_no_line(place: Place, group: str):
+    assert "..." not in place.overspill(group, "--help").out.partition("Commands:")[2]
+
+
+def test_stored_outputs_are_listed_oldest_first(place: Place):
+    first, second = place.keep(report="x" * 2_300_000, log=LINES)
+    code, out, _ = place.overspill("artifacts", "list")
+    rows = [line for line in out.splitlines() if "art_" in line]
+    assert code == 0
+    assert out.splitlines()[0].strip() == "Session Artifacts"
+    assert [[cell.strip() for cell in row.strip("│").split("│")][:4] for row in rows] == [
+        [first.artifact_id, "2.3 MB", "1", "report"],
+        [second.artifact_id, "792 bytes", "100", "log"],
+    ]
+    assert all("closed" in row for row in rows)
+
+
+def test_the_list_in_json_has_everything_that_is_known(place: Place):
+    (kept,) = place.keep(log=LINES)
+    (facts,) = json.loads(place.overspill("artifacts", "list", "--json").out)
+    assert facts["stored_at"].endswith("+00:00")
+    assert facts | {"stored_at": ""} == {
+        "artifact_id": kept.artifact_id,
+        "handle": kept.handle,
+        "tool": "log",
+        "server": "",
+        "source": "log",
+        "reason": "requested",
+        "media": "text",
+        "bytes": 792,
+        "chars": 792,
+        "lines": 100,
+        "tokens": kept.size.tokens,
+        "tokens_estimated": False,
+        "sha256": kept.sha256,
+        "stored_at": "",
+        "missing": "",
+        "session_name": "",
+        "retention": "keep",
+        "live": False,
+    }
+    assert json.loads(place.overspill("artifacts", "info", kept.handle, "--json").out) == facts
+
+
+def test_info_is_a_table_of_facts(place: Place):
+    (kept,) = place.keep(log=LINES)
+    code, out, _ = place.overspill("artifacts", "info", kept.id)
+    assert code == 0
+    assert f"│ Handle          │ {kept.handle} │" in out
+    assert "│ Size            │ 792 bytes, 792 characters, 100 lines" in out
+    assert "Not complete" not in out
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], LINES),
+        (["--lines", "3-4"], "line 3\nline 4\n"),
+        (["--lines", "100-5000"], "line 100\n"),
+        (["--lines", "7"], "line 7\n"),
+        (["--bytes", "0-3"], "line"),
+        (["--bytes", "790-9999"], "0\n"),
+    ],
+)
+def test_show_prints_the_whole_or_a_part(place: Place, options: list[str], shown: str):
+    (kept,) = place.keep(log=LINES)
+    assert place.overspill("artifacts", "show", kept.artifact_id, *options) == (0, shown, "")
+
+
+def test_show_in_json_says_where_the_part_stands(place: Place):
+    text, binary = place.keep(log=LINES, blob=b"\x00\xff\x00")
+    shown = json.loads(place.overspill("artifacts", "show", text.artifact_id, "--lines", "2-2", "--json").out)
+    assert shown == {
+        "artifact_id": text.artifact_id,
+        "start_byte": 7,
+        "end_byte": 14,
+        "total_bytes": 792,
+        "text": "line 2\n",
+    }
+    assert json.loads(place.overspill("artifacts", "show", binary.artifact_id, "--json").out)["base64"] == "AP8A"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--lines", "101-200"], "--lines 101-200: the output has 100 lines, counted from 1."),
+        (["--lines", "0-1"], "--lines 0-1: the output has 100 lines, counted from 1."),
+        (["--lines", "9-3"], "--lines 9-3: the first line comes after the last."),
+        (["--lines", "-3"], "--lines has to look like \"100-200\", not '-3'."),
+        (["--lines", ""], "--lines has to look like \"100-200\", not ''."),
+        (["--bytes", "x"], "--bytes has to look like \"100-200\", not 'x'."),
+        (["--bytes", "792-800"], "--bytes 792-800: the output has 792 bytes, counted from 0."),
+        (["--bytes", "8-1"], "--bytes 8-1: the first byte comes after the last."),
+        (["--lines", "9" * 5000], "--lines has to look like"),
+    ],
+)
+def test_a_range_that_cannot_be_shown_is_a_mistake(place: Place, options: list[str], problem: str):
+    (kept,) = place.keep(log=LINES)
+    code, out, err = place.overspill("artifacts", "show", kept.artifact_id, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"overspill: {problem}")
+
+
+def test_both_kinds_of_range_at_once_are_a_mistake(place: Place):
+    (kept,) = place.keep(log=LINES)
+    code, _, err = place.overspill("artifacts", "show", kept.artifact_id, "--lines", "1", "--bytes", "1")
+    assert code == 2
+    assert "Give --lines or --bytes, not both." in err
+
+
+@pytest.mark.parametrize("command", [["artifacts", "show"], ["artifacts", "info"], ["verify"], ["artifacts", "export"]])
+@pytest.mark.parametrize(
+    ("id", "problem"),
+    [
+        ("nonsense", "overspill: 'nonsense' is not a handle."),
+        ("../../etc/passwd", "overspill: '../../etc/passwd' is not a handle."),
+        (NOBODY, f"overspill: Nothing is stored under '{NOBODY}'. `overspill artifacts list` shows what is stored.\n"),
+    ],
+)
+def test_an_id_of_nothing_is_a_mistake(place: Place, command: list[str], id: str, problem: str):
+    code, out, err = place.overspill(*command, id, *(["file"] if command[-1] == "export" else []))
+    assert (code, out) == (2, "")
+    assert err.startswith(problem)
+
+
+def test_an_export_has_the_exact_bytes_and_is_its_owners_only(place: Place):
+    (kept,) = place.keep(blob=bytes(range(256)) * 10_000)
+    code, out, err = place.overspill("artifacts", "export", kept.artifact_id, "copy")
+    assert (code, out, err) == (0, "", "2,560,000 bytes written to copy\n")
+    assert Path("copy").read_bytes() == bytes(range(256)) * 10_000
+    assert Path("copy").stat().st_mode & 0o777 == 0o600
+    exported = json.loads(place.overspill("artifacts", "export", kept.artifact_id, "other", "--json").out)
+    assert exported == {"artifact_id": kept.artifact_id, "file": "other", "bytes": 2_560_000}
+
+
+def test_an_export_overwrites_only_when_told_to(place: Place):
+    (kept,) = place.keep(log=LINES)
+    Path("there").write_text("mine")
+    code, _, err = place.overspill("artifacts", "export", kept.artifact_id, "there")
+    assert (code, err) == (2, "overspill: there is there already. Choose another name or use --force.\n")
+    assert Path("there").read_text() == "mine"
+    assert place.overspill("artifacts", "export", kept.artifact_id, "there", "--force").code == 0
+    assert Path("there").read_text() == LINES
+
+
+@pytest.mark.parametrize(("target", "why"), [("no/such/folder", "No such file or directory"), (".", "Is a directory")])
+def test_an_export_that_cannot_be_written_says_why(place: Place, target: str, why: str):
+    (kept,) = place.keep(log=LINES)
+    code, _, err = place.overspill("artifacts", "export", kept.artifact_id, target, "--force")
+    assert (code, err) == (2, f"overspill: {target} cannot be written: {why}.\n")
+
+
+def test_clean_asks_somebody_who_is_there(place: Place):
+    place.keep(log=LINES)
+    refused = place.process("artifacts", "clean", stdin=subprocess.DEVNULL, capture_output=True)
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        b"overspill: 1 stored output (792 bytes) would be removed, and nobody is there to be asked. Use --force.\n"
+    )
+    assert "art_" in place.overspill("artifacts", "list").out
+
+
+def test_clean_removes_what_closed_sessions_left(place: Place):
+    place.keep(log=LINES, other="y" * 1500)
+    assert place.overspill("artifacts", "clean", "--force") == (0, "Removed 2 stored outputs (2 KB).\n", "")
+    assert place.overspill("artifacts", "list").out == "Nothing is stored.\n"
+    (kept,) = place.keep(log=LINES)
+    removed = json.loads(place.overspill("artifacts", "clean", "--force", "--json").out)
+    assert removed == {"removed": 1, "bytes": 792, "sessions": [kept.session]}
+
+
+def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
+    async def call() -> list[Reply]:
+        store = FileStore(place.store)
+        async with Session(Settings(retention="keep"), store=store) as session:
+            calls = [ToolCall("1", "read_text_file", {"path": "access.log"}, server="files")]
+            replies = await session.turn(calls, lambda _: LINES * 30)
+        store.close()
+        return replies
+
+    (reply,) = anyio.run(call)
+    assert reply.kept
+    code, seen = on_a_terminal("artifacts", "list", columns=80)
+    assert code == 0
+    content = seen.partition("├")[2].splitlines()[1:-1]
+    (first, *others) = [line.strip("│").split("│") for line in content]
+    assert [cell.strip() for cell in first[:3]] == [reply.kept.artifact_id, "24 KB", "3,000"]
+    assert "".join(row[3].strip() for row in (first, *others)) == "read_text_file:access.log"
+    assert {len(line) for line in content} == {80}
+    table = [line for line in place.overspill("artifacts", "list").out.splitlines() if "│" in line]
+    header, row = [[cell.strip() for cell in line.strip("│").split("│")] for line in table]
+    assert header == ["ID", "Size", "Lines", "Source", "Server", "Stored", "Session"]
+    assert row[:5] == [reply.kept.artifact_id, "24 KB", "3,000", "read_text_file: access.log", "files"]
+
+
+def test_stored_text_cannot_command_a_terminal(place: Place):
+    text, binary = place.keep(evil="\x1b]0;owned\x07 \x9b31m \u202e ok\n€", blob=b"\x00\x01\xff")
+    code, seen = on_a_terminal("artifacts", "show", text.artifact_id)
+    assert (code, seen) == (0, "\\x1b]0;owned\\x07 \\x9b31m \\u202e ok\r\n€\r\n")
+    code, seen = on_a_terminal("artifacts", "show", binary.artifact_id)
+    assert code == 2
+    assert f"{binary.artifact_id} is not text. Save it with `overspill artifacts export" in seen
+
+
+def test_a_person_may_say_no(place: Place):
+    place.keep(log=LINES)
+    code, seen = on_a_terminal("artifacts", "clean", answer=b"n\n")
+    assert code == 0
+    assert "Remove 1 stored output (792 bytes)? [y/N]: n" in seen
+    assert "Nothing was removed." in seen
+    code, seen = on_a_terminal("artifacts", "clean", answer=b"y\n")
+    assert (code, "Removed 1 stored output (792 bytes)." in seen) == (0, True)
+
+
+def test_control_c_ends_with_130(place: Place):
+    place.keep(log=LINES)
+    code, seen = on_a_terminal("artifacts", "clean", answer=signal.SIGINT)
+    assert code == 130
+    assert "Traceback" not in seen
+
+
+def test_a_reader_that_goes_away_and_a_closed_output_leave_no_traceback(place: Place):
+    (kept,) = place.keep(log=LINES * 20_000)
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, "artifacts", "show", kept.artifact_id], stdout=-1, stderr=-1, env=env
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(6) == b"line 1"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    for command in (["artifacts", "list"], ["artifacts", "show", kept.artifact_id], ["stats"], ["verify"], ["jobs"]):
+        shell = f'exec "{sys.executable}" -c "{RUN}" {" ".join(command)} >&-'
+        closed = subprocess.run(["/bin/sh", "-c", shell], env=env, capture_output=True, timeout=60, check=False)
+        assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", [("artifacts", "list"), ("stats",), ("jobs",), ("doctor",)])
+def test_in_a_folder_that_is_gone_a_command_says_so(place: Place, command: tuple[str, ...]):
+    (place.root / "cwd").rmdir()
+    gone = "overspill: The folder you are in has been removed. Go to another one and run this again.\n"
+    assert place.overspill(*command) == (2, "", gone)
+
+
+def test_what_a_locale_cannot_show_is_shown_as_an_escape_and_json_stays_json(place: Place):
+    (kept,) = place.keep(**{"grüße 🙂": LINES})
+    old = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    table = place.process("artifacts", "info", kept.artifact_id, env=old, capture_output=True)
+    assert (table.returncode, table.stderr) == (0, b"")
+    assert "grüße \\U0001f642" in table.stdout.decode("latin-1")
+    facts = place.process("artifacts", "info", kept.artifact_id, "--json", env=old, capture_output=True)
+    assert json.loads(facts.stdout.decode("utf-8"))["tool"] == "grüße 🙂"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("args", [("list",), ("list", "--json"), ("show",), ("export",)])
+def test_a_full_disk_below_standard_output_is_one_line(place: Place, args: tuple[str, ...]):
+    (kept,) = place.keep(log=LINES)
+    rest = {"show": (kept.artifact_id,), "export": (kept.artifact_id, "-")}.get(args[0], ())
+    with open("/dev/full", "wb") as full:
+        done = place.process("artifacts", *args, *rest, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"overspill: Reading or writing failed: No space left on device.\n")
+
+
+def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place):
+    (kept,) = place.keep(log=LINES)
+    place.file(kept).with_name("journal.jsonl").write_bytes(b"\xff\x00 no journal\n" * 3)
+    told = (
+        f"overspill: Session {kept.session} is passed over: its journal is damaged, so nobody can say what it stored. "
+        f"Its files are still there, in the folder session-{kept.session}; remove that yourself if you do not need them.\n"
+    )
+    assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", told)
+    assert place.overspill("artifacts", "clean", "--force") == (0, "Nothing to remove.\n", told)
+    assert place.file(kept).read_text() == LINES
+
+
+@pytest.mark.parametrize("hostile", ["link", "file"])
+def test_what_a_repository_puts_in_place_of_its_own_store_hides_no_other(place: Place, hostile: str) -> None:
+    (kept,) = place.keep(notes="mine")
+    Path(".overspill").mkdir()
+    target = Path(".overspill/artifacts")
+    target.symlink_to(place.root) if hostile == "link" else target.write_text("")
+    code, out, err = place.overspill("artifacts", "list", "--json")
+    assert (code, [each["handle"] for each in json.loads(out)]) == (0, [kept.handle])
+    assert err.count("\n") == 1
+    assert str(target.absolute()) in err
+    assert err.endswith("It is passed over.\n")

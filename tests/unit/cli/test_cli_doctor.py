@@ -1,0 +1,336 @@
+"""`overspill doctor`, with real servers: one that works, and the ways in which others do not."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Place, Result
+from small_servers import entry, over_http
+
+from overspill.store.files.store import FileStore
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = str(Path(sys.executable).with_name("overspill"))
+BY_HAND = "Start its command in a shell and see what it says."
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return Place(tmp_path, monkeypatch, capsys)
+
+
+def examined(place: Place, servers: dict[str, Any], *options: str) -> dict[str, tuple[str, str, str]]:
+    """Level, text and advice by server."""
+    Path("mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    result = place.overspill("doctor", "mcp.json", "--json", *options)
+    findings = json.loads(result.out)["findings"]
+    assert result.code == (1 if any(finding["level"] == "wrong" for finding in findings) else 0)
+    shown = {each["about"]: (each["level"], each["text"], each["advice"]) for each in findings}
+    return {name: shown[name] for name in servers if name in shown}
+
+
+def plain(result: Result, place: Place) -> str:
+    out = result.out.replace(str(place.root), "HOME")
+    out = re.sub(r"room for [\d.]+ GB", "room for N GB", out)
+    return re.sub(r"after [\d.]+ s", "after N s", out)
+
+
+def test_everything_is_in_order(place: Place):
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {"small": entry("works")}}))
+    result = place.overspill("doctor", "mcp.json")
+    assert (result.code, result.err) == (0, "")
+    assert (
+        plain(result, place)
+        == """\
+ok     settings: HOME/config/overspill/config.yaml is used.
+ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
+ok     store: HOME/store has room for N GB more.
+ok     small: small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
+                 109 bytes      29 tokens  add
+                  76 bytes      18 tokens  log
+Nothing is wrong.
+"""
+    )
+
+
+def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    exits = {**entry("exits"), "env": {"KEY": "${NO_SUCH_KEY}", "SET": "${HOME}", "AGAIN": "${NO_SUCH_KEY}"}}
+    found = examined(
+        place,
+        {"gone": {"command": "no-such-command"}, "exits": exits, "garbage": entry("garbage"), "hangs": entry("hangs")},
+        "--timeout",
+        "5",
+    )
+    assert found["gone"] == (
+        "wrong",
+        "The server gone cannot be started: no such command 'no-such-command'. Check its command and its folder.",
+        BY_HAND,
+    )
+    level, text, advice = found["exits"]
+    assert (level, advice) == ("wrong", f"${{NO_SUCH_KEY}} is not set in this shell. {BY_HAND}")
+    assert re.fullmatch(
+        r"The server exits (closed its output|ended with exit code 1)\. Its last words: small: no key given", text
+    )
+    assert found["garbage"] == (
+        "wrong",
+        "The server garbage did not answer within 5 s. It wrote 1 line to its standard output that cannot be read as messages.",
+        BY_HAND,
+    )
+    assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", BY_HAND)
+
+
+def test_servers_of_all_kinds_are_understood(place: Place):
+    servers = {kind: entry(kind) for kind in ("pages", "bare", "modern", "null", "half")}
+    found = {name: re.sub(r"[\d.]+ s,", "N s,", text) for name, (_, text, _) in examined(place, servers).items()}
+    assert found == {
+        "pages": "small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
+        "bare": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "modern": "modern answers after N s, in protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
+        "null": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "half": "small 1 answers after N s, in protocol 2025-06-18. 1 tool: 68 bytes of schema, 20 tokens.",
+    }
+
+
+def test_servers_of_the_users_own_settings_are_looked_at(place: Place):
+    config = place.root / "config" / "overspill" / "config.yaml"
+    config.write_text(config.read_text() + f"mcpServers: {json.dumps({'mine': entry('bare'), 'other': entry('exits')})}\n")
+    result = place.overspill("doctor", "--server", "mine", "--json")
+    found = {each["about"]: each["text"] for each in json.loads(result.out)["findings"]}
+    assert result.code == 0
+    assert "other" not in found
+    assert re.sub(r"[\d.]+ s,", "N s,", found["mine"]) == (
+        "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens."
+    )
+
+
+def test_a_server_over_http_may_lack_its_header(place: Place):
+    with over_http("X-Key", "7") as url:
+        found = examined(place, {"good": {"url": url, "headers": {"X-Key": "7"}}, "bad": {"type": "http", "url": url}})
+    assert found["good"][0] == "ok"
+    assert found["bad"][0] == "wrong"
+    assert found["bad"][2] == "Check its address and its headers, and whether it wants you to sign in."
+
+
+def test_what_runs_through_overspill_is_looked_at_behind_it(place: Place):
+    works, exits = entry("works"), entry("exits")
+    found = examined(
+        place,
+        {
+            "works": {"command": PROGRAM, "args": ["proxy", "--name", "works", "--", works["command"], *works["args"]]},
+            "exits": {"command": PROGRAM, "args": ["proxy", "--name", "exits", "--", exits["command"], *exits["args"]]},
+            "moved": {"command": "/gone/overspill", "args": ["proxy", "--", "x"]},
+        },
+    )
+    assert found["works"][0] == "ok"
+    assert found["works"][1].endswith(" It runs through Overspill.")
+    assert found["exits"][0] == "wrong"
+    assert found["moved"] == (
+        "wrong",
+        "It is to run through Overspill, but there is no /gone/overspill.",
+        "Make its entry anew: overspill unwrap, then overspill wrap, with the same file.",
+    )
+
+
+def test_what_only_the_client_can_start_is_noted(place: Place):
+    found = examined(
+        place,
+        {
+            "asks": {"command": "x", "env": {"T": "${input:token}"}},
+            "sse": {"url": "http://localhost/sse"},
+            "off": {"command": "x", "disabled": True},
+            "odd": {"args": []},
+            "typo": {"comand": "x"},
+            "none": 7,
+        },
+    )
+    assert found == {
+        "asks": ("note", "Not looked at: only the client can ask for 'token'.", ""),
+        "sse": ("note", "Not looked at: it speaks SSE, and Overspill does not.", ""),
+        "off": ("note", "Not looked at: it is disabled.", ""),
+        "odd": ("wrong", "Server 'odd' in mcp.json needs either a command or a url.", "Correct its entry."),
+        "typo": (
+            "wrong",
+            "Server 'typo' in mcp.json needs either a command or a url, unless 'comand' is to be 'command'.",
+            "Correct its entry.",
+        ),
+        "none": ("wrong", "Server 'none' in mcp.json is not a mapping with a command or a url.", "Correct its entry."),
+    }
+
+
+def test_a_client_that_fills_in_nothing_gets_its_entries_as_they_are(place: Place):
+    folder = place.root / ("Library/Application Support/Claude" if sys.platform == "darwin" else "config/Claude")
+    folder.mkdir(parents=True)
+    server = {**entry("works"), "env": {"T": "${NO_SUCH_KEY}"}}
+    (folder / "claude_desktop_config.json").write_text(json.dumps({"mcpServers": {"small": server}}))
+    assert place.overspill("doctor", "claude-desktop").code == 0
+
+
+def test_of_claude_code_the_servers_of_this_project_are_looked_at(place: Place):
+    projects = {str(Path.cwd()): {"mcpServers": {"here": {}}}, "/elsewhere": {"mcpServers": {"there": {}}}}
+    (place.root / ".claude.json").write_text(json.dumps({"mcpServers": {"mine": {}}, "projects": projects}))
+    result = json.loads(place.overspill("doctor", "claude-code", "--json").out)
+    assert [each["about"] for each in result["findings"]][-2:] == ["mine", "here"]
+    assert result["servers"] == []
+
+
+def test_only_named_servers_are_started(place: Place):
+    found = examined(place, {"a": entry("works"), "b": {"command": "no-such-command"}}, "--server", "a")
+    assert list(found) == ["a"]
+    result = place.overspill("doctor", "mcp.json", "--server", "c")
+    assert (result.code, result.err) == (2, "overspill: mcp.json has no server 'c'. Its servers: a, b.\n")
+    assert "--server needs FILE" in place.overspill("doctor", "--server", "a").err
+
+
+def test_without_a_file_the_clients_of_this_machine_are_named(place: Place):
+    (place.root / ".cursor").mkdir()
+    (place.root / ".cursor" / "mcp.json").write_text("{}")
+    result = place.overspill("doctor")
+    assert result.code == 0
+    assert f"Cursor has servers in {place.root}/.cursor/mcp.json. Look at them: overspill doctor cursor\n" in result.out
+
+
+def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {"small": entry("works")}}))
+    result = place.without("mcp_types", "doctor", "mcp.json")
+    assert (result.code, result.err) == (1, "")
+    assert result.out.endswith(
+        "wrong  servers: Looking at servers needs the package mcp, which is not installed or too old. "
+        "In a clone of Overspill: `pip install '.[mcp]'`.\n1 thing is wrong.\n"
+    )
+
+
+def test_settings_that_do_not_load_are_wrong(place: Place):
+    Path(".overspill.yaml").write_text("storeDir: /tmp\n")
+    result = place.overspill("doctor")
+    assert result.code == 1
+    assert "wrong  settings: storeDir may not be set in .overspill.yaml" in result.out
+    assert result.out.endswith("1 thing is wrong.\n")
+
+
+def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place):
+    config = place.root / "config" / "overspill" / "config.yaml"
+    config.write_text(f"storeDir: {place.store}\nasyncToolTTL: 5\nproviders: {{lab: {{apiKeyEnv: NO_SUCH_KEY}}}}\n")
+    config.chmod(0o666)
+    Path(".overspill.yaml").write_text("previewChars: 3\n")
+    result = place.overspill("doctor")
+    assert plain(result, place).splitlines()[:7] == [
+        "note   settings: asyncToolTTL in HOME/config/overspill/config.yaml has no effect: outputs live as long as the session.",
+        "ok     settings: .overspill.yaml of this folder is used, for limits and strategies only.",
+        "wrong  settings: Everybody may change HOME/config/overspill/config.yaml, and with it where your outputs go.",
+        "       Close it: chmod o-w HOME/config/overspill/config.yaml",
+        "wrong  settings: providers.lab.apiKeyEnv is NO_SUCH_KEY, and that variable is not set.",
+        "       Set it where you start Overspill from, your client included.",
+        "ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.",
+    ]
+    assert result.out.endswith("2 things are wrong.\n")
+
+
+def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GROQ_API_KEY", "s3cret")
+    monkeypatch.setenv("LAB_KEY", "s3cret")
+    Path("c.yaml").write_text(
+        f"storeDir: {place.store}\n"
+        "models: [gpt4, foo/bar, builtin/lexical, groq/llama]\n"
+        "extractionModel: openai/gpt-4.1\n"
+        "toolOutput: {models: [lab/m, builtin/lexical, near/m]}\n"
+        "providers: {lab: {apiKeyEnv: LAB_KEY}, near: {baseUrl: http://127.0.0.1:1/v1}}\n"
+    )
+    result = place.overspill("doctor", "--config", "c.yaml", "--set", "maxRunning=3")
+    lines = [line for line in result.out.splitlines() if " store: " not in line]
+    known = "anthropic, deepseek, google, groq, lab, mistral, near, ollama, openai, openrouter, xai"
+    assert lines == [
+        "ok     settings: c.yaml is used.",
+        "wrong  providers: The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
+        "ok     providers: near has all it needs to be asked. Nothing was sent to it.",
+        "wrong  models: 'gpt4' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.",
+        f"wrong  models: No model provider is called 'foo'. Known: {known}. "
+        "For any other server, configure an endpoint called 'foo' of the kind openai-compatible with its base URL.",
+        "wrong  models: builtin/lexical only extracts from stored outputs and cannot be asked. Name a model, as provider/model.",
+        "ok     models: groq/llama has all it needs to be asked. Nothing was sent to it.",
+        "ok     toolOutput.models: near/m has all it needs to be asked. Nothing was sent to it.",
+        "wrong  extractionModel: No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key.",
+        "5 things are wrong.",
+    ]
+    assert (result.code, result.err, "s3cret" in result.out) == (1, "", False)
+
+
+def test_the_settings_of_the_command_line_are_examined(place: Place):
+    result = place.overspill("doctor", "--set", "toolOutput.models=gpt4")
+    assert result.code == 1
+    assert "wrong  toolOutput.models: 'gpt4' is not a model. " in result.out
+    result = place.overspill("doctor", "--set", "maxRunning=many")
+    assert (result.code, result.out.splitlines()[0]) == (
+        1,
+        "wrong  settings: maxRunning is 'many' on the command line; allowed: a whole number of at least 1.",
+    )
+    assert place.overspill("doctor", "--preset", "artifacts").code == 0
+
+
+def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypatch: pytest.MonkeyPatch):
+    (place.root / "config" / "overspill" / "config.yaml").unlink()
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    lines = place.overspill("doctor", "--json").out
+    texts = [finding["text"] for finding in json.loads(lines)["findings"]]
+    assert texts[0] == "There is no config file, so the defaults hold."
+    lasting = place.root / ".local" / "state" / "overspill"
+    assert f"{lasting} holds 0 sessions, 0 of them live, with 0 bytes of outputs." in texts
+    assert any(text.startswith(f"{tempfile.gettempdir()} holds ") for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["file", "open"])
+def test_a_store_that_is_no_place_for_outputs_is_wrong(place: Place, kind: str):
+    if kind == "file":
+        place.store.write_text("")
+        expected = f"Nothing can be stored in {place.store}: {place.store} is not a folder."
+    else:
+        place.store.mkdir()
+        place.store.chmod(0o777)
+        expected = f"{place.store} is no safe place: everybody may remove there what others have stored."
+    result = place.overspill("doctor")
+    assert result.code == 1
+    advice = "Set storeDir in your config file to a folder of your own."
+    assert f"wrong  store: {expected}\n       {advice}\n" in result.out
+
+
+def test_what_is_stored_is_counted_and_what_cannot_be_trusted_is_named(place: Place):
+    (kept,) = place.keep(report="x" * 5000)
+    store = FileStore(place.store)
+    store.open_shelf("0193a1b2-0000-7000-8000-000000000001", retention="process")
+    run = place.file(kept).parents[1]
+    open_to_all = place.store / "overspill-000000000000"
+    open_to_all.mkdir(mode=0o755)
+    result = place.overspill("doctor")
+    store.close()
+    assert result.code == 1
+    assert "store holds 2 sessions, 1 of them live, with 5 KB of outputs." in result.out
+    assert f"wrong  store: {open_to_all} is refused: other users may enter it (mode 0755)." in result.out
+    assert run.is_dir()
+
+
+def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
+    config = place.root / "config" / "overspill" / "config.yaml"
+    config.write_text(f"storeDir: {place.store}\nkeepBytes: 1000\nmaxRunBytes: 5000\n")
+    place.keep(report="x" * 5000)
+    code = (
+        "import os, sys; from pathlib import Path; from overspill.store.files.store import FileStore\n"
+        f"FileStore(Path({str(place.store)!r})).open_shelf('0193a1b2-0000-7000-8000-000000000001', retention='process')\n"
+        "os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    result = place.overspill("doctor")
+    assert f"note   store: {place.store} holds 2 sessions, 0 of them live, with 5 KB of outputs.\n" in result.out
+    assert "       The next session that is kept removes the oldest.\n" in result.out
+    assert "note   store: Left behind by processes that ended without clearing up: 1 session.\n" in result.out
+    assert f"wrong  store: {place.store} has room for 5 KB only: large outputs will be cut.\n" in result.out

@@ -1,0 +1,74 @@
+"""Folders that may not be looked into: each command says so in a line, whatever it wanted there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+# All is imported before, since who is nobody may not be able to read the packages; and root may look into everything.
+NOBODY = """
+import os, sys
+import encodings.idna, traceback
+import overspill.cli.config, overspill.cli.doctor.command, overspill.cli.run, overspill.cli.serving, overspill.cli.wrap
+import overspill.cli.doctor.servers
+from overspill.cli import main
+if os.getuid() == 0:
+    os.setuid(65534)
+main(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "sealed"
+    folder.mkdir(mode=0)
+    yield folder
+    folder.chmod(0o700)
+
+
+def said(home: str | Path, *args: str | Path) -> tuple[int, str, str]:
+    # Nobody may not write down either what was covered.
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    environ = {**ours, "HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_STATE_HOME": "/nowhere"}
+    command = [sys.executable, "-c", NOBODY, *map(str, args)]
+    done = subprocess.run(command, env=environ, cwd="/", capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_settings_that_may_not_be_read_are_named(sealed: Path) -> None:
+    words = f"overspill: {sealed / 'overspill' / 'config.yaml'} cannot be read: Permission denied.\n"
+    assert said(sealed, "config") == (2, "", words)
+
+
+def test_a_clients_file_that_may_not_be_read_is_named(sealed: Path) -> None:
+    file = sealed / "mcp.json"
+    assert said("/nowhere", "wrap", file) == (2, "", f"overspill: {file} cannot be read: Permission denied.\n")
+    code, out, err = said(sealed, "wrap")
+    assert (code, out) == (2, "")
+    assert "Name a client (claude-code, claude-desktop, cursor, vscode) or a file" in err
+    assert "On this machine" not in err
+
+
+def test_a_place_for_a_snapshot_that_may_not_be_looked_into_is_named_before_the_run(sealed: Path) -> None:
+    file = sealed / "run.json.gz"
+    words = f"overspill: {file} cannot be read: Permission denied.\n"
+    assert said("/nowhere", "run", "a.ai", "x", "--snapshot", file) == (2, "", words)
+
+
+def test_a_store_that_may_not_be_looked_into_is_wrong(sealed: Path) -> None:
+    code, out, err = said("/nowhere", "doctor", "--set", f"storeDir={sealed / 'store'}")
+    assert (code, err) == (1, "")
+    assert f"wrong  store: Nothing can be stored in {sealed / 'store'}: you may not write to " in out
+
+
+def test_a_proxy_whose_store_may_not_be_written_ends_with_a_line(sealed: Path) -> None:
+    store = sealed / "store"
+    words = f"overspill: Could not open a session in {store}: Permission denied. Check storeDir, or set another.\n"
+    assert said("/nowhere", "proxy", "--set", f"storeDir={store}", "--", "cat") == (2, "", words)

@@ -1,0 +1,33 @@
+"""How many sessions one token may have. As many as it takes to see that over HTTP would be as many servers."""
+
+import httpx2
+import pytest
+from starlette.responses import PlainTextResponse
+
+from overspill.mcp.proxy.guard import Guard
+
+pytestmark = pytest.mark.anyio
+HOST = "127.0.0.1:8850"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def ask(sessions: int, **headers: str) -> httpx2.Response:
+    guard = Guard(
+        PlainTextResponse("let in"), tokens=["ann's"], hosts={HOST}, origins=set[str](), count_sessions=lambda _: sessions
+    )
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(guard), base_url=f"http://{HOST}") as http:
+        return await http.post("/mcp", headers={"Authorization": "Bearer ann's", **headers})
+
+
+async def test_a_token_with_too_many_sessions_opens_no_other_and_keeps_those_it_has():
+    assert (await ask(255)).text == "let in"
+    refused = await ask(256)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.text == "This token has 256 sessions open. Try again when one of them has ended."
+    assert (await ask(256, **{"mcp-protocol-version": "2025-11-25"})).status_code == 429
+    assert (await ask(256, **{"mcp-session-id": "one of them"})).text == "let in"
+    assert (await ask(256, **{"mcp-protocol-version": "2026-07-28"})).text == "let in"

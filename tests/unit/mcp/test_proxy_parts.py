@@ -1,0 +1,100 @@
+"""The proxy's small decisions, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from overspill.mcp.client import ServerConfig
+from overspill.mcp.client.arguments import suits
+from overspill.mcp.proxy import Options
+from overspill.mcp.proxy.schemas import widened
+from overspill.mcp.proxy.versions import satisfied
+
+KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}
+DAYS = {
+    "type": "object",
+    "properties": {"days": {"type": "array", "items": {"$ref": "#/$defs/Day"}}},
+    "required": ["days"],
+    "additionalProperties": False,
+    "$defs": {"Day": {"type": "string"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"type": "object", "required": ["a"]}, {"a": 1}, {"b": 1}),
+        (DAYS, {"days": ["dry"]}, {"days": [1]}),
+        ({"type": "array", "items": {"type": "integer"}}, [1, 2], ["x"]),
+        ({"type": "integer"}, 5, "x"),
+        ({"oneOf": [{"type": "string"}, {"type": "null"}]}, None, 5),
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "unevaluatedProperties": False}, {"a": "x"}, {"b": 1}),
+    ],
+)
+def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str, Any], right: Any, wrong: Any) -> None:
+    wide = widened({"name": "t", "outputSchema": schema})["outputSchema"]
+    validator = jsonschema.Draft202012Validator(wide)
+    assert validator.is_valid(right)
+    assert validator.is_valid(KEPT)
+    assert not validator.is_valid(wrong)
+    assert (wide.get("type") == "object") is (schema.get("type") == "object")
+
+
+@pytest.mark.parametrize("reference", ["#", "#/properties/a", "#anchor"])
+def test_a_schema_that_points_into_itself_is_left_out(reference: str) -> None:
+    schema = {"type": "object", "properties": {"a": {}, "b": {"anyOf": [{"$ref": reference}]}}}
+    assert widened({"name": "t", "x": 1, "outputSchema": schema}) == {"name": "t", "x": 1}
+
+
+@pytest.mark.parametrize("tool", [{"name": "t"}, {"name": "t", "outputSchema": None}, {"name": "t", "outputSchema": True}])
+def test_a_tool_that_promises_nothing_stays_as_it_is(tool: dict[str, Any]) -> None:
+    assert widened(tool) == tool
+
+
+async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
+    asked: list[dict[str, Any]] = []
+    question = {"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}}
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        asked.append({"method": method, "params": params})
+        return {"roots": []}
+
+    async def again(params: dict[str, Any]) -> dict[str, Any]:
+        assert params == {"name": "t", "inputResponses": {"q": {"roots": []}}}
+        return question
+
+    with pytest.raises(MCPError, match=r"The server asked for input 10 times and gave no result\."):
+        await satisfied(question, {"name": "t"}, ask=ask, again=again)
+    assert asked == [{"method": "roots/list", "params": {}}] * 10
+
+
+def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
+    def family(principal: str = "local", **server: Any) -> str:
+        return Options({"s": ServerConfig("s", **server)}, {}).family(principal)
+
+    url = "http://127.0.0.1/secret"
+    assert family(url=url) == family(url=url)
+    assert family(url=url, headers={"A": "new token"}) == family(url=url)
+    assert (
+        len(
+            {
+                family(url=url),
+                family("other", url=url),
+                family(url=url + "2"),
+                family(command="a"),
+                family(command="a", args=("b",)),
+            }
+        )
+        == 5
+    )
+    assert "secret" not in family(url=url)
+    assert family(command="a", args=("\udcff",)) != family(command="a", args=("\udcfe",))  # given in other than UTF-8
+
+
+@pytest.mark.parametrize("schema", [True, {}, 3, None, {"$ref": "#/nowhere"}, {"properties": {"n": {"type": "number"}}}])
+def test_a_schema_that_fits_or_cannot_be_used_finds_nothing_wrong(schema: object) -> None:
+    assert suits(schema)({"n": 1}) is None

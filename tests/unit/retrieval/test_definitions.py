@@ -1,0 +1,169 @@
+"""The four retrieval tools as a model is told of them, and the arguments it may send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from overspill.errors import BadRequest
+from overspill.retrieval.definitions import (
+    MODES,
+    TOOLS,
+    Format,
+    GetArtifact,
+    GetToolOutput,
+    Slice,
+    ToolOutput,
+    arguments,
+    definition,
+    parse_range,
+)
+
+PARAMETERS = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["handle", "extract"],
+    "properties": {
+        "handle": {
+            "type": "string",
+            "minLength": 1,
+            "description": "Handle of the stored tool output (relative path under the tool_output root, "
+            "e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)",
+        },
+        "extract": {
+            "type": "string",
+            "minLength": 1,
+            "description": "Provide precise, detailed instructions about what you need from the tool output "
+            "(be specific, include keys/fields/sections if known).",
+        },
+        "mode": {
+            "type": "string",
+            "enum": ["auto", "full-chunked", "read-grep", "truncate"],
+            "description": "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; read-grep=dynamic sub-agent "
+            "with Read/Grep; truncate=keeps top and bottom, truncates in the middle.",
+        },
+    },
+}
+NAMED = {"name": "tool_output", "description": "Extract information from a stored oversized tool output by handle"}
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [
+        ("jsonschema", {**NAMED, "parameters": PARAMETERS}),
+        ("openai", {"type": "function", "function": {**NAMED, "parameters": PARAMETERS}}),
+        ("anthropic", {**NAMED, "input_schema": PARAMETERS}),
+        ("mcp", {**NAMED, "inputSchema": PARAMETERS}),
+    ],
+)
+def test_tool_output_in_every_format(format: Format, expected: dict[str, Any]):
+    assert definition("tool_output", format) == expected
+
+
+def test_the_keys_stand_in_the_documents_order():
+    assert list(PARAMETERS) == list(TOOLS["tool_output"].parameters)
+
+
+def test_what_a_host_does_to_a_definition_stays_with_the_host():
+    definition("tool_output", "mcp")["inputSchema"]["properties"].clear()
+    assert definition("tool_output", "mcp")["inputSchema"] == PARAMETERS
+
+
+def test_the_four_tools():
+    assert list(TOOLS) == ["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_each_tool_takes_the_arguments_it_describes(name: str):
+    described = TOOLS[name].parameters["properties"]
+    assert set(described) == set(TOOLS[name].arguments.__struct_encode_fields__)
+    assert set(TOOLS[name].parameters["required"]) <= set(described)
+
+
+def test_a_slice_takes_what_it_describes():
+    described = TOOLS["get_tool_output"].parameters["properties"]["slice"]["properties"]
+    assert set(described) == set(Slice.__struct_encode_fields__)
+
+
+def test_waiting_takes_nothing():
+    assert definition("wait_for_tool_output", "jsonschema") == {
+        "name": "wait_for_tool_output",
+        "description": "Wait until a tool running in the background completes",
+        "parameters": {"type": "object", "additionalProperties": False, "required": [], "properties": {}},
+    }
+
+
+def test_arguments_as_models_write_them():
+    asked = arguments(
+        "get_tool_output",
+        GetToolOutput,
+        {"id": "x", "mode": "grep", "pattern": "a", "context": "3", "ignore_case": "true", "from": "10", "slice": None},
+    )
+    assert asked == GetToolOutput("x", "grep", pattern="a", context=3, ignore_case=True, from_=10)
+    assert arguments("get_artifact", GetArtifact, {"id": "x", "start_line": "5"}) == GetArtifact(id="x", start_line=5)
+    assert arguments("get_tool_output", GetToolOutput, {"id": "x", "mode": "slice", "slice": {"start": 1}}) == GetToolOutput(
+        "x", "slice", slice=Slice(start=1)
+    )
+    assert arguments("tool_output", ToolOutput, {"handle": "h", "extract": "e"}).mode == "auto"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        (
+            "tool_output",
+            {"handle": "x"},
+            "Invalid arguments for tool_output: Object missing required field `extract`. Its arguments: handle, extract, mode.",
+        ),
+        (
+            "tool_output",
+            {"handle": "", "extract": "y"},
+            "Invalid arguments for tool_output: Expected `str` of length >= 1 - at `$.handle`. "
+            "Its arguments: handle, extract, mode.",
+        ),
+        (
+            "tool_output",
+            {"handle": "x", "extract": "y", "mode": "magic"},
+            "Invalid arguments for tool_output: Invalid enum value 'magic' - at `$.mode`. "
+            "mode is one of auto, full-chunked, read-grep, truncate.",
+        ),
+        (
+            "get_artifact",
+            {"id": "x", "line": 3},
+            "Invalid arguments for get_artifact: Object contains unknown field `line`. "
+            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query, from.",
+        ),
+        (
+            "get_artifact",
+            {"id": "x", "start_line": "ten"},
+            "Invalid arguments for get_artifact: Expected `int | null`, got `str` - at `$.start_line`. "
+            "Its arguments: artifact_id, id, start_line, end_line, lines, bytes, query, from.",
+        ),
+        (
+            "wait_for_tool_output",
+            {"id": "x"},
+            "Invalid arguments for wait_for_tool_output: Object contains unknown field `id`. Its arguments: none.",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_taken_say_which_can(name: str, args: dict[str, Any], message: str):
+    with pytest.raises(BadRequest) as caught:
+        arguments(name, TOOLS[name].arguments, args)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("spelling", "range"), [("1-100", (1, 100)), ("7", (7, 7)), (" 2 - 3 ", (2, 3)), ("5-3", (5, 3))])
+def test_a_range(spelling: str, range: tuple[int, int]):
+    assert parse_range("lines", spelling) == range
+
+
+@pytest.mark.parametrize("spelling", ["", "-", "a-b", "1-", "-5", "1-2-3", "1.5-2", "0x1-2", "9" * 5000, "²", "../1-2"])
+def test_what_is_no_range(spelling: str):
+    with pytest.raises(BadRequest) as caught:
+        parse_range("bytes", spelling)
+    assert str(caught.value) == f'bytes has to look like "100-200", not {spelling[:50]!r}.'
+
+
+def test_the_known_modes():
+    assert {"raw", "extract", "slice", "grep", "query", "auto", "full-chunked", "read-grep", "truncate"} == MODES

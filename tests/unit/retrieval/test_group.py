@@ -1,0 +1,128 @@
+"""Sessions of one family: what an ended one kept, a later one reads; nobody else does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from overspill import Session, Settings
+from overspill.errors import UnknownHandle
+from overspill.retrieval.group import Family
+from overspill.store.files.shelf import FileShelf
+from overspill.store.files.store import FileStore
+from overspill.store.memory import MemoryStore
+from overspill.types import Kept
+
+BIG = "line of text\n" * 2000
+SLICE = {"mode": "slice", "slice": {"lines": "1-1"}}
+
+
+@pytest.fixture(params=[MemoryStore, FileStore], ids=["memory", "files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryStore | FileStore:
+    return request.param() if request.param is MemoryStore else request.param(tmp_path)
+
+
+async def kept_by(family: str, store: MemoryStore | FileStore) -> Kept:
+    async with Session(family=family, store=store) as session:
+        return await session.keep(BIG, "dump")
+
+
+async def test_a_later_session_of_the_family_reads_what_an_ended_one_kept(store: MemoryStore | FileStore) -> None:
+    kept = await kept_by("ann", store)
+    async with Session(family="ann", store=store) as later:
+        for spelling in (kept.handle, kept.artifact_id):
+            with later.open(spelling) as stored:
+                assert stored.text() == BIG
+            assert (await later.invoke("get_tool_output", {"id": spelling, **SLICE})).text.startswith("line of text")
+        assert (await later.extract(kept.handle, "text")).found
+
+
+async def test_it_is_offered_the_tools_to_read_it_with(store: MemoryStore | FileStore) -> None:
+    async with Session(family="ann", store=store) as first:
+        assert first.tools() == []
+        await first.keep(BIG)
+    async with Session(family="ann", store=store) as later, Session(family="bob", store=store) as stranger:
+        assert [tool["name"] for tool in later.tools()] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
+        assert stranger.tools() == []
+
+
+@pytest.mark.promise("nobody-elses")
+@pytest.mark.parametrize("family", ["", "bob", "an", "ann/x", "annabel"])
+async def test_nobody_else_reads_it(store: MemoryStore | FileStore, family: str) -> None:
+    kept = await kept_by("ann", store)
+    async with Session(family=family, store=store) as stranger:
+        for spelling in (kept.handle, kept.artifact_id):
+            with pytest.raises(UnknownHandle):
+                stranger.open(spelling)
+
+
+async def test_a_live_session_keeps_its_outputs_to_itself(store: MemoryStore | FileStore) -> None:
+    async with Session(family="ann", store=store) as one, Session(family="ann", store=store) as two:
+        kept = await one.keep(BIG)
+        with pytest.raises(UnknownHandle):
+            two.open(kept.handle)
+
+
+async def test_a_handle_with_the_wrong_session_in_it_opens_nothing(store: MemoryStore | FileStore) -> None:
+    kept, other = await kept_by("ann", store), await kept_by("ann", store)
+    async with Session(family="ann", store=store) as later:
+        with pytest.raises(UnknownHandle):
+            later.open(f"session-{other.session}/{kept.id}")
+
+
+class RemovedOnTheWay(FileStore):
+    """Somebody removes each shelf between the moment it is opened for reading and the moment it is read."""
+
+    def read_shelf(self, session: str) -> FileShelf:
+        shelf = super().read_shelf(session)
+        self.remove_shelf(session)
+        return shelf
+
+
+async def test_a_session_that_is_removed_while_it_is_looked_at_is_passed_over(tmp_path: Path) -> None:
+    ann = Family(RemovedOnTheWay(tmp_path), "ann")
+    kept = await kept_by("ann", FileStore(tmp_path))
+    assert ann.find(kept.handle) is None
+    await kept_by("ann", FileStore(tmp_path))
+    assert not ann.has_outputs()
+
+
+async def test_sessions_of_a_family_are_kept_beyond_the_process(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    kept = await kept_by("ann", store)
+    store.close()
+    async with Session(Settings(storeDir=str(tmp_path)), family="ann") as later:
+        with later.open(kept.handle) as stored:
+            assert stored.text() == BIG
+
+
+async def test_what_a_session_has_stored_is_listed_oldest_first() -> None:
+    async with Session(store=MemoryStore()) as session:
+        assert session.kept() == []
+        first, second = await session.keep("a", "one"), await session.keep("b", "two")
+        assert session.kept() == [first, second]
+
+
+async def test_a_completed_job_is_news_once_and_none_when_it_was_asked_for() -> None:
+    async with Session(store=MemoryStore()) as session:
+        assert session.news() == ""
+        done = anyio.Event()
+
+        async def crawl() -> str:
+            await done.wait()
+            return "done"
+
+        first = await session.start("crawl", {}, crawl)
+        assert session.news() == ""
+        done.set()
+        with anyio.fail_after(10):
+            while not (news := session.news()):
+                await anyio.lowlevel.checkpoint()
+        assert news == f"Completed tools:\n- crawl (id: {first}, size: 4B)"
+        assert session.news() == ""
+        await session.start("crawl", {}, lambda: "x")
+        assert (await session.invoke("wait_for_tool_output", {})).text.startswith("Completed tools:")
+        assert session.news() == ""

@@ -1,0 +1,145 @@
+"""A whole turn: every call has an answer, and the model is only asked again when there is something new for it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from overspill import Session, Settings, ToolCall
+from overspill.record.events import TurnBegan
+from overspill.store.memory import MemoryStore
+from overspill.testing import SlowTool
+
+pytestmark = pytest.mark.anyio
+
+HANGS = 20.0
+
+
+@asynccontextmanager
+async def session(**settings: Any) -> AsyncIterator[Session]:
+    with anyio.fail_after(HANGS):
+        async with Session(Settings(**{"asyncTimeoutSecs": 0.02, **settings}), store=MemoryStore()) as s:
+            yield s
+
+
+def calls(*names: str) -> list[ToolCall]:
+    return [ToolCall(str(n), name) for n, name in enumerate(names)]
+
+
+async def test_answers_come_in_the_order_of_the_calls_ours_and_the_hosts():
+    async def execute(call: ToolCall) -> str:
+        return f"{call.name} done"
+
+    async with session() as s:
+        replies = await s.turn(calls("a", "wait_for_tool_output", "b"), execute)
+    assert [reply.text for reply in replies] == ["a done", "No async tools running.", "b done"]
+
+
+async def test_a_turn_without_calls_has_no_answers():
+    async with session() as s:
+        assert await s.turn([]) == []
+
+
+async def test_a_turn_with_one_output_does_not_wait_for_the_slow_calls():
+    slow = SlowTool()
+
+    async def execute(call: ToolCall) -> str:
+        return await slow() if call.name == "slow" else "quick"
+
+    async with session(asyncTimeoutSecs=0.1) as s:
+        replies = await s.turn(calls("slow", "quick"), execute)
+        assert [reply.new for reply in replies] == [False, True]
+        assert "### Running (1)" in s.notice()
+
+
+async def test_a_turn_whose_calls_all_went_to_the_background_ends_when_the_first_completes():
+    tools = {"one": SlowTool("1"), "two": SlowTool("2")}
+    ended = anyio.Event()
+    async with session() as s:
+
+        async def turn() -> None:
+            replies = await s.turn(calls("one", "two"), lambda call: tools[call.name]())
+            assert [reply.new for reply in replies] == [False, False]
+            ended.set()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(turn)
+            while "### Running (2)" not in s.notice():
+                await anyio.wait_all_tasks_blocked()
+            await anyio.wait_all_tasks_blocked()
+            assert not ended.is_set()
+            tools["two"].release()
+        notice = s.notice()
+        assert "### Running (1)" in notice
+        assert "### Ready (1)\n- two" in notice
+
+
+async def test_a_failure_and_a_handle_are_news():
+    def fail() -> None:
+        raise ValueError("bad")
+
+    tools = {"fail": fail, "large": lambda: "x" * 20_000}
+    async with session(asyncTimeoutSecs=HANGS) as s:
+        replies = await s.turn(calls("fail", "large"), lambda call: tools[call.name]())
+    assert [(reply.is_error, reply.new) for reply in replies] == [(True, True), (False, True)]
+
+
+async def test_an_unknown_tool_is_an_answer():
+    async with session() as s:
+        (reply,) = await s.turn(calls("nobody"))
+    assert (reply.text, reply.is_error) == (
+        "Unknown tool 'nobody'. Known tools: tool_output, get_tool_output, wait_for_tool_output.",
+        True,
+    )
+
+
+async def test_calls_of_a_turn_after_stop_are_answered_too():
+    async with session() as s:
+        await s.stop()
+        refused, waited = await s.turn(calls("late", "wait_for_tool_output"), lambda call: "never run")
+    assert (refused.text, refused.is_error) == ("The session takes no new tool calls: it is ending.", True)
+    assert waited.text == "No async tools running."
+
+
+async def test_a_cancelled_turn_cancels_its_calls():
+    slow = SlowTool()
+    async with session(asyncTimeoutSecs=HANGS) as s:
+        async with anyio.create_task_group() as group:
+            group.start_soon(s.turn, calls("slow"), lambda call: slow())
+            await slow.begun()
+            group.cancel_scope.cancel()
+        assert s.notice() == ""
+    assert slow.cancelled == 1
+
+
+async def test_a_host_may_answer_every_call_itself():
+    async with session(asyncTimeoutSecs=HANGS) as s:
+
+        async def answer(call: ToolCall):
+            if s.owns(call.name):
+                return await s.invoke(call.name, call.args, id=call.id)
+            return await s.call(call.name, call.args, lambda: f"{call.name} done", id=call.id)
+
+        replies = await s.turn(calls("a", "wait_for_tool_output"), answer=answer)
+        assert [reply.text for reply in replies] == ["a done", "No async tools running."]
+        assert sorted(op.attributes["call"] for op in s.op_tree().children) == ["0", "1"]
+
+
+async def test_a_call_may_go_to_the_background_from_the_beginning():
+    slow = SlowTool("late")
+    async with session(asyncTimeoutSecs=HANGS) as s:
+        reply = await s.call("slow", {}, slow, background="now")
+        assert (reply.new, reply.job.state) == (False, "queued")
+        assert s.options().splitlines()[2] == "2. Wait for running tools using wait_for_tool_output()"
+        slow.release()
+        await s.invoke("wait_for_tool_output", {})
+        assert (await s.invoke("get_tool_output", {"id": reply.job.id, "mode": "raw"})).text == "late"
+        assert s.counters.calls == 1
+
+
+async def test_a_host_may_put_its_own_doings_on_record():
+    async with session() as s:
+        s.note(TurnBegan(1, 1, 3))
+        assert [(op.kind, op.name) for op in s.op_tree().children] == [("turn", "1")]

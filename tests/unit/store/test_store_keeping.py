@@ -1,0 +1,175 @@
+"""Journals that were cut off, kept sessions and their limits, and what the rules decide."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overspill import handles
+from overspill.errors import StoreError, StoreFull, UnknownHandle
+from overspill.store.files.failures import failure
+from overspill.store.files.store import FileStore
+from overspill.store.protocols import ShelfLabel
+from overspill.store.rules import KeptShelf, expired
+
+DAY = 86_400
+ROOM = "What was stored before is still there; free space or set another storeDir."
+GONE = "Whoever cleans that place removed it; open a new session."
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[FileStore]:
+    store = FileStore(tmp_path)
+    yield store
+    store.close()
+
+
+def journal_of(store: FileStore, session: str) -> Path:
+    (found,) = store.root.glob(f"overspill-*/session-{session}/journal.jsonl")
+    return found
+
+
+def kept(store: FileStore, name: str = "", data: bytes = b"") -> str:
+    shelf = store.open_shelf(handles.new(), name=name, retention="keep")
+    writer = shelf.create(handles.new())
+    writer.append(data)
+    writer.commit()
+    shelf.close()
+    return shelf.session
+
+
+def aged(store: FileStore, session: str, days: float) -> None:
+    path = journal_of(store, session)
+    then = path.stat().st_mtime - days * DAY
+    os.utime(path, (then, then))
+
+
+def test_a_torn_last_line_is_left_out_and_the_next_starts_afresh(store):
+    session = kept(store, "torn")
+    with journal_of(store, session).open("ab") as file:
+        file.write(b'{"n":1}\n{"n":')
+    assert list(store.read_shelf(session).journal())[1:] == [b'{"n":1}\n']
+    shelf = store.open_shelf(handles.new(), name="torn")
+    assert list(shelf.journal())[1:] == [b'{"n":1}\n']
+    shelf.append_journal(b'{"n":2}\n')
+    assert list(shelf.journal())[1:] == [b'{"n":1}\n', b'{"n":2}\n']
+    assert journal_of(store, session).read_bytes().endswith(b'\n{"n":1}\n{"n":2}\n')
+
+
+def test_a_torn_line_longer_than_a_block_is_found(store):
+    session = kept(store, "long")
+    with journal_of(store, session).open("ab") as file:
+        file.write(b"x" * 200_000)
+    shelf = store.open_shelf(handles.new(), name="long")
+    shelf.append_journal(b"{}\n")
+    assert list(shelf.journal())[1:] == [b"{}\n"]
+
+
+@pytest.mark.parametrize("first", [b"", b'{"event":"sess'])
+def test_a_shelf_whose_first_line_was_never_finished_is_not_kept(store, first):
+    session = kept(store, "lost")
+    journal_of(store, session).write_bytes(first)
+    assert store.shelves() == [ShelfLabel(session, live=False)]
+    store.close()
+    assert store.shelves() == []
+
+
+@pytest.mark.parametrize("first", [b"not json\n", b'{"event":"other"}\n', b'{"event":"session","session":"\xff"}\n'])
+def test_a_shelf_whose_first_line_cannot_be_understood_is_kept(store, first):
+    session = kept(store, "lost")
+    journal_of(store, session).write_bytes(first)
+    store.close()
+    assert store.shelves() == [ShelfLabel(session, live=False, retention="keep")]
+    store.remove_shelf(session)
+    assert store.shelves() == []
+
+
+def test_a_shelf_without_a_lock_or_journal_is_not_live(store):
+    session = kept(store)
+    directory = journal_of(store, session).parent
+    (directory / "lock").unlink()
+    (directory / "journal.jsonl").unlink()
+    assert store.shelves() == [ShelfLabel(session, live=False)]
+
+
+def test_a_later_store_finds_a_kept_session_and_continues_it(store):
+    session = kept(store, "again", b"x" * 100)
+    store.close()
+    later = FileStore(store.root, run_bytes=1000)
+    shelf = later.open_shelf(handles.new(), name="again")
+    assert shelf.session == session
+    (id,) = [path.name for path in journal_of(store, session).parent.iterdir() if handles.is_uuid(path.name)]
+    assert later.free() == 1000
+    shelf.delete(id)
+    assert later.free() == 1000
+    shelf.close()
+    assert [path.name for path in store.root.iterdir()] == [journal_of(store, session).parent.parent.name]
+
+
+def test_an_output_cut_off_by_a_death_can_be_read_and_deleted(store):
+    session = kept(store, "died")
+    part = journal_of(store, session).parent / f"{(id := handles.new())}.part"
+    part.write_bytes(b"as far as it came")
+    shelf = store.open_shelf(handles.new(), name="died")
+    assert shelf.open(id).read(0, 99) == b"as far as it came"
+    shelf.delete(id)
+    with pytest.raises(UnknownHandle):
+        shelf.open(id)
+
+
+def test_kept_sessions_expire_by_age_then_by_size_and_never_while_live(store):
+    old, live, older, young = (kept(store, name, b"x" * 1000) for name in ("old", "live", "older", "young"))
+    for session, days in ((old, 3), (live, 9), (older, 5), (young, 1)):
+        aged(store, session, days)
+    store.open_shelf(handles.new(), name="live")
+    aged(store, live, 9)
+    assert store.expire(days=4, total_bytes=100_000) == [older]
+    assert store.expire(days=4, total_bytes=2500) == [old]
+    assert {label.session for label in store.shelves()} == {live, young}
+
+
+def test_opening_a_kept_session_again_counts_as_using_it(store):
+    session = kept(store, "used")
+    aged(store, session, 30)
+    store.open_shelf(handles.new(), name="used").close()
+    assert store.expire(days=1, total_bytes=1 << 30) == []
+    aged(store, session, 30)
+    assert store.expire(days=1, total_bytes=1 << 30) == [session]
+
+
+def test_the_run_goes_with_its_last_kept_session(store):
+    first, second = kept(store, data=b"x" * 1000), kept(store, data=b"x" * 1000)
+    store.close()
+    later = FileStore(store.root)
+    later.remove_shelf(first)
+    assert [label.session for label in later.shelves()] == [second]
+    assert later.expire(days=0, total_bytes=0) == [second]
+    assert list(store.root.iterdir()) == []
+
+
+def test_limits_count_what_stays_live_ones_included():
+    shelves = [KeptShelf("a", False, 10, 100), KeptShelf("b", True, 5, 100), KeptShelf("c", False, 1, 100)]
+    assert expired(shelves, now=10, days=1, total_bytes=300) == []
+    assert expired(shelves, now=10, days=1, total_bytes=299) == ["c"]
+    assert expired(shelves, now=10, days=1, total_bytes=100) == ["c", "a"]
+    assert expired(shelves, now=DAY + 1, days=1, total_bytes=300) == []
+    assert expired(shelves, now=DAY + 2, days=1, total_bytes=300) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "reason"),
+    [
+        (errno.ENOSPC, StoreFull, f"the disk is full. {ROOM}"),
+        (errno.EDQUOT, StoreFull, f"the disk quota is used up. {ROOM}"),
+        (errno.EROFS, StoreError, "the file system is read-only. Set storeDir to a place that can be written."),
+        (errno.ENOENT, StoreError, f"it or its directory has vanished. {GONE}"),
+        (errno.EACCES, StoreError, "Permission denied. Check storeDir, or set another."),
+    ],
+)
+def test_a_failure_says_what_and_what_next(code, kind, reason):
+    found = failure("store x", OSError(code, os.strerror(code)))
+    assert (type(found), str(found)) == (kind, f"Could not store x: {reason}")

@@ -1,0 +1,226 @@
+"""Every regular expression in the source takes linear time, whatever text it meets.
+
+Patterns are found in the source, not listed here: a new one is attacked as soon as it is written. What `overspill.patterns` makes
+runs on RE2, which is linear by construction.
+"""
+
+import ast
+import importlib
+import pkgutil
+import re
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from time import thread_time
+from types import ModuleType
+from typing import Any, NamedTuple, cast
+
+import pytest
+
+import overspill
+from overspill.extraction import wrapper
+from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
+from tests.attacks import attacks
+
+SIZE = 2_000
+SLOW = 0.002
+"""Seconds for SIZE characters from which a pattern is suspect; a linear one takes a tenth of that, a quadratic one ten times."""
+HOPELESS = 1.0
+GROWTH = 8.0
+"""How much longer four times as much may take: linear is 4, quadratic 16."""
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
+AT_ONE_PLACE = ("match", "fullmatch")
+
+# Modules that spell a pattern from something that is not foreign, and such a pattern.
+MADE: dict[str, list[re.Pattern[Any]]] = {
+    "overspill.engine.reading": [escaped_words(bytes((NEVER_IN_UTF8[0],)))],
+    "overspill.extraction.wrapper": [wrapper.tag_of(wrapper.nonce())],
+}
+
+
+class Use(NamedTuple):
+    place: str
+    pattern: re.Pattern[Any]
+    method: str
+
+
+def modules() -> Iterator[ModuleType]:
+    yield overspill
+    for found in pkgutil.walk_packages(overspill.__path__, "overspill."):
+        if not found.name.endswith("__main__"):
+            yield importlib.import_module(found.name)
+
+
+def patterns_in(value: object) -> Iterator[re.Pattern[Any]]:
+    """A pattern, or those in tables of them and in classes of ours."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from patterns_in(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from patterns_in(item)
+    elif isinstance(value, type) and value.__module__.startswith("overspill"):
+        for name, item in vars(value).items():
+            if not name.startswith("__"):
+                yield from patterns_in(item)
+
+
+def uses_of_names(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
+    """How each pattern is used that a module names; one handed on may be used in any way."""
+    called: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS:
+            found = vars(module).get(node.value.id)
+            called.add(id(node.value))
+            if isinstance(found, re.Pattern):
+                yield Use(f"{module.__name__}.{node.value.id}", found, node.attr)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in called:
+            for found in patterns_in(vars(module).get(node.id)):
+                yield Use(f"{module.__name__}.{node.id}", found, "finditer")
+
+
+def calls_of_re(tree: ast.AST) -> Iterator[ast.Call]:
+    """`re.split(r"[/\\]", path)` and the like, and what is compiled inside a function."""
+    inside = {id(node) for function in ast.walk(tree) if isinstance(function, FUNCTIONS) for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "re"):
+            continue
+        if node.func.attr in METHODS or (node.func.attr == "compile" and id(node) in inside):
+            yield node
+
+
+def uses_of_calls(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
+    for call in calls_of_re(tree):
+        place, method = f"{module.__name__}:{call.lineno}", cast("ast.Attribute", call.func).attr
+        if isinstance(call.args[0], ast.Constant):
+            yield Use(place, re.compile(cast("Any", call.args[0].value)), method)
+        else:
+            yield from (Use(place, pattern, "finditer") for pattern in MADE.get(module.__name__, ()))
+
+
+def every_use() -> list[Use]:
+    uses: dict[tuple[Any, ...], Use] = {}
+    for module in modules():
+        tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+        found = [*uses_of_names(module, tree), *uses_of_calls(module, tree)]
+        named = {use.pattern for use in found}
+        held = {pattern: name for name, value in vars(module).items() for pattern in patterns_in(value)}
+        unused = [Use(f"{module.__name__}.{held[each]}", each, by_others(module, held[each])) for each in held.keys() - named]
+        for use in (*found, *unused):
+            way = use.method if use.method in AT_ONE_PLACE else "finditer"
+            uses.setdefault((use.pattern, way), use._replace(method=way))
+    return sorted(uses.values(), key=lambda use: (use.place, use.method))
+
+
+def by_others(module: ModuleType, name: str) -> str:
+    """How a pattern is used that its own module does not use; of a YAML loader they are told how plain values begin."""
+    return "match" if hasattr(vars(module)[name], "yaml_implicit_resolvers") else "finditer"
+
+
+class _TooLong(Exception):
+    pass
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Of this thread's own time, which other programs do not lengthen; more than HOPELESS where it would take longer."""
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    start = thread_time()
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, HOPELESS)
+        work()
+    except _TooLong:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return thread_time() - start
+
+
+def apply(pattern: re.Pattern[Any], method: str, text: Any) -> None:
+    found = getattr(pattern, method)(text)
+    if method == "finditer":
+        for _ in found:
+            pass
+
+
+def is_linear(pattern: re.Pattern[Any], method: str, attack: Callable[[int], Any]) -> bool:
+    if seconds(partial(apply, pattern, method, attack(SIZE))) < SLOW:
+        return True
+    one, four = (min(seconds(partial(apply, pattern, method, attack(times * SIZE))) for _ in range(3)) for times in (1, 4))
+    return four < GROWTH * one
+
+
+def broken_by(pattern: re.Pattern[Any], method: str) -> Any:
+    """The first attack that takes more than linear time, shortened, or None."""
+    for number, text in enumerate(attacks(pattern, SIZE)):
+
+        def again(size: int, number: int = number) -> Any:
+            return next(each for at, each in enumerate(attacks(pattern, size)) if at == number)
+
+        if not is_linear(pattern, method, lambda size, text=text: text if size == SIZE else again(size)):
+            return text[:60]
+    return None
+
+
+USES = every_use()
+
+
+@pytest.mark.parametrize("module", list(modules()), ids=lambda module: module.__name__)
+def test_no_pattern_is_spelled_while_running(module: ModuleType):
+    """Such a pattern cannot be attacked here: RE2 takes it, through `overspill.patterns`."""
+    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+    spelled = [call.lineno for call in calls_of_re(tree) if not isinstance(call.args[0], ast.Constant)]
+    assert not spelled or module.__name__ in MADE
+
+
+@pytest.mark.parametrize("use", USES, ids=[f"{use.place}.{use.method}" for use in USES])
+def test_a_pattern_takes_linear_time(use: Use):
+    assert broken_by(use.pattern, use.method) is None, use.pattern.pattern
+
+
+@pytest.mark.parametrize(
+    ("spelling", "method"),
+    [
+        (r"\s+x", "finditer"),
+        (r"\s*x?\s*$", "match"),
+        (r"<!--.*?-->", "finditer"),
+        (r"(?:<!--.*?-->\s*)*<html", "match"),
+        (r"\"(?:[^\"\\]|\\.)*\"", "finditer"),
+        (r"(?:a|b|ab)*c", "match"),
+        (r"[\w.]*[A-Z][\w.]*:", "match"),
+        (r"(?s).*a.*b", "fullmatch"),
+        (r"\{[^}]*\}", "finditer"),
+        (r"(\w+)-\1x", "finditer"),
+        (r"\"[^\"\\]*(?:\\.[^\"\\]*)*\"", "finditer"),
+        (r"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m", "finditer"),
+        (r"\$\{([a-z]+)(?::-([^}]*))?\}", "finditer"),
+        (r"(?P<fence>`{3,})(.*?)\s*(?P=fence)", "finditer"),
+    ],
+)
+@pytest.mark.parametrize("flags", [0, re.DOTALL])
+def test_the_attacks_break_what_is_known_to_be_slow(spelling: str, method: str, flags: int):
+    assert broken_by(re.compile(spelling, flags), method) is not None
+
+
+@pytest.mark.parametrize(
+    ("spelling", "method"), list(product([r"[^\n]*\n", r"a{1,40}b", r"\d++x", r"\w\s|\s\w"], ["finditer", "match"]))
+)
+def test_the_attacks_spare_what_is_known_to_be_linear(spelling: str, method: str):
+    assert broken_by(re.compile(spelling), method) is None
+
+
+def test_patterns_are_found_in_tables_functions_and_under_their_names():
+    places = {use.place.partition(":")[0] for use in USES}
+    assert {"overspill.jsonc._STRING", "overspill.models.written._MARKED", "overspill.wording"} <= places
+    assert len(USES) > 150
