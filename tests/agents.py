@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import anyio
 from msgspec import Struct
 
-from overspill.agent import Control, Record, Sources, load_agent, run_agent
+from overspill.agent import RunControl, RunRecord, Sources, load_agent, run_agent
 from overspill.agent.progress import Progress
 from overspill.models.protocol import Model, Request, Response
 from overspill.settings import Layer
@@ -124,11 +124,11 @@ class Stage:
         path: Path,
         *models: Model,
         question: str = "What happened?",
-        control: Control | None = None,
+        control: RunControl | None = None,
         within: float = HANGS,
         command_line: Mapping[str, Any] = {},
         overrides: Mapping[str, Any] = {},
-    ) -> Record:
+    ) -> RunRecord:
         sources = Sources(command_line, overrides, (Layer("config", self.settings),))
         store = FileStore(self.folder / "store")
         try:

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from overspill.mcp.client import Client, Link, Server, ServerConfig, open_servers
-from overspill.mcp.client.link import connected
-from overspill.mcp.client.server import Deaf
+from overspill.mcp.client.link import connect
+from overspill.mcp.client.server import SilentPeer
 
 SERVERS = Path(__file__).parent / "servers"
 once = pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -35,7 +35,7 @@ async def up(config: ServerConfig, *, client: Client | None = None, within: floa
 @asynccontextmanager
 async def linked(config: ServerConfig, peer: Any = None, *, client: Client | None = None) -> AsyncIterator[Link]:
     with anyio.fail_after(60):
-        async with connected(config, dict(os.environ), client or Client(), peer or Deaf()) as link:
+        async with connect(config, dict(os.environ), client or Client(), peer or SilentPeer()) as link:
             yield link
 
 

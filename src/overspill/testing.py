@@ -161,12 +161,12 @@ class SlowTool:
         self._released.set()
 
     async def begun(self) -> None:
-        await _reached(self._begun)
+        await _wait_for(self._begun)
 
     async def __call__(self, **args: Any) -> Any:
         self._begin(args)
         try:
-            await _reached(self._released)
+            await _wait_for(self._released)
         except anyio.get_cancelled_exc_class():
             self.cancelled += 1
             raise
@@ -182,7 +182,7 @@ class SlowTool:
         self._begin(args)
         first, *others = self.result
         yield first
-        await _reached(self._released)
+        await _wait_for(self._released)
         for piece in others:
             yield piece
 
@@ -196,7 +196,7 @@ class SlowTool:
         return self.result
 
 
-async def _reached(event: threading.Event) -> None:
+async def _wait_for(event: threading.Event) -> None:
     # A thread's event serves a tool in any thread and any loop; looking often enough is what is left to do.
     while not event.is_set():  # noqa: ASYNC110
         await anyio.sleep(0.001)

@@ -13,7 +13,7 @@ from upstream import Web, linked, said, up, web, words
 
 from overspill.errors import ServerError
 from overspill.mcp.client import ServerConfig
-from overspill.mcp.client.server import Deaf
+from overspill.mcp.client.server import SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -137,7 +137,7 @@ async def test_an_answer_that_goes_wrong_costs_one_call_and_not_the_link(
 async def test_half_a_character_arrives_as_it_was_sent(by_hand: Web, tool: str):
     heard: list[Any] = []
 
-    class Listening(Deaf):
+    class Listening(SilentPeer):
         async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
             heard.append(params["data"])
 

@@ -11,7 +11,7 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Client, Link, Server
-from overspill.mcp.client.server import Deaf
+from overspill.mcp.client.server import SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -62,7 +62,7 @@ async def test_all_calls_that_were_under_way_get_the_error():
 
 
 async def test_whatever_fails_over_what_a_server_said_ends_its_own_connection_alone():
-    class Clumsy(Deaf):
+    class Clumsy(SilentPeer):
         async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
             raise OverflowError(f"{params}")
 

@@ -13,7 +13,7 @@ from live_model import LiveModel
 from opening import Opening
 from waiting import until
 
-from overspill.agent import Control, Record
+from overspill.agent import RunControl, RunRecord
 from overspill.agent.run.snapshot import read_snapshot, write_snapshot
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
@@ -40,7 +40,9 @@ class Play:
         self.stage.settings |= {"models": model.target, "extractionModel": None, "maxRetries": 0}
         self.stage.settings |= {"maxTurns": 4, "toolResponseMaxBytes": 1500}
 
-    async def run(self, frontmatter: str, *moves: Say, before: tuple[Model, ...] = (), control: Control | None = None) -> Record:
+    async def run(
+        self, frontmatter: str, *moves: Say, before: tuple[Model, ...] = (), control: RunControl | None = None
+    ) -> RunRecord:
         """The agent begins with these moves; what comes after them is the real model's. `before` are models asked first."""
         agent = self.stage.write("a.ai", frontmatter)
         self.opening = Opening(self.real, *moves)
@@ -58,7 +60,7 @@ def play(model: LiveModel, tmp_path: Path) -> Iterator[Play]:
     (tmp_path / "release").touch()  # a tool that is waited for ends with its test
 
 
-def check(record: Record, path: Path) -> None:
+def check(record: RunRecord, path: Path) -> None:
     """Every call has its answer, notices stay out, every request is on record with what it cost, and the run has an end."""
     waiting: list[str] = []
     for message in record.messages:
@@ -81,16 +83,16 @@ def check(record: Record, path: Path) -> None:
         check(below, path)
 
 
-def ended(record: Record) -> bool:
+def ended(record: RunRecord) -> bool:
     return record.outcome.status in ("reported", "unreported")
 
 
-def reasons(record: Record) -> list[str]:
+def reasons(record: RunRecord) -> list[str]:
     ops = [op for turn in record.tree.children for op in turn.children]
     return [op.attributes["tool_output_reason"] for op in ops if "tool_output_reason" in op.attributes]
 
 
-def extractions(record: Record) -> list[Op]:
+def extractions(record: RunRecord) -> list[Op]:
     return [op for turn in record.tree.children for op in turn.children if op.kind == "session"]
 
 
@@ -153,7 +155,7 @@ async def test_a_slow_tool_is_announced(play: Play) -> None:
 
 async def test_when_all_tools_are_slow_the_model_is_asked_when_one_has_ended(play: Play) -> None:
     slow = [call("depot__slow", until=str(play.folder / name)) for name in ("one", "release")]
-    records: list[Record] = []
+    records: list[RunRecord] = []
 
     async def run() -> None:
         records.append(await play.run("tools: [{depot: [slow]}]\nasyncTimeoutSecs: 0.05\nmaxTurns: 2", says("", *slow)))
@@ -212,7 +214,7 @@ async def test_the_model_begins_by_itself(play: Play) -> None:
 
 
 async def test_a_stop_ends_with_a_final_turn(play: Play) -> None:
-    control = Control()
+    control = RunControl()
 
     def stop(_: Seen) -> Response:
         control.stop()
@@ -224,8 +226,8 @@ async def test_a_stop_ends_with_a_final_turn(play: Play) -> None:
 
 
 async def test_an_abort_in_the_middle_of_a_request_leaves_a_record(play: Play) -> None:
-    control = Control()
-    records: list[Record] = []
+    control = RunControl()
+    records: list[RunRecord] = []
 
     async def run() -> None:
         records.append(await play.run("tools: [{depot: [words]}]", call("depot__words", count=1), control=control))

@@ -7,7 +7,7 @@ from overspill.extraction import chunks, report
 from overspill.extraction.chunks import Span
 from overspill.extraction.provenance import Quote, locate
 from overspill.extraction.spelling import plain
-from overspill.extraction.wrapper import closing, opening, unwrap
+from overspill.extraction.wrapper import closing_tag, opening_tag, unwrap
 from overspill.reading.positions import View
 from overspill.text.encoding import boundary
 
@@ -62,7 +62,7 @@ def test_chunks_are_of_one_size(parts: int, size: int, overlap: int, unit: bytes
 
 @given(st.text(max_size=300))
 def test_the_wrapper_parser_never_raises(text: str):
-    tags = text.replace("a", opening(NONCE)).replace("b", closing(NONCE)).replace("c", "<think>").replace("d", "</think>")
+    tags = text.replace("a", opening_tag(NONCE)).replace("b", closing_tag(NONCE)).replace("c", "<think>").replace("d", "</think>")
     for each in (text, tags):
         content = unwrap(each, NONCE)
         assert content is None or content.strip()
@@ -70,7 +70,7 @@ def test_the_wrapper_parser_never_raises(text: str):
 
 @given(st.text(max_size=300))
 def test_any_content_comes_out_of_its_wrapper(text: str):
-    content = unwrap(f"{opening(NONCE)}{text}{closing(NONCE)}", NONCE)
+    content = unwrap(f"{opening_tag(NONCE)}{text}{closing_tag(NONCE)}", NONCE)
     assert content is None or content in text.replace("\u200b", "").replace("\u2060", "").replace("\ufeff", "").replace(
         "\x00", ""
     )

@@ -14,7 +14,7 @@ from overspill.errors import StoreFull
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Store
-from overspill.store.rules import KeptShelf, expired
+from overspill.store.rules import KeptShelf, expired_sessions
 
 backends = pytest.mark.parametrize("backend", ["memory", "files"])
 pieces = st.lists(st.binary(max_size=200), max_size=20)
@@ -96,7 +96,7 @@ def test_a_journal_gives_back_its_lines(backend, lines):
     st.integers(0, 500),
 )
 def test_keep_limits_hold_afterwards_and_spare_the_living(shelves, days, total_bytes):
-    doomed = expired(shelves, now=1e6, days=days, total_bytes=total_bytes)
+    doomed = expired_sessions(shelves, now=1e6, days=days, total_bytes=total_bytes)
     left = [shelf for shelf in shelves if shelf.session not in doomed]
     assert all(shelf in left for shelf in shelves if shelf.live)
     assert all(shelf.live or 1e6 - shelf.used <= days * 86_400 for shelf in left)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from overspill.agent.file.load import Agent, Sources, load_agent
-from overspill.agent.run.control import Control
-from overspill.agent.run.record import Record
+from overspill.agent.run.control import RunControl
+from overspill.agent.run.record import RunRecord
 from overspill.agent.run.run import run_agent
 
-__all__ = ["Agent", "Control", "Record", "Sources", "load_agent", "run_agent"]
+__all__ = ["Agent", "RunControl", "RunRecord", "Sources", "load_agent", "run_agent"]

@@ -44,7 +44,7 @@ class CallEnded(Struct, frozen=True):
     """The id under which it goes on in the background."""
 
 
-class Said(Struct, frozen=True):
+class ModelSaid(Struct, frozen=True):
     """What the agent says it is doing, or what somebody should know about the run."""
 
     agent: str
@@ -52,9 +52,9 @@ class Said(Struct, frozen=True):
     warning: bool = False
 
 
-Progress: TypeAlias = TurnStarted | ModelAnswered | CallStarted | CallEnded | Said
+Progress: TypeAlias = TurnStarted | ModelAnswered | CallStarted | CallEnded | ModelSaid
 Observe: TypeAlias = Callable[[Progress], None]
 
 
-def nobody(_: Progress) -> None:
+def ignore_progress(_: Progress) -> None:
     """For a run that nobody watches."""

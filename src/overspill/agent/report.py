@@ -35,16 +35,16 @@ class Report(Struct, frozen=True):
         return json.loads(self.content) if self.format == "json" else self.content
 
 
-class Reports:
+class ReportCheck:
     """Recognises and checks the reports of one run. What was taken last is the report."""
 
     def __init__(self, output: OutputKeys) -> None:
-        self.nonce = wrapper.nonce()
+        self.nonce = wrapper.new_nonce()
         self.taken: Report | None = None
         self._output = output
         _check_usable(output.json_schema)
 
-    def understood(self, response: Response, *, plain: bool) -> Response:
+    def parse_report(self, response: Response, *, plain: bool) -> Response:
         """The response with a call in place of its wrapper; with `plain`, in place of a text that calls nothing."""
         if (content := wrapper.unwrap(response.text, self.nonce)) is not None:
             return _calling(response, content, "wrapper")
@@ -73,7 +73,7 @@ class Reports:
         except RecursionError:
             raise BadRequest(wording.TOO_DEEP) from None
         if problem := self._unfit(value):
-            raise BadRequest(wording.unfit(problem))
+            raise BadRequest(wording.report_misfit(problem))
         return written
 
     def _unfit(self, value: Any) -> str:

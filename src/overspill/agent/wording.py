@@ -30,7 +30,7 @@ _FORMATS = {"text": ", as plain text", "markdown": ", in Markdown", "json": ", a
 
 def system_prompt(prompt: str, nonce: str, output: OutputKeys) -> str:
     report = _REPORT.format(
-        format=_FORMATS[output.format], opening=wrapper.opening(nonce, output.format), closing=wrapper.closing(nonce)
+        format=_FORMATS[output.format], opening=wrapper.opening_tag(nonce, output.format), closing=wrapper.closing_tag(nonce)
     )
     if output.json_schema is not None:
         report += f"\n\nIt has to fit this JSON Schema:\n\n{json.dumps(output.json_schema, ensure_ascii=False)}"
@@ -95,7 +95,7 @@ def not_json(error: str) -> str:
 TOO_DEEP = "Your final report was not taken: it is nested too deeply. Hand in JSON of fewer levels."
 
 
-def unfit(error: str) -> str:
+def report_misfit(error: str) -> str:
     return f"Your final report was not taken: it does not fit its JSON Schema: {error}."
 
 
@@ -113,6 +113,6 @@ def late_output(tool: str, id: str, text: str) -> str:
     return f"{tool} (id: {id}) has finished in the background.\n\n{said}"
 
 
-def unshown(kind: str) -> str:
+def not_shown(kind: str) -> str:
     """In place of a block of a result that is not text."""
     return f"[{one_line(kind)}: not shown, since only text is handed on to this model]"

@@ -8,16 +8,16 @@ import anyio
 from msgspec import Struct
 
 from overspill import wording
-from overspill.calls.invoke import Threads, Tool, perform
+from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job
 from overspill.errors import OverspillError, SessionClosed
-from overspill.gate.collect import Collected, block_text
+from overspill.gate.collect import CollectedResult, block_text
 from overspill.gate.gate import Gate
 from overspill.settings import Settings
 from overspill.types import ToolCall
 
 
-class ToolRun(Struct, frozen=True):
+class ToolBody(Struct, frozen=True):
     """A job's `result` is what was collected so far; once it is kept, nothing."""
 
     call: ToolCall
@@ -30,8 +30,8 @@ class ToolRun(Struct, frozen=True):
         got = job.result = self.gate.collector(self.settings, lambda: job.id)
         try:
             with job.scope:
-                result = await perform(self.tool, self.call.args, job, self.threads)
-                if not got.took_at_once(result):
+                result = await invoke_tool(self.tool, self.call.args, job, self.threads)
+                if not got.take_now(result):
                     await got.take(result, partial(self.threads.run, job))
         except anyio.get_cancelled_exc_class():
             _fail(job, got, _interruption(job))
@@ -45,7 +45,7 @@ class ToolRun(Struct, frozen=True):
                 _fail(job, got, _interruption(job))
 
     async def conclude(self, job: Job) -> None:
-        got: Collected | None = job.result
+        got: CollectedResult | None = job.result
         if got is None:
             return
         if job.running:
@@ -57,13 +57,13 @@ class ToolRun(Struct, frozen=True):
         elif job.unwanted:
             got.discard()
 
-    def unfinished(self, job: Job) -> Collected:
+    def collect_unfinished(self, job: Job) -> CollectedResult:
         """For a job that was cancelled before its tool began."""
         got = self.gate.collector(self.settings)
         got.fail(_interruption(job))
         return got
 
-    async def _keep(self, job: Job, got: Collected) -> None:
+    async def _keep(self, job: Job, got: CollectedResult) -> None:
         job.error = _error(job, got)
         if got.error is not None and not got.broke_off and job.error == got.failure:
             return  # the error is all there is, and whole
@@ -73,10 +73,10 @@ class ToolRun(Struct, frozen=True):
         except OverspillError as error:
             kept = self.gate.hold(self.call, got, str(error))
             job.missing = kept.missing if kept else ""
-            job.error = job.error or ("" if kept else wording.output_lost(got.spool.total, str(error)))
+            job.error = job.error or ("" if kept else wording.lost_output(got.spool.total, str(error)))
 
 
-def _fail(job: Job, got: Collected, error: BaseException) -> None:
+def _fail(job: Job, got: CollectedResult, error: BaseException) -> None:
     # One that was given up has been answered for already.
     if not job.concluded:
         got.fail(error)
@@ -84,11 +84,11 @@ def _fail(job: Job, got: Collected, error: BaseException) -> None:
 
 def _interruption(job: Job) -> Exception:
     if job.timed_out:
-        return TimeoutError(wording.timed_out(job.may_take))
+        return TimeoutError(wording.timeout_reason(job.may_take))
     return SessionClosed(wording.CANCELLED) if job.cancelled else RuntimeError(wording.CANCELLED_ITSELF)
 
 
-def _error(job: Job, got: Collected) -> str:
+def _error(job: Job, got: CollectedResult) -> str:
     if isinstance(got.error, SessionClosed):
         return "cancelled"
     if got.error is not None:

@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 import anyio
 
-from overspill.calls.tasks import Owner
+from overspill.calls.tasks import TaskOwner
 
 Ring: TypeAlias = Callable[[], float | None]
 """What to do when time is up. It says after how many seconds it shall ring again; None: it is over."""
 
 
-class Clock:
+class Deadlines:
     """Goes by the monotonic clock: whoever sets the system's time moves no deadline."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Clock:
         self._rings_at = math.inf
         self._earlier = anyio.Event()
 
-    def start(self, owner: Owner) -> None:
+    def start(self, owner: TaskOwner) -> None:
         owner.start(self._tick)
 
     def set(self, key: object, seconds: float, ring: Ring) -> None:

@@ -27,11 +27,11 @@ class Threads:
         """A cancelled job goes on without its thread, which cannot be interrupted."""
         # A thread that waits for this call is idle meanwhile; were it counted, the last one would wait for itself.
         limiter = anyio.CapacityLimiter(1) if job.in_thread else self._limiter
-        (result,) = await anyio.to_thread.run_sync(partial(_counted, job, work), abandon_on_cancel=True, limiter=limiter)
+        (result,) = await anyio.to_thread.run_sync(partial(_run_counted, job, work), abandon_on_cancel=True, limiter=limiter)
         return result
 
 
-async def perform(tool: Tool, args: Mapping[str, Any], job: Job, threads: Threads) -> Any:
+async def invoke_tool(tool: Tool, args: Mapping[str, Any], job: Job, threads: Threads) -> Any:
     """Coroutine functions run here, others in a worker thread, so that no tool blocks the event loop."""
     if type(tool) is FunctionType and tool.__code__.co_flags & inspect.CO_COROUTINE:  # most tools, and nothing more to ask
         return await tool(**args)
@@ -48,7 +48,7 @@ def _is_async(tool: Tool) -> bool:
     return inspect.iscoroutinefunction(tool) or inspect.isasyncgenfunction(tool)
 
 
-def _counted(job: Job, work: Callable[[], T]) -> tuple[T]:
+def _run_counted(job: Job, work: Callable[[], T]) -> tuple[T]:
     """In a tuple: the result may be a coroutine, and trio takes a function that returns one for a mistake."""
     job.threads += 1
     try:

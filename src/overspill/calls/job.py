@@ -82,7 +82,7 @@ class Job:
         return JobInfo(self.artifact_id, self.tool, self.state)
 
     @property
-    def goes_on(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether something of it still runs, be it over or not."""
         return self.running or self.threads > 0
 
@@ -92,7 +92,7 @@ class Job:
         return self.threads > 0 or (self.caller is not None and self.caller.in_thread)
 
     @contextmanager
-    def held(self) -> Generator[None]:
+    def pause_clocks(self) -> Generator[None]:
         """While a person is asked for input the call is not slow: its clocks stand still."""
         if not self._asking:
             self._asking_since = time.monotonic()
@@ -137,5 +137,5 @@ def asking() -> Generator[None]:
     if job is None:
         yield
     else:
-        with job.held():
+        with job.pause_clocks():
             yield

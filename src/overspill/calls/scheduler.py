@@ -10,9 +10,9 @@ from typing import Protocol
 
 import anyio
 
-from overspill.calls.deadlines import Clock
+from overspill.calls.deadlines import Deadlines
 from overspill.calls.job import Job, NewScope, current
-from overspill.calls.tasks import Owner, Work
+from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import SessionClosed
 
 _LAST_WORDS = 0.4  # seconds a cancelled tool has to clean up before we go on without it
@@ -30,18 +30,18 @@ class Body(Protocol):
         ...
 
 
-class Jobs:
+class JobScheduler:
     """All jobs of a session."""
 
     def __init__(self, max_running: int, changed: Callable[[Job], None]) -> None:
         self.background: dict[str, Job] = {}
         self.accepting = True
-        self.clock = Clock()
+        self.clock = Deadlines()
         self.new_scope: NewScope = type(anyio.CancelScope())
         """The event loop's own kind: anyio's door to it looks for the loop each time, and takes three times as long."""
         self._changed = changed
         self._places = anyio.Semaphore(max_running)
-        self._owner = Owner()
+        self._owner = TaskOwner()
         self._active: set[Job] = set()
         self._unfinished: dict[str, Job] = {}
         self._finished: list[Job] = []
@@ -91,7 +91,7 @@ class Jobs:
     def pending(self) -> list[Job]:
         return list(self._unfinished.values())
 
-    def news(self) -> list[Job]:
+    def take_finished(self) -> list[Job]:
         """Completed jobs nobody was told of yet, in the order they completed."""
         self._finished = [job for job in self._finished if not job.told]
         return list(self._finished)
@@ -100,7 +100,7 @@ class Jobs:
         """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
         with anyio.move_on_after(seconds):
             await self.wait_any()
-        found = self.news()
+        found = self.take_finished()
         for job in found:
             job.told = True
         return found
@@ -108,7 +108,7 @@ class Jobs:
     async def wait_any(self) -> None:
         """Until there is news, or nothing that could bring any; marks nothing as told."""
         own = self._calling()
-        while not self.news() and not own.issuperset(self._unfinished.values()):
+        while not self.take_finished() and not own.issuperset(self._unfinished.values()):
             await self._news.wait()
 
     async def stop(self) -> None:
@@ -132,7 +132,7 @@ class Jobs:
             job.concluded, job.error = True, job.error or "cancelled"
             self._end(job)
             job.answered.set()
-        return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.goes_on]
+        return [job for job in sorted(self._left | self._active, key=lambda job: job.id) if job.is_pending]
 
     def _race_over(self, job: Job, deadline: float) -> float | None:
         if (rest := job.rest(deadline)) > 0:
@@ -164,7 +164,7 @@ class Jobs:
     async def _run(self, job: Job, body: Body) -> None:
         current.set(job)
         try:
-            if await self._got_a_place(job):
+            if await self._wait_for_place(job):
                 self._begin(job, partial(self._conclude, job, body))
                 await body.run(job)
         except anyio.get_cancelled_exc_class():
@@ -214,8 +214,8 @@ class Jobs:
             self._leave_place(job)
         job.end()
         self._active.discard(job)
-        if job.goes_on:
-            self._left = {other for other in self._left if other.goes_on} | {job}
+        if job.is_pending:
+            self._left = {other for other in self._left if other.is_pending} | {job}
         if job.background:
             self._finished.append(self._unfinished.pop(job.id))
             self._changed(job)
@@ -223,7 +223,7 @@ class Jobs:
             self._news.set()
             self._news = anyio.Event()
 
-    async def _got_a_place(self, job: Job) -> bool:
+    async def _wait_for_place(self, job: Job) -> bool:
         """A job may be cancelled while it waits for one."""
         if not job.has_place:
             running, job.scope = job.scope, anyio.CancelScope()

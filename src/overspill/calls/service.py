@@ -13,15 +13,15 @@ import msgspec
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
-from overspill.calls.body import ToolRun
-from overspill.calls.invoke import Threads, Tool, perform
+from overspill.calls.body import ToolBody
+from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
-from overspill.calls.scheduler import Jobs
+from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.gate.gate import Gate
-from overspill.gate.replies import Answer
+from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
-from overspill.record.events import Called, JobChanged, RefUsed, now_ms
+from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, now_ms
 from overspill.record.ledger import Ledger, log_cut
 from overspill.settings import Settings
 from overspill.store import meter
@@ -32,16 +32,18 @@ _WRITE_AFTER = 0.2  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
-Resolve: TypeAlias = Callable[[ToolCall, Settings, references.Check | None], tuple[Mapping[str, Any], Sequence[references.Use]]]
+Resolve: TypeAlias = Callable[
+    [ToolCall, Settings, references.Check | None], tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]
+]
 
 
-class Calls:
+class CallService:
     """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
 
     def __init__(
         self, gate: Gate, ledger: Ledger, resolve: Resolve, *, budget: ContextBudget | None = None, notice: bool = True
     ) -> None:
-        self.jobs = Jobs(gate.settings.max_running, self._changed)
+        self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change)
         self._gate = gate
         self._ledger = ledger
         self._resolve = resolve
@@ -62,14 +64,14 @@ class Calls:
         self.jobs.check_open()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        written = meter.written(call.args)
+        written = meter.encode_arguments(call.args)
         try:
-            filled = await self._filled(call, settings, check) if _refers(call, written, settings) else call
+            filled = await self._fill_references(call, settings, check) if _has_references(call, written, settings) else call
         except RefError as error:
             if errors == "raise":
                 raise
             return self.refuse(call, str(error))
-        run = ToolRun(filled, tool, settings, self._gate, self._threads)
+        run = ToolBody(filled, tool, settings, self._gate, self._threads)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
         try:
             if background == "now":
@@ -85,7 +87,7 @@ class Calls:
         if job.background:
             return self._record(call, written, self._running(job), started)
         # The job lets go of its result, which knows the job's id: what does not go in circles is freed at once.
-        got, job.result = job.result or run.unfinished(job), None
+        got, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and got.error is not None:
                 self.refuse(call, wording.brief_error(got.failure))
@@ -98,10 +100,10 @@ class Calls:
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        if _refers(call, meter.written(call.args), settings):
-            call = await self._filled(call, settings, None)
+        if _has_references(call, meter.encode_arguments(call.args), settings):
+            call = await self._fill_references(call, settings, None)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
-        self.jobs.start(job, ToolRun(call, tool, settings, self._gate, self._threads))
+        self.jobs.start(job, ToolBody(call, tool, settings, self._gate, self._threads))
         return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
@@ -125,12 +127,12 @@ class Calls:
         """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
         job = current.get()
         assert job is not None
-        return await perform(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
+        return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _filled(self, call: ToolCall, settings: Settings, check: references.Check | None) -> ToolCall:
+    async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> ToolCall:
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
         for use in uses:
-            self._ledger.record(RefUsed(now_ms(), call.name, handles.parse(use.handle)[1], use.bytes))
+            self._ledger.record(ReferenceUsed(now_ms(), call.name, handles.parse(use.handle)[1], use.bytes))
         return msgspec.structs.replace(call, args=args)
 
     def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
@@ -140,7 +142,7 @@ class Calls:
         if kept is None and cut is not None and cut.was_truncated:
             log_cut(call, cut)
         self._ledger.record(
-            Called(
+            ToolCalled(
                 now_ms(),
                 tool=call.name,
                 server=call.server,
@@ -168,14 +170,16 @@ class Calls:
         """Answer a call that was not made, or whose failure the host gets as an exception."""
         content = [{"type": "text", "text": why}]
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, meter.written(call.args), reply, time.perf_counter())
+        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter())
 
     def _running(self, job: Job) -> Reply:
-        answer, fits = self._gate.reserve([Answer((wording.running(job.artifact_id, job.tool, notice=self._notice),))])
+        answer, fits = self._gate.reserve(
+            [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
+        )
         content = [{"type": "text", "text": answer.text}]
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
 
-    def _changed(self, job: Job) -> None:
+    def _record_job_change(self, job: Job) -> None:
         self._ledger.record(
             JobChanged(
                 now_ms(),
@@ -190,6 +194,8 @@ class Calls:
         )
 
 
-def _refers(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
+def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
     """Few calls do, and most of the others are recognised without looking at each of their arguments."""
-    return settings.refs.enabled and (written is None or references.OPENING in written) and references.mentioned(call.args)
+    return (
+        settings.refs.enabled and (written is None or references.OPENING in written) and references.may_have_references(call.args)
+    )

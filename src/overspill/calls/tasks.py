@@ -20,7 +20,7 @@ class _Group(Protocol):
     def cancel(self) -> None: ...
 
 
-class Owner:
+class TaskOwner:
     """Between `open` and `cancel` it takes work. What it runs must not raise."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from overspill.cli import output
 from overspill.cli.config import settings_options
 from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
-from overspill.retrieval.archive import Item
+from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.outputs import StoredOutput
 from overspill.text import encoding, humanize
@@ -50,7 +50,7 @@ def list_(as_json: bool, **options: Any) -> None:
         click.echo("Nothing is stored.")
     else:
         rows = [
-            [item.kept.artifact_id, humanize.people_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
+            [item.kept.artifact_id, humanize.format_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
              item.kept.server, output.when(item.kept.created_ms), "live" if item.label.live else "closed"]
             for item in items
         ]  # fmt: skip
@@ -147,8 +147,8 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     archive = output.archive(**options)
     doomed = [item for item in archive.items() if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in doomed)
-    what = f"{humanize.counted(len(doomed), 'stored output')} ({humanize.people_size(size)})"
-    if doomed and not force and not _agreed(what):
+    what = f"{humanize.count_noun(len(doomed), 'stored output')} ({humanize.format_size(size)})"
+    if doomed and not force and not _confirm(what):
         click.echo("Nothing was removed.", err=True)
         return
     sessions = archive.remove(live=live)
@@ -158,7 +158,7 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
         click.echo(f"Removed {what}." if doomed else "Nothing to remove.")
 
 
-def _agreed(what: str) -> bool:
+def _confirm(what: str) -> bool:
     if not (sys.stdin and sys.stdin.isatty()):
         raise BadRequest(f"{what} would be removed, and nobody is there to be asked. Use --force.")
     return click.confirm(f"Remove {what}?", err=True)
@@ -227,7 +227,7 @@ def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
         raise
 
 
-def _facts(item: Item) -> dict[str, Any]:
+def _facts(item: ArchivedOutput) -> dict[str, Any]:
     kept = item.kept
     return {
         "artifact_id": kept.artifact_id,

@@ -16,8 +16,8 @@ from overspill.cli.terminal import console
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Loaded, Settings, load
 from overspill.settings.files import file_layers, parse_yaml
-from overspill.settings.schema import dotted, flatten, visible
-from overspill.text.lenient_json import dumped
+from overspill.settings.schema import dotted_path, flatten, visible
+from overspill.text.lenient_json import dumps
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _NO_HOME = "HOME is not set, and the system has no entry for your user. Set HOME to a folder of yours."
@@ -64,14 +64,14 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     and config.yaml in your config directory; then the preset and the defaults.
     """
     loaded = load_settings(preset, config, assignments)
-    values = {dotted(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
+    values = {dotted_path(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
     if as_json:
         rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
-        click.echo(dumped(rows, indent=2))
+        click.echo(dumps(rows, indent=2))
         return
     table = Table("Key", "Value", "From", box=None, pad_edge=False)
     for key, value in values.items():
-        table.add_row(*(Text(cell, overflow="fold") for cell in (key, dumped(value).decode(), loaded.origins[key])))
+        table.add_row(*(Text(cell, overflow="fold") for cell in (key, dumps(value).decode(), loaded.origins[key])))
     console().print(table)
 
 
@@ -82,10 +82,10 @@ def config_files(config: Path | None) -> list[Layer]:
 
 def command_line(preset: str | None, assignments: Sequence[str]) -> dict[str, Any]:
     """The layer above all files."""
-    return assigned(assignments, "--set") | ({"preset": preset} if preset else {})
+    return parse_assignments(assignments, "--set") | ({"preset": preset} if preset else {})
 
 
-def assigned(assignments: Sequence[str], option: str) -> dict[str, Any]:
+def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for assignment in assignments:
         key, equals, text = assignment.partition("=")

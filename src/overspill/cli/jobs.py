@@ -10,7 +10,7 @@ from overspill import handles
 from overspill.cli import output
 from overspill.cli.config import settings_options
 from overspill.record.events import now_ms
-from overspill.retrieval.archive import JobLine
+from overspill.retrieval.archive import ArchivedJob
 
 
 @click.command()
@@ -37,14 +37,14 @@ def jobs(as_json: bool, **options: Any) -> None:
         )
 
 
-def _seconds(line: JobLine) -> float:
+def _seconds(line: ArchivedJob) -> float:
     """Up to now, of a job that goes on."""
     change = line.change
     since = 0.0 if change.state in ("ready", "failed") else max(0, now_ms() - change.t) / 1000
     return round(change.seconds + since, 1)
 
 
-def _facts(line: JobLine) -> dict[str, Any]:
+def _facts(line: ArchivedJob) -> dict[str, Any]:
     return {
         "id": handles.artifact_id(line.change.id),
         "tool": line.change.tool,

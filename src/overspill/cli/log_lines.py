@@ -17,7 +17,7 @@ def to_standard_error(line: str) -> None:
 
 
 @contextmanager
-def logged(
+def show_log(
     say: Callable[[str], None] = to_standard_error, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
 ) -> Generator[None]:
     lines = _Lines(say)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from overspill.errors import SettingsError
-from overspill.models.endpoints import Endpoint, checked
-from overspill.retrieval.extractor import endpoints_of
+from overspill.models.endpoints import Endpoint, split_target
+from overspill.retrieval.extractor import configured_endpoints
 from overspill.settings import Settings
 
 
@@ -15,7 +15,7 @@ def endpoints(settings: Settings, environ: Mapping[str, str], typed: Iterable[st
     for name, provider in settings.providers.items():
         if provider.api_key_env and not environ.get(provider.api_key_env):
             raise SettingsError(f"providers.{name}.apiKeyEnv is {provider.api_key_env}, and that variable is not set.")
-    found = endpoints_of(settings, environ)
+    found = configured_endpoints(settings, environ)
     for target in typed:
-        checked(target, found)
+        split_target(target, found)
     return found

@@ -23,11 +23,11 @@ from overspill.cli.terminal import console
 from overspill.errors import StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
-from overspill.store.files.failures import explained
+from overspill.store.files.failures import explain_failures
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Store
 from overspill.text.humanize import visible
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 _ENDLESS = 100_000
 
@@ -46,7 +46,7 @@ def archive(preset: str | None, config: Path | None, assignments: Sequence[str])
 def _opens(store: FileStore) -> bool:
     """Whoever made the working directory must not keep the user from the other stores."""
     try:
-        with explained(f"open {store.root}"), store.place.open():
+        with explain_failures(f"open {store.root}"), store.place.open():
             return True
     except StoreError as problem:
         say(f"{problem} It is passed over.")
@@ -69,7 +69,7 @@ def standard_input(reading: str) -> BinaryIO:
 
 
 def print_json(value: Any) -> None:
-    click.echo(dumped(value, indent=2))  # as bytes: JSON is UTF-8 in every locale
+    click.echo(dumps(value, indent=2))  # as bytes: JSON is UTF-8 in every locale
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:

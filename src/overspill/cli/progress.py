@@ -16,29 +16,29 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
-from overspill.cli.log_lines import logged, to_standard_error
+from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
+from overspill.cli.log_lines import show_log, to_standard_error
 from overspill.cli.messages import say
 from overspill.cli.terminal import progress_console
-from overspill.text.humanize import people_size, visible
+from overspill.text.humanize import format_size, visible
 
 
-class Shown(Protocol):
+class ProgressView(Protocol):
     def observe(self, event: Progress) -> None: ...
     def say(self, text: str) -> None: ...
 
 
 @contextmanager
-def progress(*, verbose: bool) -> Generator[Shown]:
+def progress(*, verbose: bool) -> Generator[ProgressView]:
     console = progress_console()
     if not console.is_interactive:
-        with logged(to_standard_error, _untold if verbose else _lasting):
+        with show_log(to_standard_error, _untold if verbose else _lasting):
             yield _Lines(verbose=verbose)
         return
     display = _Display(console, verbose=verbose)
     with (
         Live(console=console, get_renderable=display.picture, refresh_per_second=8, transient=True),
-        logged(display.say, _untold),
+        show_log(display.say, _untold),
     ):
         yield display
 
@@ -72,7 +72,7 @@ class _Display:
                 self._running[event.agent, event.id] = (event.tool, time.monotonic())
             case CallEnded():
                 self._running.pop((event.agent, event.id), None)
-            case Said(warning=False):
+            case ModelSaid(warning=False):
                 self._doing = event.text
             case _:
                 pass
@@ -106,7 +106,7 @@ def line(event: Progress) -> str:
             return f"{event.agent}: {event.tool} {_outcome(event)}"
         case CallStarted():
             return ""
-        case Said():
+        case ModelSaid():
             return f"{event.agent}: {event.text}" if event.agent else event.text
 
 
@@ -117,7 +117,7 @@ def _outcome(event: CallEnded) -> str:
         return f"goes on in the background as {event.job}"
     if event.kept is not None:
         return (
-            f"took {event.seconds:.1f}s; kept {people_size(event.kept.size.bytes)} as {event.kept.handle} ({event.kept.reason})"
+            f"took {event.seconds:.1f}s; kept {format_size(event.kept.size.bytes)} as {event.kept.handle} ({event.kept.reason})"
         )
     return f"took {event.seconds:.1f}s"
 
@@ -134,4 +134,4 @@ def _lasting(record: logging.LogRecord) -> bool:
 
 
 def _warns(event: Progress) -> bool:
-    return isinstance(event, Said) and event.warning
+    return isinstance(event, ModelSaid) and event.warning

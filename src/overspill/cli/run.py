@@ -14,17 +14,17 @@ from typing import Any, NoReturn
 import anyio
 import click
 
-from overspill.agent import Agent, Control, Record, Sources, load_agent, run_agent
+from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, run_agent
 from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
 from overspill.cli import ending, output
-from overspill.cli.config import assigned, config_files, settings_options
+from overspill.cli.config import config_files, parse_assignments, settings_options
 from overspill.cli.messages import say
 from overspill.cli.models import endpoints
-from overspill.cli.progress import Shown, progress
+from overspill.cli.progress import ProgressView, progress
 from overspill.cli.terminal import on_terminal
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
-from overspill.settings.files import is_there
+from overspill.settings.files import file_exists
 from overspill.text.encoding import clean
 from overspill.text.humanize import visible
 
@@ -71,12 +71,12 @@ def run(
     Exit codes: 0 reported, 1 no report, 2 a mistake in the input, 3 the run failed (no model answered), 130 aborted.
     """
     for place in filter(None, (snapshot, accounting)):
-        if is_there(place) or place.absolute().parent.is_dir():
+        if file_exists(place) or place.absolute().parent.is_dir():
             continue
         raise SettingsError(f"The folder of {place} does not exist. Make it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} is there already and is no snapshot, so it stays as it is. Choose another name.")
-    file, question = _asked(file, words)
+    file, question = _read_question(file, words)
     named = _functions(functions)
     agent = load_agent(file, _sources(models, overrides, options))
     with progress(verbose=verbose) as shown:
@@ -88,7 +88,7 @@ def run(
     _leave(record, code)
 
 
-def _asked(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
+def _read_question(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
     rest = list(words)
     if file is None:
         if not rest:
@@ -110,7 +110,7 @@ def _standard_input() -> str:
 
 
 def _sources(models: Sequence[str], overrides: Sequence[str], options: Mapping[str, Any]) -> Sources:
-    given = assigned(options["assignments"], "--set")
+    given = parse_assignments(options["assignments"], "--set")
     named = {
         "preset": options["preset"],
         "models": list(models) or None,
@@ -118,7 +118,7 @@ def _sources(models: Sequence[str], overrides: Sequence[str], options: Mapping[s
         "async": options["async_"],
     }
     command_line = given | {key: value for key, value in named.items() if value is not None}
-    return Sources(command_line, assigned(overrides, "--override"), tuple(config_files(options["config"])))
+    return Sources(command_line, parse_assignments(overrides, "--override"), tuple(config_files(options["config"])))
 
 
 def _functions(references: Sequence[str]) -> dict[str, str]:
@@ -133,13 +133,13 @@ def _functions(references: Sequence[str]) -> dict[str, str]:
 
 
 async def _run(
-    agent: Agent, question: str, functions: Mapping[str, str], served: Mapping[str, Endpoint], shown: Shown
-) -> tuple[Record, int]:
+    agent: Agent, question: str, functions: Mapping[str, str], served: Mapping[str, Endpoint], shown: ProgressView
+) -> tuple[RunRecord, int]:
     """What the functions print must not stand in the report's way."""
-    control = Control()
+    control = RunControl()
     ended_by: list[int] = []
     problem: OverspillError | None = None
-    record: Record | None = None
+    record: RunRecord | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(_heed_signals, control, shown, ended_by)
         try:
@@ -162,7 +162,7 @@ async def _run(
     return record, 143 if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
 
 
-async def _heed_signals(control: Control, shown: Shown, ended_by: list[int]) -> None:
+async def _heed_signals(control: RunControl, shown: ProgressView, ended_by: list[int]) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for number in signals:
             if number == signal.SIGINT and not control.stopping:
@@ -173,7 +173,7 @@ async def _heed_signals(control: Control, shown: Shown, ended_by: list[int]) -> 
                 control.abort()
 
 
-def _conclude(record: Record, snapshot: Path | None, accounting: Path | None, *, as_json: bool) -> None:
+def _conclude(record: RunRecord, snapshot: Path | None, accounting: Path | None, *, as_json: bool) -> None:
     try:
         _print(record, as_json=as_json)
     finally:  # also when nobody reads the report
@@ -183,7 +183,7 @@ def _conclude(record: Record, snapshot: Path | None, accounting: Path | None, *,
             append_accounting(accounting, record)
 
 
-def _leave(record: Record, code: int) -> NoReturn:
+def _leave(record: RunRecord, code: int) -> NoReturn:
     if not record.threads:
         sys.exit(code)
     # The interpreter would wait for the threads of tools, which nobody can interrupt.
@@ -192,7 +192,7 @@ def _leave(record: Record, code: int) -> NoReturn:
     os._exit(code)
 
 
-def _print(record: Record, *, as_json: bool) -> None:
+def _print(record: RunRecord, *, as_json: bool) -> None:
     outcome = record.outcome
     if as_json:
         output.print_json(

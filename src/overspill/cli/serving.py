@@ -15,12 +15,12 @@ import anyio
 
 from overspill import handles
 from overspill.cli.config import lasting_store, load_settings
-from overspill.cli.log_lines import logged
+from overspill.cli.log_lines import show_log
 from overspill.cli.messages import say
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.mcp.client import ServerConfig, host_of, read_servers, server_configs
-from overspill.mcp.proxy import USUAL, Listening, Options, Scopes, open_scopes, serve_http, serve_stdio
+from overspill.mcp.proxy import USUAL, ClientScopes, Listening, Options, open_scopes, serve_http, serve_stdio
 from overspill.settings import Layer, Settings
 from overspill.store.files.store import file_store
 
@@ -59,15 +59,15 @@ def serve(given: Mapping[str, Any]) -> None:
 
     async def run() -> None:
         async with open_scopes(settings, options, served, log) as scopes:
-            await _until_told(partial(speak, scopes))
+            await _serve_until_signal(partial(speak, scopes))
 
-    async def speak(scopes: Scopes, told: anyio.Event) -> None:
+    async def speak(scopes: ClientScopes, told: anyio.Event) -> None:
         if listening is None or listener is None:
             await serve_stdio(scopes, told)
         else:
             await serve_http(scopes, listening, listener, told)
 
-    with nullcontext() if given["quiet"] else logged():
+    with nullcontext() if given["quiet"] else show_log():
         anyio.run(run)
 
 
@@ -76,7 +76,7 @@ def _check_store(settings: Settings) -> None:
     file_store(settings.store_dir, settings.max_run_bytes).open_shelf(handles.new()).close()
 
 
-async def _until_told(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
+async def _serve_until_signal(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
     """A signal ends our servers too, and what is kept is closed in order. A second one waits for nobody."""
     told = anyio.Event()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

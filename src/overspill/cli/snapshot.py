@@ -13,7 +13,7 @@ from overspill.agent.run.snapshot import read_snapshot
 from overspill.cli import output
 from overspill.cli.terminal import console
 from overspill.errors import BadRequest
-from overspill.text.humanize import counted, visible
+from overspill.text.humanize import count_noun, visible
 
 
 @click.group()
@@ -44,7 +44,13 @@ def show(file: Path, as_json: bool) -> None:
 def _run(run: dict[str, Any]) -> Tree:
     totals: dict[str, Any] = run["totals"]
     tokens = f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out"
-    facts = [run["status"], counted(run["turns"], "turn"), counted(totals["calls"], "call"), f"{totals['kept']} kept", tokens]
+    facts = [
+        run["status"],
+        count_noun(run["turns"], "turn"),
+        count_noun(totals["calls"], "call"),
+        f"{totals['kept']} kept",
+        tokens,
+    ]
     if totals["cost"]:
         facts.append(f"${totals['cost']:.4f}")
     tree = Tree(_text(f"{run['agent']} ({', '.join(facts)})", "bold"))

@@ -27,7 +27,7 @@ def stats(as_json: bool, **options: Any) -> None:
     rows = [
         ("Sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"),
         ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),
-        ("Outputs kept", f"{total['kept']:,} ({humanize.people_size(total['kept_bytes'])})"),
+        ("Outputs kept", f"{total['kept']:,} ({humanize.format_size(total['kept_bytes'])})"),
         ("Tokens kept out of context", f"{total['tokens_kept_out']:,}"),
         ("Calls not passed on whole", f"{total['truncation_rate']:.1%}"),
         ("Retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"),

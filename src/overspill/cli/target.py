@@ -15,7 +15,7 @@ from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
 from overspill.mcp.host_configs.clients import Client
 from overspill.mcp.host_configs.files import ClientFile
-from overspill.settings.files import is_there
+from overspill.settings.files import file_exists
 
 
 class Target(Struct, frozen=True):
@@ -27,16 +27,16 @@ class Target(Struct, frozen=True):
 
 
 def clients() -> dict[str, Client]:
-    return places.known(home(), sys.platform, os.environ)
+    return places.known_clients(home(), sys.platform, os.environ)
 
 
 def target_of(spelled: str) -> Target:
     known = clients()
     client = known.get(spelled)
     path = client.file if client else Path(spelled)
-    if not is_there(path):
+    if not file_exists(path):
         raise SettingsError(_missing(client) if client else _no_file(spelled, known))
-    return Target(spelled, files.read(path), client or places.owner(path, known))
+    return Target(spelled, files.read(path), client or places.owner_of(path, known))
 
 
 def _missing(client: Client) -> str:

@@ -117,7 +117,7 @@ def _finish(target: Target, made: Rewriting, dry: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(_facts(target, made, copy))
         return
-    for line in _shown(made) if dry else _told(target, made, copy):
+    for line in _render_changes(made) if dry else _describe_result(target, made, copy):
         click.echo(visible(line))
 
 
@@ -132,20 +132,20 @@ def _facts(target: Target, made: Rewriting, copy: Path | None) -> dict[str, Any]
     }
 
 
-def _shown(made: Rewriting) -> list[str]:
+def _render_changes(made: Rewriting) -> list[str]:
     changes = [f"{_name(outcome)}\n{display.difference(outcome)}\n" for outcome in made.outcomes if outcome.change != "none"]
-    return [*changes, *_left_alone(made.outcomes), "Nothing is written."]
+    return [*changes, *_describe_skipped(made.outcomes), "Nothing is written."]
 
 
-def _told(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
+def _describe_result(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
     done = [outcome for outcome in made.outcomes if outcome.change != "none"]
     if not done or not copy:
-        return [*_left_alone(made.outcomes), f"{target.file.given} has nothing to change and is as it was."]
+        return [*_describe_skipped(made.outcomes), f"{target.file.given} has nothing to change and is as it was."]
     wrapped = done[0].change == "wrapped"
     lines = [
         "Through Overspill run from now on:" if wrapped else "Without Overspill run from now on:",
         *(f"  {_name(outcome)}" for outcome in done),
-        *_left_alone(made.outcomes),
+        *_describe_skipped(made.outcomes),
         f"{target.file.path} is changed."
         + (f" {target.file.given} is a link to it and stays one." if target.file.linked else ""),
         f"What it was is in {copy}, its secrets too: remove that copy when you do not need it any more.",
@@ -158,7 +158,7 @@ def _told(target: Target, made: Rewriting, copy: Path | None) -> list[str]:
     return [*lines, f"To undo: {output.program()} unwrap {shlex.quote(target.spelled)}"]
 
 
-def _left_alone(outcomes: Sequence[Outcome]) -> list[str]:
+def _describe_skipped(outcomes: Sequence[Outcome]) -> list[str]:
     told = [outcome for outcome in outcomes if outcome.change == "none" and outcome.reason != rewriting.NOT_WRAPPED]
     lines = [f"  {_name(outcome)}: {outcome.reason}." for outcome in told]
     return ["Left alone:", *lines] if lines else []

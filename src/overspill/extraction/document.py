@@ -23,7 +23,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 """(chunks done, chunks to do), each time a chunk is done."""
 
 
-class Look(Struct, frozen=True):
+class Inspection(Struct, frozen=True):
     """One call of the sub-agent that reads and greps, for the record: neither what it asked nor what it was shown."""
 
     tool: str
@@ -33,7 +33,7 @@ class Look(Struct, frozen=True):
     """Of the answer."""
 
 
-Looked: TypeAlias = Callable[[Look], None]
+OnInspection: TypeAlias = Callable[[Inspection], None]
 
 
 class ExtractionFailed(OverspillError):
@@ -72,7 +72,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Of each answer that Read and Grep give it."""
 
 
-class Asks(Protocol):
+class ModelPool(Protocol):
     """Models behind one door, which asks them again where one fails, or gives an answer that does not pass the check."""
 
     @property
@@ -84,7 +84,7 @@ class Asks(Protocol):
     async def ask(self, request: Request, check: Check) -> Response: ...
 
 
-class Stretch(Protocol):
+class ByteSpan(Protocol):
     @property
     def start_byte(self) -> int: ...
     @property
@@ -97,7 +97,7 @@ class Selection(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def excerpts(self) -> Sequence[Stretch]: ...
+    def excerpts(self) -> Sequence[ByteSpan]: ...
     @property
     def confidence(self) -> float: ...
     @property
@@ -110,6 +110,6 @@ Engine: TypeAlias = Callable[[Document, str, int], Selection]
 """(document, query, most tokens) -> selection. Blocks; it is called in a worker thread."""
 
 
-def output_tokens(model: Asks) -> int:
+def output_tokens(model: ModelPool) -> int:
     """What is kept free for the answer: where the window is small, no more than half of it."""
     return min(model.max_output_tokens, model.context_window // 2)

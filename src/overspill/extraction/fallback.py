@@ -17,7 +17,7 @@ PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
 _LOOK_AHEAD = 4
 
 
-def builtin(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
+def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
     """Blocks. What the engine gives as excerpts is read again from the stored bytes."""
     selection = engine(document, query, policy.max_tokens)
     spans = [Span(each.start_byte, each.end_byte) for each in selection.excerpts]
@@ -39,13 +39,13 @@ def builtin(document: Document, query: str, policy: Policy, engine: Engine, stra
     )
 
 
-def truncated(document: Document, policy: Policy) -> Extraction:
+def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
     """Blocks. Reads only as much of both ends as may be shown."""
     limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
-    cut = _cut(document, limit)
+    cut = _truncate(document, limit)
     while tokens.more_than(cut.text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4
-        cut = _cut(document, limit)
+        cut = _truncate(document, limit)
     return Extraction(
         text=cut.text,
         excerpts=(),
@@ -58,7 +58,7 @@ def truncated(document: Document, policy: Policy) -> Extraction:
     )
 
 
-def _cut(document: Document, limit: int) -> Cut:
+def _truncate(document: Document, limit: int) -> Cut:
     size, reach = document.reader.size, limit * 4
     head = document.reader.read(0, reach + _LOOK_AHEAD)
     low = max(size - reach - _LOOK_AHEAD, 0)

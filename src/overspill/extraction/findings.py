@@ -28,7 +28,7 @@ _DESCRIBED = 600
 _UNQUOTED = 0.5
 
 
-def coverage(searched: int, total: int, failures: Mapping[int, str], waiting: int) -> Iterator[str]:
+def describe_coverage(searched: int, total: int, failures: Mapping[int, str], waiting: int) -> Iterator[str]:
     """Nothing, or one warning that says what was not searched, why, and what can be done."""
     if searched == total:
         return
@@ -40,7 +40,7 @@ def coverage(searched: int, total: int, failures: Mapping[int, str], waiting: in
     yield " ".join(said)
 
 
-def extraction(
+def build_extraction(
     inquiry: Inquiry,
     report: Report,
     located: Located,
@@ -55,14 +55,14 @@ def extraction(
     quotes, missing = located.quotes + report.beyond, located.missing + report.beyond
     said = list(warnings)
     if not report.found:
-        text = _not_found(inquiry, report, strategy, searched, total)
+        text = _describe_nothing_found(inquiry, report, strategy, searched, total)
     else:
         text = _answer(inquiry, report, located)
         if missing:
             said.append(UNCHECKED.format(missing=missing, total=quotes))
         elif not quotes:
             said.append(NO_QUOTES)
-    text = _within(text, inquiry.policy.max_tokens, inquiry.model.name, said)
+    text = _fit(text, inquiry.policy.max_tokens, inquiry.model.name, said)
     return Extraction(
         text=text,
         excerpts=located.excerpts if report.found else (),
@@ -94,7 +94,7 @@ def _confidence(report: Report, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _UNQUOTED)
 
 
-def _not_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: int, total: int) -> str:
+def _describe_nothing_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: int, total: int) -> str:
     document = inquiry.document
     where = SEARCHED if strategy == "full-chunked" else EXPLORED
     size = document.size
@@ -106,7 +106,7 @@ def _not_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: i
     return "\n".join(lines)
 
 
-def _within(text: str, most: int, model: str, said: list[str]) -> str:
+def _fit(text: str, most: int, model: str, said: list[str]) -> str:
     shown, limit = text, len(text)
     while tokens.count(shown, model).tokens > most and limit > 1:
         limit = max(limit * 4 // 5, 1)

@@ -10,8 +10,8 @@ from msgspec import Struct
 from overspill.errors import OverspillError
 from overspill.extraction import chunks, findings, prompting, wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import Asks, ExtractionFailed
-from overspill.extraction.inquiry import Inquiry, in_thread
+from overspill.extraction.document import ExtractionFailed, ModelPool
+from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
@@ -42,7 +42,7 @@ class Chunks(Struct, frozen=True):
     """Chunks that are left for the next time."""
 
 
-async def full_chunked(inquiry: Inquiry) -> Extraction:
+async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     read = await _map(inquiry, *await _plan(inquiry))
     if not read.reports:
         reason = next(iter(read.failures.values()), OUT_OF_TIME)
@@ -50,7 +50,7 @@ async def full_chunked(inquiry: Inquiry) -> Extraction:
     found = {index: report for index, report in read.reports.items() if report.found}
     quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
     located = await _locate(inquiry, quotes, read.spans)
-    warnings = list(findings.coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
+    warnings = list(findings.describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
     complete = not warnings
     if not found:
         answer = Report("\n".join(report.answer for report in read.reports.values()), found=False)
@@ -63,7 +63,7 @@ async def full_chunked(inquiry: Inquiry) -> Extraction:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
             answer = Report("\n\n".join(f"{_title(i, read.spans)}\n{report.answer}" for i, report in found.items()))
-    extraction = findings.extraction(
+    extraction = findings.build_extraction(
         inquiry, answer, located, warnings, strategy="full-chunked", searched=len(read.reports), total=len(read.spans)
     )
     if complete:
@@ -73,11 +73,11 @@ async def full_chunked(inquiry: Inquiry) -> Extraction:
 
 def chunk_tokens(inquiry: Inquiry) -> int:
     """What is left of the window beside the prompt and the answer; for snippets at most half of the window."""
-    room = int(inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.nonce())) * _margin(inquiry.model))
+    room = int(inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.new_nonce())) * _margin(inquiry.model))
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
-def _margin(model: Asks) -> float:
+def _margin(model: ModelPool) -> float:
     return _MARGIN if tokens.has_vocabulary(model.name) else _MARGIN_UNKNOWN
 
 
@@ -91,7 +91,7 @@ async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
             document.reader, spans, most, overlap, lambda span: inquiry.tokens(decode(document.reader.read(*span)))
         )
 
-    return await in_thread(cut), overlap
+    return await run_in_thread(cut), overlap
 
 
 async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunks:
@@ -122,8 +122,8 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunk
 
 
 async def _read(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
-    data = await in_thread(lambda: inquiry.document.reader.read(*spans[index]))
-    nonce = wrapper.nonce()
+    data = await run_in_thread(lambda: inquiry.document.reader.read(*spans[index]))
+    nonce = wrapper.new_nonce()
     return await inquiry.ask(inquiry.prompts.chunk(decode(data), index, len(spans), overlap, nonce), nonce)
 
 
@@ -136,13 +136,13 @@ async def _reduce(inquiry: Inquiry, read: Chunks, found: Mapping[int, Report], l
         answer = await merge(inquiry, parts, len(read.spans))
     if answer is None:
         raise ExtractionFailed(MERGE_TIME)
-    merged = await _locate(inquiry, list(_scoped(answer.quotes, located)), read.spans)
+    merged = await _locate(inquiry, list(_limit_to_chunk(answer.quotes, located)), read.spans)
     if not merged.excerpts and answer.found:
         merged = Located(located.excerpts, located.quotes + merged.quotes, located.missing + merged.missing)
     return answer, merged
 
 
-def _scoped(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
+def _limit_to_chunk(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
     known = [(plain(each.text), Span(each.start_byte, each.end_byte)) for each in located.excerpts]
     for text in quotes:
         bare = plain(text)
@@ -152,7 +152,7 @@ def _scoped(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
 async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span]) -> Located:
     if not quotes:
         return Located()
-    return await in_thread(lambda: locate(inquiry.document.reader, quotes, spans))
+    return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans))
 
 
 def _title(index: int, spans: Sequence[Span]) -> str:

@@ -15,7 +15,16 @@ from msgspec.structs import replace
 from overspill.errors import OverspillError
 from overspill.extraction import prompting, report, wrapper
 from overspill.extraction.cache import Cache, Key
-from overspill.extraction.document import Asks, Document, ExtractionFailed, Looked, Mode, Policy, Progress, output_tokens
+from overspill.extraction.document import (
+    Document,
+    ExtractionFailed,
+    Mode,
+    ModelPool,
+    OnInspection,
+    Policy,
+    Progress,
+    output_tokens,
+)
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
 from overspill.models.protocol import Request, Response
@@ -45,13 +54,13 @@ class Inquiry(Struct, frozen=True):
     document: Document
     query: str
     mode: Mode
-    model: Asks
+    model: ModelPool
     policy: Policy
     cache: Cache
     prompts: Prompts
     deadline: float = math.inf
     progress: Progress | None = None
-    looked: Looked | None = None
+    looked: OnInspection | None = None
 
     @property
     def key(self) -> Key:
@@ -75,7 +84,7 @@ class Inquiry(Struct, frozen=True):
         """The model's report, or ExtractionFailed with what was wrong."""
         bounded = replace(request, max_output_tokens=output_tokens(self.model))
         try:
-            response = await self.model.ask(bounded, lambda response: no_report(response, nonce))
+            response = await self.model.ask(bounded, lambda response: missing_report(response, nonce))
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
         return self.report(response, nonce)
@@ -85,7 +94,7 @@ class Inquiry(Struct, frozen=True):
         return report.parse(wrapper.unwrap(response.text, nonce) or "", response.model or self.model.name)
 
 
-def no_report(response: Response, nonce: str) -> str:
+def missing_report(response: Response, nonce: str) -> str:
     """Why an answer holds no report; empty where it does."""
     if len(response.text) > LONGEST_ANSWER:
         return TOO_LONG.format(chars=len(response.text), most=LONGEST_ANSWER)
@@ -94,7 +103,7 @@ def no_report(response: Response, nonce: str) -> str:
     return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY
 
 
-def as_read_by(model: Asks, document: Document) -> Document:
+def scale_for_model(model: ModelPool, document: Document) -> Document:
     """With its size in the model's own tokens, by which it will be cut; of a long one from evenly spread samples. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]
@@ -105,5 +114,5 @@ def as_read_by(model: Asks, document: Document) -> Document:
     return replace(document, size=replace(document.size, tokens=estimated))
 
 
-async def in_thread(work: Callable[[], T]) -> T:
+async def run_in_thread(work: Callable[[], T]) -> T:
     return await anyio.to_thread.run_sync(work)

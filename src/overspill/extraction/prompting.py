@@ -61,7 +61,7 @@ class Prompts:
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._stats())
 
     def _fill(self, name: str, nonce: str, **values: object) -> str:
-        wrapping = {"opening": wrapper.opening(nonce), "closing": wrapper.closing(nonce)}
+        wrapping = {"opening": wrapper.opening_tag(nonce), "closing": wrapper.closing_tag(nonce)}
         form = fill(self._form, max_tokens=self._policy.max_tokens, **wrapping)
         return fill(name, **self._common, **values, nonce=nonce, format=form)
 

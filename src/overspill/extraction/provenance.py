@@ -56,7 +56,7 @@ def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ())
     if rest := [quote for quote in quotes if quote not in found]:
         found |= _search(reader.buffer(), rest)
     index = _Index(chunks)
-    places = _merged(reader, [(place, index.of(quote, place)) for quote, place in found.items()])
+    places = _merge_places(reader, [(place, index.of(quote, place)) for quote, place in found.items()])
     total = len(set(quotes))
     return Located(excerpts(reader, places), total, total - len(found))
 
@@ -129,10 +129,10 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
     """Rounds from the strictest reading of the quotes to the loosest; each looks for what the ones before have not found."""
     found: dict[Quote, Span] = {}
     for reading, find in (
-        (_as_it_is, _exactly),
-        (_unmarked, _exactly),
-        (_loosely, _in_any_spelling),
-        (_unmarked_loosely, _in_any_spelling),
+        (_find_verbatim, _find_exactly),
+        (_strip_marks, _find_exactly),
+        (_find_loosely, _find_in_any_spelling),
+        (_strip_marks_loosely, _find_in_any_spelling),
     ):
         wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
         places = find(data, dict.fromkeys(wanted.values()))
@@ -140,11 +140,11 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
     return found
 
 
-def _as_it_is(text: str) -> str:
+def _find_verbatim(text: str) -> str:
     return text
 
 
-def _unmarked(text: str) -> str:
+def _strip_marks(text: str) -> str:
     """Without the quotation marks round it, or the line number before it, that are the model's own; empty without either."""
     if text[0] in _MARKS and text[-1] in _MARKS:
         return text.strip(_MARKS)
@@ -152,22 +152,22 @@ def _unmarked(text: str) -> str:
     return found[1] if found else ""
 
 
-def _loosely(text: str) -> str:
+def _find_loosely(text: str) -> str:
     reduced = spelling.plain(text)
     return reduced if _LOOSE <= len(reduced) <= _LONGEST else ""
 
 
-def _unmarked_loosely(text: str) -> str:
-    return _loosely(_unmarked(text))
+def _strip_marks_loosely(text: str) -> str:
+    return _find_loosely(_strip_marks(text))
 
 
-def _exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
+def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     if isinstance(data, memoryview):
         short = {text: spelling.literal(text) for text in texts if len(text) <= _LONGEST}
         found = _places(data, short, decode)
         for text in texts:
             if len(text) > _LONGEST:
-                found |= _long(data, text)
+                found |= _is_long(data, text)
         return found
     return _in_order(data, texts)
 
@@ -187,7 +187,7 @@ def _in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
     return found
 
 
-def _long(data: memoryview, text: str) -> dict[str, Span]:
+def _is_long(data: memoryview, text: str) -> dict[str, Span]:
     size = len(encode(text))
     for low in range(0, len(data), _PIECE):
         if found := _in_order(bytes(data[low : low + _PIECE + size]), [text]):
@@ -195,7 +195,7 @@ def _long(data: memoryview, text: str) -> dict[str, Span]:
     return {}
 
 
-def _in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
+def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     wanted = {text: spelling.pattern(text) for text in texts}
     return _places(memoryview(data), wanted, lambda found: spelling.plain(clean(decode(found))))
 
@@ -241,11 +241,11 @@ def _batches(wanted: _Wanted) -> Iterator[_Wanted]:
         yield batch
 
 
-def _merged(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, int]]:
+def _merge_places(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, int]]:
     """In the order of the document; what overlaps, or stands on neighbouring lines, is one."""
     merged: list[tuple[Span, int]] = []
     for place, chunk in sorted(places):
-        if merged and _touch(reader, merged[-1][0], place):
+        if merged and _are_adjacent(reader, merged[-1][0], place):
             before, first = merged[-1]
             merged[-1] = Span(before.start, max(before.end, place.end)), first
         else:
@@ -253,6 +253,6 @@ def _merged(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, 
     return merged
 
 
-def _touch(reader: Reader, before: Span, after: Span) -> bool:
+def _are_adjacent(reader: Reader, before: Span, after: Span) -> bool:
     gap = after.start - before.end
     return gap <= 0 or (gap <= _GAP and _CLOSE.fullmatch(reader.read(before.end, after.start)) is not None)

@@ -13,13 +13,13 @@ from msgspec import Meta, Struct
 from overspill import reading
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
-from overspill.extraction.document import ExtractionFailed, Look, output_tokens
-from overspill.extraction.inquiry import EMPTY, Inquiry, in_thread, no_report
+from overspill.extraction.document import ExtractionFailed, Inspection, output_tokens
+from overspill.extraction.inquiry import EMPTY, Inquiry, missing_report, run_in_thread
 from overspill.extraction.prompting import data_block
 from overspill.extraction.provenance import Quote, locate
 from overspill.models.conversation import converse, in_parallel
 from overspill.models.protocol import Message, Request, Response
-from overspill.models.written import understand
+from overspill.models.written import find_written_calls
 from overspill.reading import Bound
 from overspill.reading.positions import View
 from overspill.types import Extraction, ToolCall
@@ -108,15 +108,15 @@ TOOLS: tuple[dict[str, Any], ...] = (
 )
 
 
-async def read_grep(inquiry: Inquiry) -> Extraction:
-    document, nonce = inquiry.document, wrapper.nonce()
+async def extract_read_grep(inquiry: Inquiry) -> Extraction:
+    document, nonce = inquiry.document, wrapper.new_nonce()
     request = Request(
         inquiry.prompts.explore(nonce),
         (Message("user", START.format(handle=document.handle)),),
         TOOLS,
         max_output_tokens=output_tokens(inquiry.model),
     )
-    desk = _Desk(inquiry, nonce, inquiry.room(request))
+    desk = _Tools(inquiry, nonce, inquiry.room(request))
     response = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
@@ -134,13 +134,13 @@ async def read_grep(inquiry: Inquiry) -> Extraction:
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
     report = inquiry.report(response, nonce)
     quotes = [Quote(text) for text in report.quotes]
-    located = await in_thread(lambda: locate(document.reader, quotes))
-    extraction = findings.extraction(inquiry, report, located, (), strategy="read-grep")
+    located = await run_in_thread(lambda: locate(document.reader, quotes))
+    extraction = findings.build_extraction(inquiry, report, located, (), strategy="read-grep")
     inquiry.cache.results[inquiry.key] = extraction
     return extraction
 
 
-class _Desk:
+class _Tools:
     """Gives the sub-agent what it asks for: of the one file, in bounded pieces, as long as there is room for them."""
 
     def __init__(self, inquiry: Inquiry, nonce: str, room: int) -> None:
@@ -158,13 +158,13 @@ class _Desk:
 
     async def ask(self, request: Request) -> Response:
         """A turn that is neither a call nor a report is asked for again."""
-        return await self._inquiry.model.ask(request, lambda response: self._wrong(request, response))
+        return await self._inquiry.model.ask(request, lambda response: self._describe_mistake(request, response))
 
-    def _wrong(self, request: Request, response: Response) -> str:
-        if request.tool_choice != "none" and understand(response, [tool["name"] for tool in TOOLS]).calls:
+    def _describe_mistake(self, request: Request, response: Response) -> str:
+        if request.tool_choice != "none" and find_written_calls(response, [tool["name"] for tool in TOOLS]).calls:
             return ""
         if self._looked:
-            return no_report(response, self._nonce)
+            return missing_report(response, self._nonce)
         if not response.text.strip():
             return EMPTY
         return "" if request.tool_choice == "auto" else NOT_LOOKED  # it is told to look first
@@ -172,18 +172,18 @@ class _Desk:
     async def answer(self, call: ToolCall) -> Message:
         async with self._turn:  # a view is used by one at a time
             begun = perf_counter()
-            said = await self._answered(call)
+            said = await self._answer(call)
             if self._inquiry.looked:
                 latency = round((perf_counter() - begun) * 1000)
-                self._inquiry.looked(Look(call.name, not said.is_error, latency, len(said.text)))
+                self._inquiry.looked(Inspection(call.name, not said.is_error, latency, len(said.text)))
             return said
 
-    async def _answered(self, call: ToolCall) -> Message:
+    async def _answer(self, call: ToolCall) -> Message:
         bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
         if bound.bytes < _LEAST_ANSWER:
             return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
         try:
-            text = await in_thread(lambda: self._perform(call.name, call.args, bound))
+            text = await run_in_thread(lambda: self._perform(call.name, call.args, bound))
         except BadRequest as error:
             return Message("tool", str(error), call_id=call.id, is_error=True)
         self._looked = True

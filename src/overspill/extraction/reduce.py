@@ -30,7 +30,7 @@ class Part(Struct, frozen=True):
 
 async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
     """ExtractionFailed if any of the requests it takes fails."""
-    room = inquiry.room(inquiry.prompts.merge("", len(parts), total, wrapper.nonce()))
+    room = inquiry.room(inquiry.prompts.merge("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
     while True:
         groups = _groups(inquiry, parts, room)
@@ -73,7 +73,7 @@ async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: i
     limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
 
     async def ask(place: int, outputs: str) -> None:
-        nonce = wrapper.nonce()
+        nonce = wrapper.new_nonce()
         async with limiter:
             try:
                 merged[place] = await inquiry.ask(inquiry.prompts.merge(outputs, count, total, nonce), nonce)

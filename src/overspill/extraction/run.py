@@ -11,13 +11,23 @@ from msgspec.structs import replace
 
 from overspill.errors import BadRequest
 from overspill.extraction.cache import Cache
-from overspill.extraction.document import Asks, Document, Engine, ExtractionFailed, Looked, Mode, Policy, Progress, Strategy
-from overspill.extraction.fallback import builtin, truncated
+from overspill.extraction.document import (
+    Document,
+    Engine,
+    ExtractionFailed,
+    Mode,
+    ModelPool,
+    OnInspection,
+    Policy,
+    Progress,
+    Strategy,
+)
+from overspill.extraction.fallback import extract_by_truncation, extract_with_engine
 from overspill.extraction.findings import NOT_FOUND
-from overspill.extraction.full_chunked import chunk_tokens, full_chunked
-from overspill.extraction.inquiry import Inquiry, as_read_by, in_thread
+from overspill.extraction.full_chunked import chunk_tokens, extract_full_chunked
+from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.prompting import Prompts
-from overspill.extraction.read_grep import read_grep
+from overspill.extraction.read_grep import extract_read_grep
 from overspill.extraction.route import route
 from overspill.types import Extraction
 
@@ -41,12 +51,12 @@ async def extract(
     query: str,
     *,
     mode: Mode = "auto",
-    model: Asks | None = None,
+    model: ModelPool | None = None,
     policy: Policy = Policy(),  # noqa: B008  # frozen
     cache: Cache | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
-    looked: Looked | None = None,
+    looked: OnInspection | None = None,
 ) -> Extraction:
     """BadRequest for what cannot be asked; ExtractionFailed when neither the strategy nor any fallback could be carried out.
 
@@ -54,12 +64,12 @@ async def extract(
     """
     _check(query, mode)
     if mode == "truncate":
-        return await in_thread(lambda: truncated(document, policy))
+        return await run_in_thread(lambda: extract_by_truncation(document, policy))
     if not document.size.bytes:
-        return _nothing(document)
+        return _nothing_found(document)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
-    read = await in_thread(lambda: as_read_by(model, document))
+    read = await run_in_thread(lambda: scale_for_model(model, document))
     prompts = Prompts(read, query, mode, policy)
     inquiry = Inquiry(read, query, mode, model, policy, cache or Cache(), prompts, progress=progress, looked=looked)
     if policy.within_secs is not None:
@@ -75,9 +85,9 @@ async def extract(
 
 
 _STRATEGIES: dict[Mode, Callable[[Inquiry], Awaitable[Extraction]]] = {
-    "full-chunked": full_chunked,
-    "snippets": full_chunked,
-    "read-grep": read_grep,
+    "full-chunked": extract_full_chunked,
+    "snippets": extract_full_chunked,
+    "read-grep": extract_read_grep,
 }
 
 
@@ -90,7 +100,7 @@ async def _without_model(document: Document, query: str, mode: Mode, policy: Pol
     if engine is None:
         return await _fall_back(document, query, strategy, policy, None, NO_MODEL)
     try:
-        return await _by_engine(document, query, policy, engine, strategy)
+        return await _ask_engine(document, query, policy, engine, strategy)
     except ExtractionFailed as error:
         return await _fall_back(document, query, strategy, policy, None, str(error))
 
@@ -101,12 +111,12 @@ async def _fall_back(
     """The first fallback that works, with what went wrong before it."""
     for way in policy.fallback:
         if way == "truncate":
-            shown = await in_thread(lambda: truncated(document, policy))
+            shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
             whole = len(shown.text) == document.size.chars
             return replace(shown, warnings=(f"{said} {BY_WHOLE if whole else BY_ENDS}",))
         if engine is not None:
             try:
-                found = await _by_engine(document, query, policy, engine, strategy)
+                found = await _ask_engine(document, query, policy, engine, strategy)
             except ExtractionFailed as error:
                 said = f"{said} {error}"
             else:
@@ -116,14 +126,14 @@ async def _fall_back(
     raise failed
 
 
-async def _by_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
+async def _ask_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
     try:
-        return await in_thread(lambda: builtin(document, query, policy, engine, strategy))
+        return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, strategy))
     except Exception as error:  # the engine is handed in, and a fault of it must not keep the next way from answering
         raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
 
 
-def _nothing(document: Document) -> Extraction:
+def _nothing_found(document: Document) -> Extraction:
     return Extraction(EMPTY_DOCUMENT, (), 0.0, "full-chunked", document.sha256, 0, 0, 0, found=False)
 
 

@@ -42,14 +42,14 @@ _MEMORY = 64 << 20
 def plain(text: str) -> str:
     """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
-    text = _UNICODE_ESCAPE.sub(_resolved, text).translate(_MARKS)
+    text = _UNICODE_ESCAPE.sub(_resolve_escapes, text).translate(_MARKS)
     text = _MARK_ESCAPE.sub(r"\1", _SPACE_ESCAPE.sub(" ", text))
     return _BLANK.sub(" ", text).strip(" \ufffd")
 
 
 def pattern(plain_text: str) -> bytes:
     """It may find a little too much: compare the plain form of what it found."""
-    return b"".join(_SPELLINGS.get(char) or _spelled(char) for char in plain_text)
+    return b"".join(_SPELLINGS.get(char) or _encode_variants(char) for char in plain_text)
 
 
 def literal(text: str) -> bytes:
@@ -62,7 +62,7 @@ def matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
 
 
 @lru_cache(4096)
-def _spelled(char: str) -> bytes:
+def _encode_variants(char: str) -> bytes:
     if char.isascii():
         return literal(char)
     units = char.encode("utf-16-be", "surrogatepass")
@@ -72,5 +72,5 @@ def _spelled(char: str) -> bytes:
     return rb"(?:%s|%s|&#%d;|&#[xX](?i:%x);%s)" % (literal(char), escaped, code, code, named)
 
 
-def _resolved(escapes: re.Match[str]) -> str:
+def _resolve_escapes(escapes: re.Match[str]) -> str:
     return bytes.fromhex(escapes[0].replace("\\u", "")).decode("utf-16-be", "surrogatepass")

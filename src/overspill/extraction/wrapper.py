@@ -16,15 +16,15 @@ _MOST_READ = 20
 """Wrappers that are looked into. Each of many inside each other is as long as all of them, so they cannot all be."""
 
 
-def nonce() -> str:
+def new_nonce() -> str:
     return secrets.token_hex(6)
 
 
-def opening(nonce: str, format: str = "text") -> str:
+def opening_tag(nonce: str, format: str = "text") -> str:
     return f'<ai-agent-{nonce}-FINAL format="{format}">'
 
 
-def closing(nonce: str) -> str:
+def closing_tag(nonce: str) -> str:
     return f"</ai-agent-{nonce}-FINAL>"
 
 

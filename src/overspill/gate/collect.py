@@ -23,7 +23,7 @@ Apart: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs something that may block, off the event loop."""
 
 
-class Collected:
+class CollectedResult:
     """What the gate decides on. `content` holds the blocks as they came, so that they can pass untouched."""
 
     def __init__(self, make_spool: Callable[[], Spool]) -> None:
@@ -57,7 +57,7 @@ class Collected:
                 self._spool.add_text(self.plain)
         return self._spool
 
-    def took_at_once(self, result: Any) -> bool:
+    def take_now(self, result: Any) -> bool:
         """Most results are short texts, for which nothing has to be waited: those are taken here, and nothing else."""
         if type(result) is not str or len(result) > _AT_ONCE:
             return False
@@ -98,7 +98,7 @@ class Collected:
             self.broke_off = wording.brief_error(describe(error))
         else:
             self._spool = None
-            self.plain = wording.tool_failed(describe(error))
+            self.plain = wording.tool_failure(describe(error))
 
     def discard(self) -> None:
         if self._spool is not None:

@@ -53,7 +53,7 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
     return next((Keep(reason) for reason, fired in triggers if fired), Pass())
 
 
-def surely_passes(text: str, settings: Settings) -> bool:
+def passes_for_sure(text: str, settings: Settings) -> bool:
     """True when text cannot exceed any limit, so that nothing needs to be counted: no token is shorter than a byte."""
     length = len(text)
     most = length if text.isascii() else length * 4

@@ -15,15 +15,15 @@ from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.gate import replies
-from overspill.gate.collect import Collected, block_text, field, to_json
-from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, surely_passes
-from overspill.gate.replies import Answer, Source
-from overspill.record.events import Stored, now_ms
+from overspill.gate.collect import CollectedResult, block_text, field, to_json
+from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, passes_for_sure
+from overspill.gate.replies import OutputText, ReplyDraft
+from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
 from overspill.settings import Settings
 from overspill.store.meter import size_of
 from overspill.store.protocols import Shelf
-from overspill.store.spool import MEMORY, Sealed, Spool
+from overspill.store.spool import MEMORY, SealedOutput, Spool
 from overspill.text import encoding, tokens
 from overspill.text.names import source_of
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
@@ -45,35 +45,35 @@ class Gate:
         self._ledger = ledger
         self._budget = budget
 
-    def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Collected:
+    def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> CollectedResult:
         """`settings`, here and below: those of the tool."""
-        return Collected(partial(self._spool, settings, new_id))
+        return CollectedResult(partial(self._spool, settings, new_id))
 
-    async def deliver(self, call: ToolCall, got: Collected, settings: Settings) -> Reply:
+    async def deliver(self, call: ToolCall, got: CollectedResult, settings: Settings) -> Reply:
         """Decide, reserve, keep, word: in the caller, when the answer is really given."""
-        if got.plain is not None and self._budget is None and (settings.off or surely_passes(got.plain, settings)):
-            return self._shown(got, got.plain)
+        if got.plain is not None and self._budget is None and (settings.off or passes_for_sure(got.plain, settings)):
+            return self._reply_text(got, got.plain)
         size = got.spool.size
         match self._verdict(got, size, settings):
             case Pass():
-                reply = await self._pass(got, size, settings)
+                reply = await self._pass_on(got, size, settings)
             case Cut(limit):
-                reply = await self._cut(got, size, limit, settings)
+                reply = await self._truncate(got, size, limit, settings)
             case Keep(reason):
                 reply = await self._keep_and_word(call, got, size, reason, settings)
-        return await self._with_blobs_kept(call, reply, settings)
+        return await self._keep_large_blobs(call, reply, settings)
 
-    async def keep(self, call: ToolCall, got: Collected, reason: Reason) -> Kept:
+    async def keep(self, call: ToolCall, got: CollectedResult, reason: Reason) -> Kept:
         """Store a finished output. StoreError when nothing of it could be stored."""
         sealed = await anyio.to_thread.run_sync(got.spool.seal)
         kept = self._describe(call, got, sealed, reason)
         self.kept[kept.id] = kept
         self.checkpoints[kept.id] = sealed.checkpoints
         self.arguments[kept.id] = _as_json(call)
-        self._ledger.record(Stored(now_ms(), kept, call.kind))
+        self._ledger.record(OutputStored(now_ms(), kept, call.kind))
         return kept
 
-    def hold(self, call: ToolCall, got: Collected, why: str) -> Kept | None:
+    def hold(self, call: ToolCall, got: CollectedResult, why: str) -> Kept | None:
         """In memory, what is left of an output that could not be stored; None when nothing is."""
         room = max(_HELD_LEAST, _HELD - sum(map(len, self.held.values())))
         sealed = got.spool.rescue(min(MEMORY, room), why)
@@ -84,7 +84,7 @@ class Gate:
         kept = self.kept[got.spool.id] = self._describe(call, got, described, "background")
         return kept
 
-    async def other_blocks(self, call: ToolCall, got: Collected, settings: Settings) -> list[Block]:
+    async def other_blocks(self, call: ToolCall, got: CollectedResult, settings: Settings) -> list[Block]:
         """What stands beside the text of a result. What is too large to be handed on is kept, and a text says so."""
         others = [block for block in got.content or () if block_text(block) is None]
         return [
@@ -94,14 +94,14 @@ class Gate:
             for block in others
         ]
 
-    def reserve(self, candidates: Sequence[Answer]) -> tuple[Answer, bool]:
+    def reserve(self, candidates: Sequence[ReplyDraft]) -> tuple[ReplyDraft, bool]:
         """The first answer the context has room for; the last one anyway."""
         if self._budget is None:
             return candidates[0], True
         for answer in candidates:
-            if self._budget.reserve(self._tokens(answer.text)):
+            if self._budget.reserve(self._count_tokens(answer.text)):
                 return answer, True
-        self._budget.charge(self._tokens(candidates[-1].text))
+        self._budget.charge(self._count_tokens(candidates[-1].text))
         return candidates[-1], False
 
     @property
@@ -109,55 +109,55 @@ class Gate:
         """Tokens the next answer may have."""
         return None if self._budget is None else self._budget.room
 
-    def _verdict(self, got: Collected, size: Size, settings: Settings) -> Verdict:
+    def _verdict(self, got: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if got.media == "binary":
             return Keep("binary")
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
         in_hand = got.plain is not None or got.content is not None
-        if got.spool.failure and not (in_hand and _never_kept(settings)):
+        if got.spool.failure and not (in_hand and _keeps_nothing(settings)):
             # Over the limit of one output, or a store that does not work: what is not whole cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
-        if isinstance(verdict, Pass) and self._budget is not None and not _never_kept(settings):
-            return verdict if self._budget.reserve(self._tokens_shown(got, size)) else Keep("reserve_failed")
+        if isinstance(verdict, Pass) and self._budget is not None and not _keeps_nothing(settings):
+            return verdict if self._budget.reserve(self._tokens_of(got, size)) else Keep("reserve_failed")
         return verdict
 
-    async def _pass(self, got: Collected, size: Size, settings: Settings) -> Reply:
+    async def _pass_on(self, got: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
-        if self._budget is not None and _never_kept(settings):
-            need = self._tokens_shown(got, size)
+        if self._budget is not None and _keeps_nothing(settings):
+            need = self._tokens_of(got, size)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
-        return msgspec.structs.replace(await self._passed(got, size), fits=fits)
+        return msgspec.structs.replace(await self._reply_whole(got, size), fits=fits)
 
-    async def _passed(self, got: Collected, size: Size) -> Reply:
+    async def _reply_whole(self, got: CollectedResult, size: Size) -> Reply:
         plain = got.plain
         if plain is None and got.content is None:
             try:
                 plain = encoding.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
             except StoreError as error:
-                got.is_error, plain = True, wording.not_kept(None, got.spool.total, str(error), ())
+                got.is_error, plain = True, wording.incomplete_output(None, got.spool.total, str(error), ())
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
         if plain is not None:
-            return self._shown(got, plain)
+            return self._reply_text(got, plain)
         assert got.content is not None
-        return self._reply(got.content, _joined(got.content, "\n"), got)
+        return self._reply(got.content, _join_texts(got.content, "\n"), got)
 
-    def _shown(self, got: Collected, plain: str) -> Reply:
+    def _reply_text(self, got: CollectedResult, plain: str) -> Reply:
         shown = "\n\n".join((encoding.clean(plain), *_notes(got))) if got.broke_off else encoding.clean(plain)
         return Reply(text=shown, content=[{"type": "text", "text": shown}], is_error=got.is_error, model=self.settings.model)
 
-    async def _cut(self, got: Collected, size: Size, limit: int, settings: Settings) -> Reply:
-        source = Source(got.spool, size, got.plain)
-        cut = await _off_loop(lambda: source.cut_to_bytes(limit, settings), size.bytes)
-        facts = replies.truncation(cut, size, self._tokens, None)
-        answer, fits = self.reserve([Answer((encoding.clean(cut.text), *_notes(got)))])
+    async def _truncate(self, got: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
+        source = OutputText(got.spool, size, got.plain)
+        cut = await _off_loop(lambda: source.truncate_to_bytes(limit, settings), size.bytes)
+        facts = replies.describe_truncation(cut, size, self._count_tokens, None)
+        answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *_notes(got)))])
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
-        return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
+        return self._reply(_replace_texts(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
 
-    async def _keep_and_word(self, call: ToolCall, got: Collected, size: Size, reason: Reason, settings: Settings) -> Reply:
+    async def _keep_and_word(self, call: ToolCall, got: CollectedResult, size: Size, reason: Reason, settings: Settings) -> Reply:
         kept: Kept | None = None
         try:
             kept = await self.keep(call, got, reason)
@@ -168,37 +168,37 @@ class Gate:
             size = kept.size
         if unstored and got.plain is not None:  # what is not stored was not measured either
             size = await anyio.to_thread.run_sync(size_of, got.plain, settings.model)
-        source = Source(got.spool, size, got.plain)
+        source = OutputText(got.spool, size, got.plain)
 
-        def word() -> list[Answer]:
+        def word() -> list[ReplyDraft]:
             if got.media == "binary":
-                return [Answer((self._binary(kept, got.spool.total, unstored, "Binary output"),))]
+                return [ReplyDraft((self._describe_binary(kept, got.spool.total, unstored, "Binary output"),))]
             if unstored:
-                return replies.incomplete(kept, got.spool.total, unstored, source, settings)
+                return replies.draft_incomplete(kept, got.spool.total, unstored, source, settings)
             assert kept is not None
             return replies.FORMS[settings.answer_form](kept, source, settings)
 
         candidates = await _off_loop(word, got.spool.total)
-        answer, fits = self.reserve([Answer((*each.blocks, *_notes(got)), each.cut) for each in candidates])
-        facts = replies.truncation(answer.cut, size, self._tokens, kept and kept.artifact_id)
-        return self._reply(_replaced(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
+        answer, fits = self.reserve([ReplyDraft((*each.blocks, *_notes(got)), each.cut) for each in candidates])
+        facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
+        return self._reply(_replace_texts(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
 
-    async def _with_blobs_kept(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
+    async def _keep_large_blobs(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
         """Images, audio and binary resources pass in place unless they are too large to hand on."""
-        if _never_kept(settings) or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
+        if _keeps_nothing(settings) or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []
         kept, fits = reply.kept, reply.fits
         for block in reply.content:
             if _blob_size(block) > settings.max_inline_blob:
                 found, shown = await self._keep_blob(call, block, settings)
-                answer, fitted = self.reserve([Answer((shown,))])
+                answer, fitted = self.reserve([ReplyDraft((shown,))])
                 kept, fits, block = kept or found, fits and fitted, _text_block(answer.text)
             content.append(block)
-        return msgspec.structs.replace(reply, text=_joined(content, "\n\n"), content=content, kept=kept, fits=fits)
+        return msgspec.structs.replace(reply, text=_join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
-        got = Collected(partial(self._spool, settings))
+        got = CollectedResult(partial(self._spool, settings))
         got.media = "binary"
         await anyio.to_thread.run_sync(lambda: got.spool.add(_blob(block)))
         resource = field(block, "resource") or block
@@ -207,10 +207,10 @@ class Gate:
         try:
             kept = await self.keep(call, got, "binary")
         except StoreError as error:
-            return None, wording.not_kept(None, got.spool.total, str(error), ())
-        return kept, self._binary(kept, got.spool.total, kept.missing, what)
+            return None, wording.incomplete_output(None, got.spool.total, str(error), ())
+        return kept, self._describe_binary(kept, got.spool.total, kept.missing, what)
 
-    def _describe(self, call: ToolCall, got: Collected, sealed: Sealed, reason: Reason) -> Kept:
+    def _describe(self, call: ToolCall, got: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
         missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
         return Kept(
             session=self._shelf.session,
@@ -227,22 +227,22 @@ class Gate:
             missing=missing,
         )
 
-    def _reply(self, content: list[Block], shown: str, got: Collected, **facts: Any) -> Reply:
+    def _reply(self, content: list[Block], shown: str, got: CollectedResult, **facts: Any) -> Reply:
         return Reply(text=shown, content=content, is_error=got.is_error, model=self.settings.model, **facts)
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
 
-    def _binary(self, kept: Kept | None, total: int, unstored: str, what: str) -> str:
+    def _describe_binary(self, kept: Kept | None, total: int, unstored: str, what: str) -> str:
         offered = self.settings.surface
         if kept is None or unstored:
-            return wording.not_kept(kept, total, unstored, offered)
-        return wording.binary(kept, what, offered)
+            return wording.incomplete_output(kept, total, unstored, offered)
+        return wording.binary_message(kept, what, offered)
 
-    def _tokens_shown(self, got: Collected, size: Size) -> int:
-        return size.tokens + sum(self._tokens(note) for note in _notes(got))
+    def _tokens_of(self, got: CollectedResult, size: Size) -> int:
+        return size.tokens + sum(self._count_tokens(note) for note in _notes(got))
 
-    def _tokens(self, shown: str) -> int:
+    def _count_tokens(self, shown: str) -> int:
         return tokens.count(shown, self.settings.model).tokens
 
 
@@ -256,16 +256,16 @@ async def _off_loop(work: Callable[[], _T], size: int) -> _T:
     return work() if size <= _AT_ONCE else await anyio.to_thread.run_sync(work)
 
 
-def _never_kept(settings: Settings) -> bool:
+def _keeps_nothing(settings: Settings) -> bool:
     return settings.off or not settings.tool_output.enabled
 
 
-def _notes(got: Collected) -> list[str]:
+def _notes(got: CollectedResult) -> list[str]:
     """What has to be said besides the output itself."""
-    return [wording.stream_failed(got.broke_off)] if got.broke_off else []
+    return [wording.stream_failure(got.broke_off)] if got.broke_off else []
 
 
-def _joined(content: Sequence[Block], by: str) -> str:
+def _join_texts(content: Sequence[Block], by: str) -> str:
     return encoding.clean(by.join(part for block in content if (part := block_text(block)) is not None))
 
 
@@ -280,7 +280,7 @@ def _text_block(content: str) -> Block:
     return {"type": "text", "text": content}
 
 
-def _replaced(got: Collected, texts: Sequence[str]) -> list[Block]:
+def _replace_texts(got: CollectedResult, texts: Sequence[str]) -> list[Block]:
     """The answer where the first text stood; what is not text in its place."""
     blocks: list[Block] = [_text_block(content) for content in texts]
     if got.content is None:

@@ -23,7 +23,7 @@ _LEAST_PREVIEW = 100  # bytes; less would show nothing but its marker
 _FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
 
 
-class Answer(Struct, frozen=True):
+class ReplyDraft(Struct, frozen=True):
     """Text blocks that stand for the output, and what was cut from it to make them."""
 
     blocks: tuple[str, ...]
@@ -34,7 +34,7 @@ class Answer(Struct, frozen=True):
         return "\n\n".join(self.blocks)
 
 
-class Source:
+class OutputText:
     """A finished output that can be shortened without having to be loaded whole."""
 
     def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
@@ -42,9 +42,9 @@ class Source:
         self._spool = spool
         self._plain = plain
 
-    def cut(self, limit: int, settings: Settings) -> Cut:
+    def truncate_to_chars(self, limit: int, settings: Settings) -> Cut:
         """At most `limit` characters of it, by the tool's strategy."""
-        strategy, shape = settings.truncation.default_strategy, shape_of(settings)
+        strategy, shape = settings.truncation.default_strategy, truncation_shape(settings)
         if strategy == "none":  # here a limit has to hold
             strategy = "head_tail"
         if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _PARSED)) is not None:
@@ -56,10 +56,10 @@ class Source:
             tail = encoding.decode(self._tail(limit * 4))[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
-    def cut_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
+    def truncate_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
         """The same, bounded in UTF-8 bytes, and in characters where those are given."""
         chars = limit if chars is None else min(chars, limit)
-        while (over := len(encoding.encode((cut := self.cut(max(chars, 1), settings)).text))) > limit and chars > 1:
+        while (over := len(encoding.encode((cut := self.truncate_to_chars(max(chars, 1), settings)).text))) > limit and chars > 1:
             chars = min(chars - 1, chars * limit // over)
         return cut
 
@@ -83,53 +83,53 @@ class Source:
             return b""
 
 
-Form: TypeAlias = Callable[[Kept, Source, Settings], list[Answer]]
+Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
-def handle(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     message = wording.handle_message(kept)
     if not settings.preview_chars or settings.truncation.default_strategy == "none":
-        return [Answer((message,))]
+        return [ReplyDraft((message,))]
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
     cap, chars = settings.size_cap, settings.preview_chars
     room = (cap or _OUTLINED) - len(frame)
     if room < _LEAST_PREVIEW:
-        return [Answer((message,))]
+        return [ReplyDraft((message,))]
     if (outline := source.outline(min(chars, room // 4))) is not None:
         cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
     else:
         nearly = kept.reason == "size_cap" and kept.size.bytes < 2 * cap
-        cut = source.cut_to_bytes(room, settings, max(chars, room) if nearly else chars)
+        cut = source.truncate_to_bytes(room, settings, max(chars, room) if nearly else chars)
     omitted = 0 if cut.strategy == "outline" else cut.omitted_chars
-    return [Answer((f"{message}\n\n{wording.preview(encoding.clean(cut.text), omitted)}",), cut), Answer((message,))]
+    return [ReplyDraft((f"{message}\n\n{wording.preview(encoding.clean(cut.text), omitted)}",), cut), ReplyDraft((message,))]
 
 
-def artifact(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
+def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     limit = settings.truncation.inline_limit
     uncut = settings.truncation.default_strategy == "none"
     if limit is None or uncut or kept.size.chars > settings.truncation.artifact_threshold:
-        return [Answer((wording.reference_hints(kept),))]
-    cut = source.cut(limit, settings)
-    shown = wording.reference_shortened(kept, cut.strategy, len(cut.text))
-    return [Answer((encoding.clean(cut.text), shown), cut), Answer((wording.reference_hints(kept),))]
+        return [ReplyDraft((wording.reference_hints(kept),))]
+    cut = source.truncate_to_chars(limit, settings)
+    shown = wording.shortened_reference(kept, cut.strategy, len(cut.text))
+    return [ReplyDraft((encoding.clean(cut.text), shown), cut), ReplyDraft((wording.reference_hints(kept),))]
 
 
-def ready(kept: Kept, source: Source, settings: Settings) -> list[Answer]:
-    return [Answer((wording.ready(kept),))]
+def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
+    return [ReplyDraft((wording.ready_message(kept),))]
 
 
-FORMS: dict[str, Form] = {"handle": handle, "artifact": artifact, "ready": ready}
+FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "ready": draft_ready}
 
 
-def incomplete(kept: Kept | None, total: int, why: str, source: Source, settings: Settings) -> list[Answer]:
+def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
-    note = wording.not_kept(kept, total, why, settings.surface)
+    note = wording.incomplete_output(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
-    cut = source.cut_to_bytes(limit, settings)
-    return [Answer((encoding.clean(cut.text), note), cut), Answer((note,))]
+    cut = source.truncate_to_bytes(limit, settings)
+    return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
 
 
-def truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
+def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
     """Without a cut, nothing of the output is shown: the model has only a reference to it."""
     cut = cut or Cut("", "reference", size.lines, size.chars)
     return Truncation(
@@ -145,7 +145,7 @@ def truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifac
     )
 
 
-def shape_of(settings: Settings) -> Shape:
+def truncation_shape(settings: Settings) -> Shape:
     section = settings.truncation
     return Shape(
         head_ratio=section.head_ratio,

@@ -11,7 +11,7 @@ import msgspec
 
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
-from overspill.lexical.render import shown
+from overspill.lexical.render import render
 from overspill.lexical.words import STOP, stem, subwords
 
 MOST_ROWS = 200_000
@@ -25,7 +25,7 @@ def columns_of(index: Index, table: Table) -> list[str]:
     outline = index.outline
     if table.cells == "json":
         return list(_fields(index, table.first))
-    text = shown(index, outline.label_starts[table.header], outline.label_ends[table.header])
+    text = render(index, outline.label_starts[table.header], outline.label_ends[table.header])
     return _split(text, table)
 
 
@@ -37,25 +37,25 @@ def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator
             fields = _fields(index, record)
             yield record, [fields.get(name, "") for name in names]
         else:
-            text = shown(index, index.outline.starts[record], index.outline.ends[record])
+            text = render(index, index.outline.starts[record], index.outline.ends[record])
             yield record, text.split(maxsplit=len(names) - 1) if table.cells == "words" else _split(text, table)
 
 
-def column_named(names: list[str], words: Sequence[str]) -> int | None:
+def find_column(names: list[str], words: Sequence[str]) -> int | None:
     """The column that the first of these words names which names one; of several such, the one that most of them name."""
     known = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
     stems = [stem(word) for word in words if word not in STOP and len(word) > 1]
 
     def naming(number: int) -> int:
-        return sum(any(_akin(word, part) for part in known[number]) for word in stems)
+        return sum(any(_same_word(word, part) for part in known[number]) for word in stems)
 
     for word in stems:
-        if named := [number for number, parts in enumerate(known) if any(_akin(word, part) for part in parts)]:
+        if named := [number for number, parts in enumerate(known) if any(_same_word(word, part) for part in parts)]:
             return max(named, key=naming)
     return None
 
 
-def _akin(one: str, other: str) -> bool:
+def _same_word(one: str, other: str) -> bool:
     """Forms of one word, or one that is cut off: memory, mem."""
     shorter, longer = sorted((len(one), len(other)))
     near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3

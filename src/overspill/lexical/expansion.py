@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.rank import Ranking, rank
-from overspill.lexical.render import shown
+from overspill.lexical.render import render
 from overspill.lexical.words import INSTRUCTION, STOP, stem, words_of
 
 _PASSAGES, _SHARED = 8, 3
@@ -21,13 +21,13 @@ _LONGEST = 4_000
 """Bytes of a passage that are read."""
 
 
-def widened(index: Index, query: Query, ranking: Ranking) -> Ranking:
+def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """The same matches, scored also by the words that the best of them share."""
     asked = {term.key for term in query.terms}
     shared: Counter[str] = Counter()
     for record in ranking.best(_PASSAGES):
         start = index.outline.starts[record]
-        words = words_of(shown(index, start, min(index.outline.ends[record], start + _LONGEST)))
+        words = words_of(render(index, start, min(index.outline.ends[record], start + _LONGEST)))
         shared.update({stem(word) for word in words if _tells(word)} - asked)
     company = sorted((word for word in shared if shared[word] >= _SHARED), key=lambda word: (-shared[word], word))[:_MOST]
     if not company:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import lines_of, split_long
-from overspill.lexical.render import shown
+from overspill.lexical.render import render
 
 _TRIES = 100
 """Records that do not fit after which the others are not tried any more."""
@@ -35,7 +35,7 @@ class Piece(Struct, frozen=True, order=True):
     trimmed: bool = False
 
 
-class Filling:
+class BudgetFill:
     """Costs may add up to `aim`, shares are of `max_tokens`; in brief, records are cut to the lines that tell."""
 
     def __init__(
@@ -59,20 +59,22 @@ class Filling:
         for record, score in order:
             if tries == 0 or self.left - kept_back < _LOCATOR:
                 return
-            if record not in self.records and not self._added(record, score, self.left - kept_back):
+            if record not in self.records and not self._add(record, score, self.left - kept_back):
                 tries -= 1
 
-    def _added(self, record: int, score: float, room: float) -> bool:
+    def _add(self, record: int, score: float, room: float) -> bool:
         outline = self.index.outline
         start, end = outline.starts[record], outline.ends[record]
         header, extra = self._header_cost(record)
         extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
         allowed = min(room - extra, max(_SMALLEST, _LARGEST * self.max_tokens))
         spans = self._telling_lines(record) if self.brief else [(start, end)]
-        cost = sum(self.count(shown(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
+        cost = (
+            sum(self.count(render(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
+        )
         if cost > allowed:
-            spans = self._trimmed(record, allowed) if allowed >= _SMALLEST else []
-            cost = sum(self.count(shown(self.index, *span)) + 1 for span in spans)
+            spans = self._trim(record, allowed) if allowed >= _SMALLEST else []
+            cost = sum(self.count(render(self.index, *span)) + 1 for span in spans)
         if not spans or cost + extra > room:
             return False
         self.left -= cost + extra
@@ -99,7 +101,7 @@ class Filling:
             return -1, 0.0
         if outline.label_ends[label] - outline.label_starts[label] > _HEADER * 8:
             return -1, 0.0
-        text = shown(self.index, outline.label_starts[label], outline.label_ends[label])
+        text = render(self.index, outline.label_starts[label], outline.label_ends[label])
         return (label, self.count(text) + 1) if len(text) <= _HEADER else (-1, 0.0)
 
     def _telling_lines(self, record: int) -> list[tuple[int, int]]:
@@ -108,9 +110,9 @@ class Filling:
         lines = list(lines_of(self.index.text, outline.starts[record], outline.ends[record]))
         spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
         held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
-        return _joined([lines[number] for number in held or [0]])
+        return _join_spans([lines[number] for number in held or [0]])
 
-    def _trimmed(self, record: int, allowed: float) -> list[tuple[int, int]]:
+    def _trim(self, record: int, allowed: float) -> list[tuple[int, int]]:
         """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
         outline = self.index.outline
         size = min(_PIECE, int(2 * allowed))
@@ -120,11 +122,11 @@ class Filling:
         order = list(dict.fromkeys((best_first[0], 0, *best_first)))
         taken: set[int] = set()
         for number in order[:200]:
-            cost = self.count(shown(self.index, *parts[number])) + 1
+            cost = self.count(render(self.index, *parts[number])) + 1
             if cost <= allowed and (worths[number] > 0 or number == 0):
                 taken.add(number)
                 allowed -= cost
-        return _joined([parts[number] for number in sorted(taken)])
+        return _join_spans([parts[number] for number in sorted(taken)])
 
     def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
         starts = [start for start, _ in parts]
@@ -139,7 +141,7 @@ class Filling:
         return [own + beside for own, beside in zip(worths, smooth, strict=True)]
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and joined[-1][1] == start:

@@ -59,7 +59,7 @@ class Index:
         return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK) for start in blocks), initial=0))
 
     @cached_property
-    def _built(self) -> tuple[Text, Outline, bytes]:
+    def _build(self) -> tuple[Text, Outline, bytes]:
         return _Cutting(self.source, self.searched_bytes, self.kind).done()
 
     @cached_property
@@ -69,15 +69,15 @@ class Index:
 
     @property
     def text(self) -> Text:
-        return self._built[0]
+        return self._build[0]
 
     @property
     def outline(self) -> Outline:
-        return self._built[1]
+        return self._build[1]
 
     @property
     def fill(self) -> bytes:
-        return self._built[2]
+        return self._build[2]
 
 
 def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
@@ -118,17 +118,17 @@ class _Cutting:
         if not self.fill:
             return
         if self.kind in ("json", "ndjson") and self.text.find(_LETTER, 0, self.size) >= 0:
-            self.text = reading.with_letters(self.text, 0, self.size, self.fill)
+            self.text = reading.spell_letters(self.text, 0, self.size, self.fill)
         elif self.kind == "html":
-            self.text = reading.without_tags(self.text, self.size, self.fill)
+            self.text = reading.strip_tags(self.text, self.size, self.fill)
         elif coloured:
-            self.text = reading.without_colours(self.text, self.size, self.fill)
+            self.text = reading.strip_colours(self.text, self.size, self.fill)
 
     def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
         text, outline = self.text, self.outline
         if kind in ("json", "ndjson"):
             tree = json_tree(text, start, end)
-            cut_tree(text, tree, start, end, outline, lambda a, b: self._embedded(a, b, depth + 1))
+            cut_tree(text, tree, start, end, outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
         elif kind == "xml":
             cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
         elif kind == "csv":
@@ -148,14 +148,14 @@ class _Cutting:
         else:
             cut_passages(text, start, end, outline, wrapped=kind == "prose")
 
-    def _embedded(self, start: int, end: int, depth: int) -> None:
+    def _cut_embedded(self, start: int, end: int, depth: int) -> None:
         if depth >= _DEEPEST:
             self._cut("log", start, end, depth)
             return
         if self.fill:
             text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
-            text[start:end] = reading.unescaped(bytes(text[start:end]), self.fill)
+            text[start:end] = reading.unescape(bytes(text[start:end]), self.fill)
             if text.find(_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
-                text[start:end] = reading.with_letters(text, start, end, self.fill)
+                text[start:end] = reading.spell_letters(text, start, end, self.fill)
             self.text = text
         self._cut(recognise(self.text, start, end), start, end, depth)

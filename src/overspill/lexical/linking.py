@@ -11,12 +11,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MOST_ROWS, column_named, columns_of, rows_of
+from overspill.lexical.cells import MOST_ROWS, columns_of, find_column, rows_of
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
-from overspill.lexical.render import shown
+from overspill.lexical.render import render
 from overspill.lexical.words import stem, subwords, word_set
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
@@ -45,10 +45,10 @@ def linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty where the question leads from no row to another."""
     if not index.outline.tables:
         return []
-    return _alike(index, query, ranking) or _belonging(index, query, ranking)
+    return _similar_rows(index, query, ranking) or _belonging(index, query, ranking)
 
 
-def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def _similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """The same year as this one: its row, its cell, and the rows with the same."""
     asked = _SAME.search(query.text)
     if not asked:
@@ -58,10 +58,10 @@ def _alike(index: Index, query: Query, ranking: Ranking) -> list[int]:
     found: list[int] = []
     read: dict[tuple[int, int], dict[int, str]] = {}
     for row in _anchors(index, ranking, keys):
-        column = column_named(columns_of(index, row.table), words)
+        column = find_column(columns_of(index, row.table), words)
         by_year = "year" in words
         if column is None and by_year:
-            column = _dated(index, row)
+            column = _date_of(index, row)
         if column is None:
             continue
         place = (row.table.first, column)
@@ -96,7 +96,7 @@ def _same(cell: str, by_year: bool) -> str:
     return year[0] if year else cell.strip().casefold()
 
 
-def _dated(index: Index, row: _Row) -> int | None:
+def _date_of(index: Index, row: _Row) -> int | None:
     cells = next(rows_of(index, row.table, [row.record]))[1]
     return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
 
@@ -136,7 +136,7 @@ def _belonging(index: Index, query: Query, ranking: Ranking) -> list[int]:
         foreign = [word for word in words if not own.speak_of([word])]
         for other in tables:
             if other.table is not row.table and other.speak_of(foreign):
-                keyed = _keyed(index, own, row.record, other)
+                keyed = _rows_by_key(index, own, row.record, other)
                 found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
     return list(dict.fromkeys(found))
 
@@ -147,14 +147,14 @@ class _Names:
     def __init__(self, index: Index, table: Table) -> None:
         label = index.outline.under[table.first]
         self.table = table
-        self.own = shown(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
+        self.own = render(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
         self.columns = columns_of(index, table)
 
     def speak_of(self, words: list[str]) -> bool:
-        return column_named([self.own, *self.columns], words) is not None
+        return find_column([self.own, *self.columns], words) is not None
 
 
-def _keyed(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
+def _rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
     """The rows of the other table that hold this row's key, or whose key it holds."""
     cells = next(rows_of(index, own.table, [record]))[1]
     pairs = [

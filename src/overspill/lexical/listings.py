@@ -6,8 +6,8 @@ import re
 
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.index import Index
-from overspill.lexical.measures import measured
-from overspill.lexical.render import shown
+from overspill.lexical.measures import measure
+from overspill.lexical.render import render
 
 _SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
@@ -26,8 +26,8 @@ def listed_rows(index: Index, *, high: bool) -> list[int]:
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
     lines = min(len(outline), MOST_ROWS) if places else 0
     for record in range(lines):
-        for place, word in enumerate(shown(index, outline.starts[record], outline.ends[record]).split()[:places]):
-            if _SIZE.fullmatch(word) and (size := measured(word, "span" if word.endswith("s") else "number")) is not None:
+        for place, word in enumerate(render(index, outline.starts[record], outline.ends[record]).split()[:places]):
+            if _SIZE.fullmatch(word) and (size := measure(word, "span" if word.endswith("s") else "number")) is not None:
                 sizes[place][record] = size
     everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * lines)]
     if not everywhere:

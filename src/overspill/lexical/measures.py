@@ -48,7 +48,7 @@ def are_measures(cells: Sequence[str]) -> bool:
     return sum(_BEGINS.match(cell) is not None for cell in filled) > _MOSTLY * len(filled) or scale_of(filled) != "number"
 
 
-def measured(cell: str, scale: Scale = "number") -> float | None:
+def measure(cell: str, scale: Scale = "number") -> float | None:
     """A number; of a date its days, of a span its seconds."""
     cell = cell[:_LONGEST]
     if scale == "date":

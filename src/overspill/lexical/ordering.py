@@ -9,10 +9,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MOST_ROWS, column_named, columns_of, rows_of
+from overspill.lexical.cells import MOST_ROWS, columns_of, find_column, rows_of
 from overspill.lexical.index import Index
 from overspill.lexical.listings import listed_rows, newest_rows
-from overspill.lexical.measures import Scale, are_measures, measured, scale_of
+from overspill.lexical.measures import Scale, are_measures, measure, scale_of
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -55,7 +55,7 @@ class Rows(Struct, frozen=True):
     """Whether they come from looking at all rows, not from where they stand."""
 
 
-class _Asked(Struct, frozen=True):
+class _OrderQuestion(Struct, frozen=True):
     """What a question says about order, and where: its superlative and its "first" or "last", -1 where it has none."""
 
     words: list[str]
@@ -81,7 +81,7 @@ class _Asked(Struct, frozen=True):
 
 def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
     """Empty when the question does not ask about order or nothing here has one. Some rows alone may be meant already."""
-    asked = _asked(query.text)
+    asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
         return Rows()
     if among:
@@ -95,17 +95,17 @@ def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[i
     return _otherwise(index, tables, asked)
 
 
-def _asked(question: str) -> _Asked:
+def _parse_question(question: str) -> _OrderQuestion:
     words = re.findall(r"[^\W_]+", question.lower())
     most = next((number for number, word in enumerate(words) if word in _HIGH or word in _LOW), -1)
     place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), -1)
     high = most >= 0 and words[most] in _HIGH
     if most < 0 <= place and _BY_MEASURE.search(question):
         most, high = place, words[place] in _FIRST
-    return _Asked(words, most, high, place, last=place >= 0 and words[place] in _LAST)
+    return _OrderQuestion(words, most, high, place, last=place >= 0 and words[place] in _LAST)
 
 
-def _otherwise(index: Index, tables: list[Table], asked: _Asked) -> Rows:
+def _otherwise(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:
     """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
     rows: list[int] = []
     if asked.most >= 0:
@@ -134,7 +134,7 @@ def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
     return nlargest(_TABLES, outline.tables, key=relevance)
 
 
-def _by_place(tables: list[Table], asked: _Asked) -> list[int]:
+def _by_place(tables: list[Table], asked: _OrderQuestion) -> list[int]:
     rows: list[int] = []
     for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
@@ -142,18 +142,18 @@ def _by_place(tables: list[Table], asked: _Asked) -> list[int]:
     return rows
 
 
-def _by_date(index: Index, table: Table, asked: _Asked) -> list[int]:
+def _by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """The first ones where the rows stand in another order than they happened."""
     names = columns_of(index, table)
-    column = column_named(names, asked.words)
+    column = find_column(names, asked.words)
     if column is None or _scale(index, table, column) != "date":
-        column = column_named(names, _DATES)
+        column = find_column(names, _DATES)
     if column is None:
         return []
     dated = [
         (value, record)
         for record, cells in islice(rows_of(index, table), MOST_ROWS)
-        if column < len(cells) and (value := measured(cells[column], "date")) is not None
+        if column < len(cells) and (value := measure(cells[column], "date")) is not None
     ]
     return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
 
@@ -162,7 +162,7 @@ def _scale(index: Index, table: Table, column: int) -> Scale:
     return scale_of([cells[column] for _, cells in islice(rows_of(index, table), _SAMPLE) if column < len(cells)])
 
 
-def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, records: Sequence[int]) -> list[int]:
+def _by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
     """By the column that the words after the superlative name, or else those before it."""
     column = _column(index, table, asked) if asked.most >= 0 else None
     if column is None:
@@ -171,11 +171,11 @@ def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, recor
     values = [
         (value, record)
         for record, cells in rows_of(index, table, records)
-        if column < len(cells) and cells[column] and (value := measured(cells[column], scale)) is not None
+        if column < len(cells) and cells[column] and (value := measure(cells[column], scale)) is not None
     ]
     if len(values) < 3 or len(values) < 0.3 * len(records):
         return []
-    high = asked.high != _turned(columns_of(index, table), column, asked, scale)
+    high = asked.high != _is_reversed(columns_of(index, table), column, asked, scale)
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     fitting = [
         [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
@@ -184,30 +184,30 @@ def _by_value(index: Index, table: Table, asked: _Asked, ranking: Ranking, recor
     return list(dict.fromkeys(turns))[: 2 * _SHOWN]
 
 
-def _column(index: Index, table: Table, asked: _Asked) -> int | None:
+def _column(index: Index, table: Table, asked: _OrderQuestion) -> int | None:
     """Of those that measure something, then one that goes with the superlative, then any."""
     words, after = asked.words, asked.most + 1
     near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
     names = columns_of(index, table)
     rows = [cells for _, cells in islice(rows_of(index, table), _SAMPLE)]
     columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
-    named = column_named([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
+    named = find_column([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
     if named is not None and (not asked.when or scale_of(columns[named]) != "number"):
         return named
-    meant = column_named(names, _AGES if asked.when else (*_TIMES, *_SPEEDS) if asked.slow else ())
-    return next((column for column in (meant, named) if column is not None), column_named(names, near))
+    meant = find_column(names, _AGES if asked.when else (*_TIMES, *_SPEEDS) if asked.slow else ())
+    return next((column for column in (meant, named) if column is not None), find_column(names, near))
 
 
-def _turned(names: list[str], column: int, asked: _Asked, scale: Scale) -> bool:
+def _is_reversed(names: list[str], column: int, asked: _OrderQuestion, scale: Scale) -> bool:
     """The oldest has the earliest date but the highest age, the slowest the longest time but the lowest speed."""
     if asked.when:
-        return scale == "span" or column_named(names, ("age",)) == column
-    return asked.slow and column_named(names, _SPEEDS) == column
+        return scale == "span" or find_column(names, ("age",)) == column
+    return asked.slow and find_column(names, _SPEEDS) == column
 
 
-def _commonest(index: Index, table: Table, asked: _Asked) -> list[int]:
+def _commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """Which of them has the most rows: the first of those rows."""
-    column = column_named(columns_of(index, table), asked.words[: asked.most][::-1])
+    column = find_column(columns_of(index, table), asked.words[: asked.most][::-1])
     if column is None:
         return []
     places: dict[str, list[int]] = {}

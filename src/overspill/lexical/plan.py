@@ -85,8 +85,8 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     told = index.kind in RUNNING or (index.total_bytes <= _SMALL and not query.how)
     signs = index.signs if query.failure and told else None
     if signs and (signs.evidence or index.kind in RUNNING):
-        order = _order(_blamed(ranking, signs))
-        steps = _failed(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
+        order = _order(_blame_scores(ranking, signs))
+        steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
         return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     _raise_bodies(scores, index, ranking)
@@ -103,7 +103,7 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
     least = 0.0 if query.listing else _LEAST * top
-    order = _alike(scores) if query.listing and not rows.records else _order(scores)
+    order = _are_similar(scores) if query.listing and not rows.records else _order(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
     if query.listing and index.kind == "code":
         # What stands inside a definition that was asked for is no other of its kind.
@@ -116,7 +116,7 @@ def _order(scores: dict[int, float]) -> Order:
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _alike(scores: dict[int, float]) -> Order:
+def _are_similar(scores: dict[int, float]) -> Order:
     """For what has no best: records that hold about as much of it, as they stand."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
@@ -139,7 +139,7 @@ def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, 
                 scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
 
 
-def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
+def _blame_scores(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
     scores = {record: score * _FAILURE_TERMS for record, score in ranking.scores.items()}
     for record, share in signs.scores.items():
@@ -147,13 +147,13 @@ def _blamed(ranking: Ranking, signs: Signs) -> dict[int, float]:
     return scores
 
 
-def _failed(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
+def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
     """Everything that failed: verdicts, then what speaks of failure, then what holds the question's words; surroundings last."""
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     return [
         Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
-        Step(_alike(speaking)),
+        Step(_are_similar(speaking)),
         Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
 

@@ -89,7 +89,7 @@ class Ranking(Struct):
 
 def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
-    terms, hits = _found(index, query.terms)
+    terms, hits = _find_terms(index, query.terms)
     labels, found, total = hits.labels, hits.found, hits.seen
     extents = _extents(outline)
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
@@ -112,7 +112,7 @@ def rank(index: Index, query: Query) -> Ranking:
     return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted, query.cut)
 
 
-def _found(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
+def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
     code = index.kind in _CODE
     terms, everywhere = telling(every, index.text, index.searched_bytes, code=code)

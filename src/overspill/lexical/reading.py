@@ -52,7 +52,7 @@ def filler(data: Text) -> bytes:
     return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
 
-def without_colours(data: Text, size: int, fill: bytes) -> bytearray:
+def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
     """Written chunk by chunk into one buffer, because the parts of a large log would need many times its size."""
     plain = bytearray(size)
     start = 0
@@ -68,7 +68,7 @@ def red_starts(data: Text, end: int) -> Iterator[int]:
     return (found.start() for found in _RED.finditer(data, 0, end))
 
 
-def without_tags(data: Text, size: int, fill: bytes) -> bytearray:
+def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     """HTML as lines: one for each paragraph, list item and table row, cells parted by `|`, headings marked with `#`."""
     plain = bytearray(data[:size])
     _blank_hidden(plain, fill)
@@ -132,7 +132,7 @@ def _standing_for(tag: bytes, size: int) -> bytes:
     return b""
 
 
-def unescaped(data: bytes, fill: bytes) -> bytes:
+def unescape(data: bytes, fill: bytes) -> bytes:
     """The inside of a JSON string, one level of escapes undone."""
 
     def replace(found: re.Match[bytes]) -> bytes:
@@ -145,7 +145,7 @@ def unescaped(data: bytes, fill: bytes) -> bytes:
     return _ESCAPE.sub(replace, data)
 
 
-def with_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
+def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
     """JSON with words that escape letters (`gr\\u00f6\\u00dfer`) as they are read; escapes that keep it JSON stay."""
     plain = bytearray(data[start:end])
     pattern = escaped_words(fill)

@@ -23,7 +23,7 @@ _LABELS = 5_000
 _CUT = "; the question is too long: not all of its words were looked for"
 
 
-def shown(index: Index, start: int, end: int) -> str:
+def render(index: Index, start: int, end: int) -> str:
     """The reading of a stretch: as stored, but for colours, tags and escapes."""
     part = bytes(index.text[start:end])
     text = decode(part.replace(index.fill, b"") if index.fill else part)
@@ -41,7 +41,7 @@ def locator(index: Index, record: int, start: int, line: int) -> str:
     above = outline.under[record] if record >= 0 else -1
     if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
         return place
-    heading = shown(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
+    heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
     return f"{place} {_shorten(heading, _HEADING)}" if "|" not in heading else place
 
 
@@ -62,7 +62,7 @@ def pointer(index: Index, record: int) -> str:
 def _step(index: Index, container: int, start: int) -> str:
     """From a container to the member that begins at `start`: its key, or how many elements of the array come before it."""
     if key := _KEY.match(index.text, start):
-        return _escaped(key[1].replace(index.fill, b"") if index.fill else key[1])
+        return _escape(key[1].replace(index.fill, b"") if index.fill else key[1])
     outline = index.outline
     if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
         # At the root, of the output or of a text inside a string.
@@ -90,10 +90,10 @@ class Tally(Struct, frozen=True):
     """How many rows were compared, where there are more."""
 
 
-def closing(index: Index, tally: Tally) -> str:
+def closing_line(index: Index, tally: Tally) -> str:
     """The last line: how much of what matched stands above, what else does, and how to get the rest."""
     whole = tally.showing == tally.matched and not tally.more
-    said = f"{_matched(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
+    said = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
     if not tally.matched:
         said = "no record matched by its words"
     if tally.others:
@@ -108,27 +108,31 @@ def closing(index: Index, tally: Tally) -> str:
         said += _CUT
     if tally.compared:
         said += f"; only the first {tally.compared:,} rows compared"
-    return f"({said}{_searched(index)})"
+    return f"({said}{_describe_searched(index)})"
 
 
-def none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
+def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """For an answer too small to hold any of what matched, the longest first."""
-    said = _matched(tally) + (_CUT if tally.cut else "")
-    return f"({said}, none fits into {max_tokens} tokens: ask for more{_searched(index)})", f"({said}, none fits)", f"({said})"
+    said = _describe_matches(tally) + (_CUT if tally.cut else "")
+    return (
+        f"({said}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
+        f"({said}, none fits)",
+        f"({said})",
+    )
 
 
-def nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
+def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
     """Two lines: that nothing was found, and what there is instead; then less of them."""
-    first = f"Nothing found for: {_shorten(query, 120)}{_CUT if cut else ''}{_searched(index)}"
+    first = f"Nothing found for: {_shorten(query, 120)}{_CUT if cut else ''}{_describe_searched(index)}"
     second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
 
 
-def _matched(tally: Tally) -> str:
+def _describe_matches(tally: Tally) -> str:
     return f"matched {'more than ' if tally.more else ''}{tally.matched} {'record' if tally.matched == 1 else 'records'}"
 
 
-def _searched(index: Index) -> str:
+def _describe_searched(index: Index) -> str:
     if index.searched_bytes == index.total_bytes:
         return ""
     return f"; searched the first {index.searched_bytes} of {index.total_bytes} bytes"
@@ -141,14 +145,14 @@ def _contents(index: Index) -> str:
     if index.kind == "json" and len(outermost) == 1:
         outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent == outermost[0]]
     names = [
-        shown(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
+        render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
     ]
     if any(names):
         return _shorten("; ".join(name for name in names if name), _CONTENTS)
-    return _shorten(shown(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
+    return _shorten(render(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
 
 
-def _escaped(key: bytes) -> str:
+def _escape(key: bytes) -> str:
     return decode(key).replace("~", "~0").replace("/", "~1")
 
 

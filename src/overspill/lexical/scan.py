@@ -55,7 +55,7 @@ class Finder:
         prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
-            parts.append("(?i:" + "|".join(_bounded(key) for key in literals) + ")")
+            parts.append("(?i:" + "|".join(_add_boundaries(key) for key in literals) + ")")
         if prefixes:
             plain = [_escape(key) for key in prefixes if key[0].isascii()]
             foreign = [_escape(key) for key in prefixes if not key[0].isascii()]
@@ -78,7 +78,7 @@ class Finder:
                 start, spelling = start + 2, spelling[2:]
             if spelling[-1:].isdigit() and text[end : end + 1].isdigit():
                 continue
-            if spelling[0] > _ASCII and _goes_on(text, start, decode(spelling)):
+            if spelling[0] > _ASCII and _continues(text, start, decode(spelling)):
                 continue
             meanings = known.get(spelling)
             if meanings is None:
@@ -120,7 +120,7 @@ def _standing(text: Text, start: int, end: int) -> float:
     return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED
 
 
-def _goes_on(text: Text, start: int, word: str) -> bool:
+def _continues(text: Text, start: int, word: str) -> bool:
     """Whether what begins here is only the rest of a word."""
     before = bytes(text[max(0, start - _WIDEST) : start])
     return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(word)
@@ -142,7 +142,7 @@ def _spellings(character: str) -> str:
     return spelt[0] if len(spelt) == 1 else f"(?:{'|'.join(spelt)})"
 
 
-def _bounded(literal: str) -> str:
+def _add_boundaries(literal: str) -> str:
     opening = _OPENING if literal[0].isascii() and literal[0].isalnum() else ""
     closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
     return f"{opening}{_escape(literal)}{closing}"

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.confidence import confidence, coverage
-from overspill.lexical.expansion import widened
-from overspill.lexical.fill import Filling, Piece
+from overspill.lexical.expansion import expand
+from overspill.lexical.fill import BudgetFill, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import RUNNING, Plan, plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
-from overspill.lexical.render import Tally, closing, locator, none_fits, nothing_found, shown
+from overspill.lexical.render import Tally, closing_line, describe_none_fits, describe_nothing_found, locator, render
 from overspill.text.encoding import decode
 
 _GAP = 4_000
@@ -57,19 +57,21 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     asked = parse(query)
     ranking = rank(index, asked)
     if index.kind == "prose":
-        ranking = widened(index, asked, ranking)
+        ranking = expand(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    room = max_tokens - count(closing(index, least)) - 1
+    room = max_tokens - count(closing_line(index, least)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
     way = plan(index, asked, ranking, room)
-    draft = _fitted(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
+    draft = _fit(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
     if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
-        draft = max(draft, _fitted(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
+        draft = max(draft, _fit(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
     excerpts, text = draft.excerpts, draft.text
     if not excerpts:
-        said = none_fits(index, least, max_tokens) if way.matches else nothing_found(index, query, cut=ranking.cut)
+        said = (
+            describe_none_fits(index, least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
+        )
         text = next((line for line in said if count(line) <= max_tokens), "")
     trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
@@ -84,34 +86,34 @@ class _Draft(Struct, frozen=True):
 _NOTHING = _Draft((), "", Tally(0))
 
 
-def _fitted(
+def _fit(
     index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
 ) -> _Draft:
     """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
     aim = _SPARE * room
     taken: list[list[Piece]] = []
     for _ in range(_ROUNDS):
-        filling = Filling(index, ranking, room, aim, count, brief=brief)
+        filling = BudgetFill(index, ranking, room, aim, count, brief=brief)
         for step in way.steps:
             filling.take(step.order, step.share)
         taken = filling.taken
-        draft = _put_together(index, ranking, way, taken)
+        draft = _assemble(index, ranking, way, taken)
         if (used := count(draft.text)) <= max_tokens:
             return draft
         aim *= max_tokens / used
     while taken:
         taken = taken[:-1]
-        draft = _put_together(index, ranking, way, taken)
+        draft = _assemble(index, ranking, way, taken)
         if count(draft.text) <= max_tokens:
             return draft
     return _NOTHING
 
 
-def _put_together(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]]) -> _Draft:
-    pieces = _merged(index, [piece for record in taken for piece in record])
+def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]]) -> _Draft:
+    pieces = _merge_pieces(index, [piece for record in taken for piece in record])
     excerpts = _excerpts(index, pieces)
     tally = _tally(index, pieces, ranking, way)
-    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing(index, tally)]), tally)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing_line(index, tally)]), tally)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
@@ -130,7 +132,7 @@ def _quarter(text: str) -> int:
     return math.ceil(len(text) / 4)
 
 
-def _merged(index: Index, pieces: list[Piece]) -> list[Piece]:
+def _merge_pieces(index: Index, pieces: list[Piece]) -> list[Piece]:
     """Pieces in document order; those with nothing to read between them become one."""
     merged: list[Piece] = []
     for piece in sorted(pieces):
@@ -144,7 +146,7 @@ def _merged(index: Index, pieces: list[Piece]) -> list[Piece]:
 
 
 def _touch(index: Index, end: int, start: int) -> bool:
-    return start - end < _GAP and not shown(index, end, start).strip(" ,\t\r\n")
+    return start - end < _GAP and not render(index, end, start).strip(" ,\t\r\n")
 
 
 def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
@@ -164,6 +166,6 @@ def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str
     for piece, excerpt in zip(pieces, excerpts, strict=True):
         goes_on = piece.trimmed and piece.record == previous
         parts.append("[…]" if goes_on else f"[{excerpt.locator}]")
-        parts.append(shown(index, piece.start, piece.end))
+        parts.append(render(index, piece.start, piece.end))
         previous = piece.record
     return parts

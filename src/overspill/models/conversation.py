@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.models.protocol import Message, Request, Response, ToolChoice
-from overspill.models.written import UNREADABLE, understand
+from overspill.models.written import UNREADABLE, find_written_calls
 from overspill.text.humanize import one_line
 from overspill.types import ToolCall
 
 
-class Asks(Protocol):
+class AskModel(Protocol):
     async def ask(self, request: Request) -> Response: ...
 
 
@@ -29,13 +29,13 @@ class Step(Struct, frozen=True):
     """What the conversation grows by: the response, then an answer to each of its calls."""
 
 
-async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
+async def step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
     """Calls of tools that were not offered, or without what they need, are answered with what is wrong and not run."""
     response = await model.ask(request)
     if request.tool_choice == "none":
         response = replace(response, calls=())
     else:
-        response = understand(response, [tool["name"] for tool in request.tools])
+        response = find_written_calls(response, [tool["name"] for tool in request.tools])
     answers: dict[int, Message] = {}
     sound: dict[int, ToolCall] = {}
     for place, call in enumerate(response.calls):
@@ -50,7 +50,7 @@ async def step(model: Asks, request: Request, run_calls: RunCalls) -> Step:
 
 
 async def converse(
-    model: Asks,
+    model: AskModel,
     request: Request,
     run_calls: RunCalls,
     *,

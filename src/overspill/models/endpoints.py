@@ -90,7 +90,7 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
 
 def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
     """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
-    provider, name = checked(target, endpoints)
+    provider, name = split_target(target, endpoints)
     if provider == scripted.PROVIDER and provider not in endpoints:
         return scripted.ScriptFile(Path(name), facts_of(target, facts))
     if provider == "builtin":
@@ -103,7 +103,7 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
         raise MissingPackage(target, "models") from missing
 
 
-def checked(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:
+def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:
     """Provider and name; SettingsError where there can be no such model, whatever keys are set."""
     provider, _, name = target.partition("/")
     if not provider or not name:

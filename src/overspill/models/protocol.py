@@ -67,10 +67,10 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Connects(Protocol):
+class HasConnections(Protocol):
     """A model that is reached through connections."""
 
-    def connected(self) -> AbstractAsyncContextManager[None]:
+    def keep_connected(self) -> AbstractAsyncContextManager[None]:
         """They stay open between requests meanwhile. It may be entered more than once."""
         ...
 
@@ -84,7 +84,7 @@ class ModelError(OverspillError):
         self.retry_after = retry_after
 
 
-class Unusable(ModelError):
+class UnusableAnswer(ModelError):
     """A model answered, but not with what was asked for. It may do better when it is asked again, and that at once."""
 
     def __init__(self, text: str) -> None:

@@ -29,7 +29,7 @@ from overspill.models.facts import ModelFacts
 from overspill.models.protocol import Message, ModelError, Request, Response, Usage
 from overspill.models.written import UNREADABLE
 from overspill.text.encoding import clean
-from overspill.text.lenient_json import cleaned
+from overspill.text.lenient_json import clean_value
 from overspill.types import ToolCall
 
 _CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}
@@ -52,7 +52,7 @@ class ProviderModel:
         self._model = client.connect(provider, name, endpoint)
 
     @asynccontextmanager
-    async def connected(self) -> AsyncGenerator[None]:
+    async def keep_connected(self) -> AsyncGenerator[None]:
         await self._model.__aenter__()
         try:
             yield
@@ -73,7 +73,7 @@ class ProviderModel:
     @asynccontextmanager
     async def _answering(self) -> AsyncGenerator[None]:
         try:
-            async with self.connected():
+            async with self.keep_connected():
                 yield
         except Exception as error:  # whatever a client library raises is a model that did not answer
             # The library's error quotes what the server said, and that may quote the request or the key: it goes no further.
@@ -177,7 +177,7 @@ def _answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
 
 
 def _sendable(args: Mapping[str, Any]) -> dict[str, Any]:
-    return cleaned(dict(args))
+    return clean_value(dict(args))
 
 
 def _tool(definition: Mapping[str, Any]) -> ToolDefinition:

@@ -16,7 +16,7 @@ from overspill.errors import SettingsError
 from overspill.models.facts import ModelFacts
 from overspill.models.protocol import ModelError, Request, Response
 from overspill.settings.files import parse_yaml, read_text
-from overspill.text.humanize import counted
+from overspill.text.humanize import count_noun
 from overspill.types import ToolCall
 
 PROVIDER = "scripted"
@@ -47,15 +47,15 @@ class ScriptFile:
 
     async def ask(self, request: Request) -> Response:
         if self._asked == len(self._replies):
-            raise ModelError(f"{self.name} has {counted(self._asked, 'answer')} and was asked once more.", passing=False)
+            raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", passing=False)
         reply = self._replies[self._asked]
         self._asked += 1
         words = _words(request)
         calls = tuple(
-            ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _filled(call.args, words)))
+            ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _fill(call.args, words)))
             for place, call in enumerate(reply.calls, 1)
         )
-        return Response(str(_filled(reply.text, words)), calls, model=self.name)
+        return Response(str(_fill(reply.text, words)), calls, model=self.name)
 
 
 def _read(path: Path) -> tuple[_Reply, ...]:
@@ -75,11 +75,11 @@ def _words(request: Request) -> dict[str, str]:
     }
 
 
-def _filled(value: object, words: dict[str, str]) -> object:
+def _fill(value: object, words: dict[str, str]) -> object:
     if isinstance(value, dict):
-        return {key: _filled(inner, words) for key, inner in cast("dict[str, object]", value).items()}
+        return {key: _fill(inner, words) for key, inner in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
-        return [_filled(inner, words) for inner in cast("list[object]", value)]
+        return [_fill(inner, words) for inner in cast("list[object]", value)]
     if isinstance(value, str):
         for word, meant in words.items():
             value = value.replace(word, meant)

@@ -13,8 +13,8 @@ import anyio
 from msgspec import Struct
 
 from overspill.errors import OverspillError, SettingsError
-from overspill.models.protocol import Connects, Model, ModelError, Request, Response, Unusable, Usage
-from overspill.record.events import Asked, now_ms
+from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response, UnusableAnswer, Usage
+from overspill.record.events import ModelCalled, now_ms
 from overspill.text import encoding, tokens
 
 PREVIEW_BYTES = 4096
@@ -42,9 +42,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
     def ok(self) -> bool:
         return not self.error
 
-    def asked(self, op: str = "") -> Asked:
+    def to_event(self, op: str = "") -> ModelCalled:
         """As it goes on record, now."""
-        return Asked(
+        return ModelCalled(
             now_ms(),
             op=op,
             model=self.model,
@@ -98,11 +98,11 @@ class Targets:
         self._chance = chance
 
     @asynccontextmanager
-    async def connected(self) -> AsyncGenerator[None]:
+    async def keep_connected(self) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             for model in self.models:
-                if isinstance(model, Connects):
-                    await stack.enter_async_context(model.connected())
+                if isinstance(model, HasConnections):
+                    await stack.enter_async_context(model.keep_connected())
             yield
 
     async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
@@ -127,7 +127,7 @@ class Targets:
         for repeat in range(self._retries):
             try:
                 return await self._attempt(model, request, check, weight)
-            except Unusable:
+            except UnusableAnswer:
                 continue
             except ModelError as error:
                 if not error.passing:
@@ -160,7 +160,7 @@ class Targets:
         wrong = check(response)
         tell(f"{model.name} {wrong}" if wrong else "", response.usage, _preview(response.text))
         if wrong:
-            raise Unusable(f"{model.name} {wrong}")
+            raise UnusableAnswer(f"{model.name} {wrong}")
         return response
 
     def _delay(self, repeat: int, asked: float | None) -> float:

@@ -45,7 +45,7 @@ _BARE_TRIES = 10
 _GAP = re.compile(r"[\s,;]+")
 
 
-def understand(response: Response, known: Collection[str]) -> Response:
+def find_written_calls(response: Response, known: Collection[str]) -> Response:
     """The response with the calls its text holds, and the text without them; unchanged where it holds none."""
     if response.calls or len(response.text) > _LONGEST:
         return response
@@ -117,7 +117,7 @@ def _value(node: ast.expr, known: Collection[str]) -> Any:
     match node:
         case ast.Call(func=ast.Name("print"), args=[inner], keywords=[]):
             return _value(inner, known)
-        case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[], keywords=keywords) if _known(name, known):
+        case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[], keywords=keywords) if _match_tool(name, known):
             return {"name": name, "arguments": {word.arg: _value(word.value, known) for word in keywords if word.arg}}
         case ast.Dict(keys=keys, values=values):
             return {_json(key, str): _value(value, known) for key, value in zip(keys, values, strict=True)}
@@ -155,12 +155,12 @@ def _call(value: Any, known: Collection[str]) -> _Found | None:
         return _call(inner, known)
     if len(fields) == 1:
         (key, args), *_ = fields.items()
-        if isinstance(args, dict) and (name := _known(key, known)):
+        if isinstance(args, dict) and (name := _match_tool(key, known)):
             return name, cast(dict[str, Any], args)
-    name_key = next((key for key in _NAME_KEYS if _known(fields.get(key), known)), None)
+    name_key = next((key for key in _NAME_KEYS if _match_tool(fields.get(key), known)), None)
     if name_key is None:
         return None
-    name = _known(fields[name_key], known)
+    name = _match_tool(fields[name_key], known)
     args = _arguments(fields, name_key)
     return (name, args) if name and args is not None else None
 
@@ -181,7 +181,7 @@ def _arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] | Non
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 
 
-def _known(name: Any, known: Collection[str]) -> str | None:
+def _match_tool(name: Any, known: Collection[str]) -> str | None:
     """As the tool is really spelled: small models change its case or put a namespace before it."""
     if not isinstance(name, str):
         return None

@@ -10,7 +10,7 @@ from itertools import islice
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, whole
+from overspill.reading.passage import Bound, clip, whole_passage
 from overspill.reading.pattern import compile_pattern
 from overspill.reading.positions import View
 from overspill.reading.search import Hit, Search
@@ -56,7 +56,7 @@ def grep(
     literal: bool = False,
     start_byte: object = 0,
 ) -> Grep:
-    start, around = whole("from", start_byte, 0), whole("context", context, 0)
+    start, around = whole_passage("from", start_byte, 0), whole_passage("context", context, 0)
     if start > view.bytes:
         raise BadRequest(_PAST.format(start=start, total=view.bytes))
     if not isinstance(pattern, str):
@@ -107,7 +107,7 @@ class _Page:
         """Whether the hit is on the page now. The first one always is, if need be with less context."""
         context = self._asked
         rows, last = self._group(hit, following, context)
-        while not self._room.holds(text := self._joined(rows)):
+        while not self._room.holds(text := self._join(rows)):
             if self.hits:
                 return False
             if not context:
@@ -127,7 +127,7 @@ class _Page:
         first = max(line - self._asked, self._line + 1)
         return self._view.line_start(first) if first <= line else self._next
 
-    def _joined(self, rows: list[str]) -> str:
+    def _join(self, rows: list[str]) -> str:
         return "\n".join([""] * bool(self.hits) + rows)
 
     def _group(self, hit: Hit, following: Hit | None, context: int) -> tuple[list[str], int]:

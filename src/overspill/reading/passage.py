@@ -64,7 +64,7 @@ class Passage(Struct, frozen=True):
     """How often the anchor occurs, where there was one and it was cheap to count."""
 
 
-def passage(
+def make_passage(
     reader: Reader,
     view: View,
     start: int,
@@ -113,7 +113,7 @@ def clip(text: str, bound: Bound) -> str:
     return decode(encoded[: boundary(encoded, min(room, len(encoded)))])
 
 
-def whole(name: str, value: object, least: int) -> int:
+def whole_passage(name: str, value: object, least: int) -> int:
     """A number that came from a model, which may have sent anything."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRequest(_NOT_WHOLE.format(name=name, value=value))

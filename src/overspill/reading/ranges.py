@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, Passage, Range, Unit, fit, passage, whole
+from overspill.reading.passage import Bound, Passage, Range, Unit, fit, make_passage, whole_passage
 from overspill.reading.pattern import occurrences
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
@@ -26,7 +26,7 @@ _COUNTED = 1000
 
 def raw(reader: Reader, view: View, bound: Bound) -> Passage:
     """The output from its beginning, as far as the bound goes, in whole lines where one fits."""
-    return lines(reader, view, 1, None, bound) if view.bytes else passage(reader, view, 0, 0)
+    return lines(reader, view, 1, None, bound) if view.bytes else make_passage(reader, view, 0, 0)
 
 
 def bytes_range(reader: Reader, view: View, start: object, end: object, bound: Bound) -> Passage:
@@ -34,7 +34,7 @@ def bytes_range(reader: Reader, view: View, start: object, end: object, bound: B
     first, last = _range("bytes", start, end, view.bytes)
     cut = fit(reader, first, last, bound)
     rest = Range("bytes", cut, last) if cut < last else None
-    return passage(reader, view, first, cut, omitted=last - cut, following=rest)
+    return make_passage(reader, view, first, cut, omitted=last - cut, following=rest)
 
 
 def lines(reader: Reader, view: View, first: object, last: object, bound: Bound) -> Passage:
@@ -43,22 +43,22 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
     start, end = view.line_span(top, bottom)
     cut = fit(reader, start, end, bound)
     if cut == end:
-        return passage(reader, view, start, end)
+        return make_passage(reader, view, start, end)
     line = view.line_at(cut)
     whole = view.line_start(line)
     if whole > start:
-        return passage(reader, view, start, whole, omitted=end - whole, following=Range("lines", line, bottom))
-    return passage(reader, view, start, cut, omitted=end - cut, following=Range("bytes", cut, end))
+        return make_passage(reader, view, start, whole, omitted=end - whole, following=Range("lines", line, bottom))
+    return make_passage(reader, view, start, cut, omitted=end - cut, following=Range("bytes", cut, end))
 
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
     """`length` characters from the character `start` on; None as `length` means all that follow."""
-    end = None if length is None else whole("start", start, 0) + whole("length", length, 1)
+    end = None if length is None else whole_passage("start", start, 0) + whole_passage("length", length, 1)
     first, last = _range("chars", start, end, view.chars)
     start_byte, end_byte = view.char_span(first, last)
     cut = fit(reader, start_byte, end_byte, bound)
     rest = Range("chars", view.char_at(cut), last) if cut < end_byte else None
-    return passage(reader, view, start_byte, cut, omitted=end_byte - cut, following=rest)
+    return make_passage(reader, view, start_byte, cut, omitted=end_byte - cut, following=rest)
 
 
 def around(
@@ -67,8 +67,8 @@ def around(
     """`window` characters with an occurrence of the anchor in their middle; where the bound holds fewer, less on both sides."""
     if not isinstance(anchor, str) or not anchor:
         raise BadRequest(_NO_ANCHOR.format(value=anchor))
-    wide = max(whole("window", window, 1), len(anchor))
-    index = whole("match_index", match_index, 0)
+    wide = max(whole_passage("window", window, 1), len(anchor))
+    index = whole_passage("match_index", match_index, 0)
     at, count = _locate(reader, anchor, index)
     if at is None:
         raise BadRequest(_NO_SUCH_MATCH.format(index=index, count=count) if count else _NOT_FOUND)
@@ -78,7 +78,7 @@ def around(
         wide = max(min(wide * 7 // 8, bound.bytes), len(anchor))
         inner = _window(view, middle, len(anchor), wide)
     start, end = inner[0], fit(reader, *inner, bound)
-    found = passage(
+    found = make_passage(
         reader,
         view,
         start,
@@ -113,8 +113,8 @@ def _window(view: View, middle: int, length: int, wide: int) -> tuple[int, int]:
 def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int]:
     start_name, end_name = _NAMES[unit]
     least = 1 if unit == "lines" else 0
-    first = whole(start_name, start, least)
-    last = total if end is None else whole(end_name, end, least)
+    first = whole_passage(start_name, start, least)
+    last = total if end is None else whole_passage(end_name, end, least)
     if end is not None and last - first + least <= 0:
         raise BadRequest(_INVERTED.format(start=start_name, first=first, end=end_name, last=last))
     if not total:

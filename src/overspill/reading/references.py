@@ -18,8 +18,8 @@ from overspill.errors import OverspillError, RefError
 from overspill.reading.passage import Bound
 from overspill.reading.positions import View
 from overspill.reading.query import Number, lookup
-from overspill.reading.query.document import Value, is_array, is_object, opened, written
-from overspill.reading.query.pointer import below
+from overspill.reading.query.document import Value, is_array, is_object, open_raw, write_within
+from overspill.reading.query.pointer import append_token
 from overspill.store.protocols import Reader
 from overspill.text.names import own_name
 from overspill.types import Kept
@@ -46,14 +46,14 @@ Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]
 """What is wrong with the arguments, as a sentence; None when they suit the tool's schema."""
 
 
-class Source(Struct, frozen=True):
+class ReferenceSource(Struct, frozen=True):
     """A stored output that a reference names."""
 
     reader: Reader
     kept: Kept
 
 
-class Use(Struct, frozen=True):
+class ReferenceUse(Struct, frozen=True):
     """One reference that was filled in: which output, how many bytes, and where among the arguments (a JSON pointer)."""
 
     handle: str
@@ -63,14 +63,14 @@ class Use(Struct, frozen=True):
 
 def resolve(
     args: Mapping[str, Any],
-    fetch: Callable[[str], Source],
+    fetch: Callable[[str], ReferenceSource],
     *,
     tool: str,
     server: str = "",
     allow: Sequence[tuple[str, str]] = (),
     max_ref_bytes: int,
     check: Check | None = None,
-) -> tuple[Mapping[str, Any], list[Use]]:
+) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
     """The arguments with references filled in, and which they were; without any, the very same arguments.
 
     Content goes between tools of one server, or of the host program (no server). Each pair in `allow` permits more: from where,
@@ -87,20 +87,25 @@ def resolve(
     return filled, filling.uses
 
 
-def mentioned(value: Any) -> bool:
+def may_have_references(value: Any) -> bool:
     """Whether there may be anything to fill in."""
     if isinstance(value, str):
         return value.startswith(_OPENINGS)
     if isinstance(value, Mapping):
-        return any(mentioned(member) for member in cast("Mapping[str, Any]", value).values())
-    return isinstance(value, list | tuple) and any(mentioned(item) for item in cast("Sequence[Any]", value))
+        return any(may_have_references(member) for member in cast("Mapping[str, Any]", value).values())
+    return isinstance(value, list | tuple) and any(may_have_references(item) for item in cast("Sequence[Any]", value))
 
 
 class _Filling:
     def __init__(
-        self, fetch: Callable[[str], Source], tool: str, server: str, allow: Sequence[tuple[str, str]], max_ref_bytes: int
+        self,
+        fetch: Callable[[str], ReferenceSource],
+        tool: str,
+        server: str,
+        allow: Sequence[tuple[str, str]],
+        max_ref_bytes: int,
     ) -> None:
-        self.uses: list[Use] = []
+        self.uses: list[ReferenceUse] = []
         self._fetch = fetch
         self._tool = tool
         self._server = server
@@ -126,12 +131,12 @@ class _Filling:
         reference = _REFERENCE.fullmatch(text) if text.startswith("{{output:") else None
         if not reference:
             return text
-        place = reduce(below, path, "")
+        place = reduce(append_token, path, "")
         try:
             content, size = self._content(reference[1], reference[2])
         except OverspillError as error:
             raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
-        self.uses.append(Use(reference[1], size, place))
+        self.uses.append(ReferenceUse(reference[1], size, place))
         return content
 
     def _content(self, handle: str, part: str | None) -> tuple[Any, int]:
@@ -151,23 +156,27 @@ class _Filling:
             for source, target in self._allow
         )
         if not permitted:
-            raise RefError(_NOT_ALLOWED.format(source=_named(kept.server, kept.tool), target=_named(self._server, self._tool)))
+            raise RefError(
+                _NOT_ALLOWED.format(
+                    source=_qualified_name(kept.server, kept.tool), target=_qualified_name(self._server, self._tool)
+                )
+            )
         if kept.media == "binary":
             raise RefError(_NOT_TEXT)
 
     def _text(self, reader: Reader, start: int, end: int) -> tuple[str, int]:
         if end - start > self._room():
             raise RefError(_TOO_LARGE.format(most=self._most))
-        return _decoded(reader.read(start, end)), end - start
+        return _decode_text(reader.read(start, end)), end - start
 
     def _value(self, reader: Reader, pointer: str) -> tuple[Value, int]:
         value = lookup(reader, pointer)
         room = Bound(self._room())
-        text = value if isinstance(value, str) else written(value, room)
+        text = value if isinstance(value, str) else write_within(value, room)
         if text is None or not room.holds(text):
             raise RefError(_TOO_LARGE.format(most=self._most))
         if "\ufffd" in text:  # it may stand for an invalid byte
-            _decoded(reader.read(0, reader.size))
+            _decode_text(reader.read(0, reader.size))
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _room(self) -> int:
@@ -181,7 +190,7 @@ def _line_span(reader: Reader, first: int, last: int) -> tuple[int, int]:
     return view.line_span(first, last)
 
 
-def _decoded(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -190,7 +199,7 @@ def _decoded(data: bytes) -> str:
 
 def _plain(value: Value) -> Value:
     """All of it opened, with numbers as a tool expects them."""
-    value = opened(value)
+    value = open_raw(value)
     if is_object(value):
         return {key: _plain(member) for key, member in value.items()}
     if is_array(value):
@@ -222,5 +231,5 @@ def _fits(pattern: str, name: str) -> bool:
     return at <= end and name.startswith(first) and name.endswith(last)
 
 
-def _named(server: str, tool: str) -> str:
+def _qualified_name(server: str, tool: str) -> str:
     return f"{server}/{own_name(tool, server)}" if server else tool

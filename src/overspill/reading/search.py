@@ -49,7 +49,7 @@ class Search:
             self.reached = start = following
 
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
-        text = self._buffer[start:end] if isinstance(self._pattern, Literal) else _prepared(self._buffer[start:end])
+        text = self._buffer[start:end] if isinstance(self._pattern, Literal) else _normalize_block(self._buffer[start:end])
         at = self.reached - start
         while at <= len(text) and (match := self._pattern.search(text, at)):
             first, last = match
@@ -83,7 +83,7 @@ def _line_end(buffer: memoryview, start: int) -> int:
     return len(buffer)
 
 
-def _prepared(block: memoryview) -> bytes | memoryview:
+def _normalize_block(block: memoryview) -> bytes | memoryview:
     """The block as the engine has to see it: valid UTF-8, lines parted by LF, every byte in its place. Copied only if need be."""
     at, size, returns = 0, len(block), False
     while at < size:

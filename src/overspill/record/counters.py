@@ -5,19 +5,19 @@ from __future__ import annotations
 from msgspec import Struct
 
 from overspill.record.events import (
-    Asked,
-    Called,
+    AgentStarted,
     Entry,
-    Extracted,
     JobChanged,
-    Looked,
-    Opened,
-    RefUsed,
-    Retrieved,
-    Settled,
-    Spawned,
-    Stored,
-    TurnBegan,
+    ModelCalled,
+    OutputExtracted,
+    OutputInspected,
+    OutputRetrieved,
+    OutputStored,
+    ReferenceUsed,
+    SessionOpened,
+    TokensReported,
+    ToolCalled,
+    TurnOpened,
 )
 from overspill.text import tokens
 
@@ -67,38 +67,38 @@ class Counters(Struct):
 
     def add(self, event: Entry) -> None:
         match event:
-            case Called():
+            case ToolCalled():
                 self.calls += 1
                 self.failed_calls += event.status == "failed"
                 self.truncated += event.truncated
                 self.shown_chars += event.chars_out if event.truncated else 0
-            case Stored(kept=kept):
+            case OutputStored(kept=kept):
                 self.kept += 1
                 self.kept_bytes += kept.size.bytes
                 self.kept_tokens += kept.size.tokens
                 self.sizes[kept.id] = kept.size.bytes
-            case Retrieved():
+            case OutputRetrieved():
                 self._add_retrieval(event)
-            case Settled():
+            case TokensReported():
                 self.estimated_tokens += event.estimated
                 self.reported_tokens += event.reported
-            case RefUsed():
+            case ReferenceUsed():
                 self.refs += 1
-            case Extracted():
+            case OutputExtracted():
                 self.extractions += event.status == "ok"
-            case Asked():
+            case ModelCalled():
                 self._add_model_call(event)
-            case Opened() | JobChanged() | Looked() | TurnBegan() | Spawned():
+            case SessionOpened() | JobChanged() | OutputInspected() | TurnOpened() | AgentStarted():
                 pass
 
-    def _add_model_call(self, event: Asked) -> None:
+    def _add_model_call(self, event: ModelCalled) -> None:
         self.model_calls += 1
         self.failed_model_calls += event.status == "failed"
         self.input_tokens += event.input_tokens
         self.output_tokens += event.output_tokens
         self.cost += event.cost or 0.0
 
-    def _add_retrieval(self, event: Retrieved) -> None:
+    def _add_retrieval(self, event: OutputRetrieved) -> None:
         if event.status == "failed":
             self.failed_retrievals += 1
             return
@@ -108,10 +108,10 @@ class Counters(Struct):
         self.retrieved_chars += event.chars_out
         self.retrieved[event.id] = self.retrieved.get(event.id, 0) + 1
         if event.end > event.start:
-            self.seen[event.id] = _merged([*self.seen.get(event.id, []), (event.start, event.end)])
+            self.seen[event.id] = _merge_ranges([*self.seen.get(event.id, []), (event.start, event.end)])
 
 
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if merged and start <= merged[-1][1]:

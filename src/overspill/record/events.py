@@ -25,7 +25,7 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
     """Unix milliseconds."""
 
 
-class Opened(Event, frozen=True, tag="session"):
+class SessionOpened(Event, frozen=True, tag="session"):
     """The first line of every journal; a session that is opened again goes on in the same one."""
 
     session: str
@@ -33,7 +33,7 @@ class Opened(Event, frozen=True, tag="session"):
     retention: Retention = "session"
 
 
-class Called(Event, frozen=True, tag="call"):
+class ToolCalled(Event, frozen=True, tag="call"):
     tool: str
     server: str = ""
     kind: Kind = "function"
@@ -49,12 +49,12 @@ class Called(Event, frozen=True, tag="call"):
     """The id by which the model called; only what a model asked for has one."""
 
 
-class Stored(Event, frozen=True, tag="kept"):
+class OutputStored(Event, frozen=True, tag="kept"):
     kept: Kept
     kind: Kind = "function"
 
 
-class Retrieved(Event, frozen=True, tag="retrieval"):
+class OutputRetrieved(Event, frozen=True, tag="retrieval"):
     tool: str
     mode: str
     status: Status = "ok"
@@ -68,13 +68,13 @@ class Retrieved(Event, frozen=True, tag="retrieval"):
     chars_in: int = 0
 
 
-class RefUsed(Event, frozen=True, tag="ref"):
+class ReferenceUsed(Event, frozen=True, tag="ref"):
     tool: str
     id: str
     bytes: int
 
 
-class Settled(Event, frozen=True, tag="tokens"):
+class TokensReported(Event, frozen=True, tag="tokens"):
     """Our estimate beside the provider's own count."""
 
     estimated: int
@@ -94,7 +94,7 @@ class JobChanged(Event, frozen=True, tag="job"):
     """Whether its output, or what there is of it, can be retrieved."""
 
 
-class Asked(Event, frozen=True, tag="model"):
+class ModelCalled(Event, frozen=True, tag="model"):
     """One request to a model, a step of the operation `op` or, where that is empty, of an agent's turn: sizes, and the
     beginning of the answer."""
 
@@ -114,7 +114,7 @@ class Asked(Event, frozen=True, tag="model"):
     error: str = ""
 
 
-class Looked(Event, frozen=True, tag="look"):
+class OutputInspected(Event, frozen=True, tag="look"):
     """A call of the sub-agent that reads and greps for the operation `op`."""
 
     op: str
@@ -124,7 +124,7 @@ class Looked(Event, frozen=True, tag="look"):
     chars_out: int = 0
 
 
-class TurnBegan(Event, frozen=True, tag="turn"):
+class TurnOpened(Event, frozen=True, tag="turn"):
     """What follows belongs to this turn of an agent."""
 
     turn: int
@@ -133,7 +133,7 @@ class TurnBegan(Event, frozen=True, tag="turn"):
     """Why only the final report is possible in it."""
 
 
-class Spawned(Event, frozen=True, tag="agent"):
+class AgentStarted(Event, frozen=True, tag="agent"):
     """A tool that is an agent opened a session of its own."""
 
     tool: str
@@ -148,7 +148,7 @@ class Quote(Struct, frozen=True, array_like=True):
     sha256: str
 
 
-class Extracted(Event, frozen=True, tag="extraction"):
+class OutputExtracted(Event, frozen=True, tag="extraction"):
     """An operation of its own, also one that failed: what was asked of a stored output is not recorded, what was found only by
     its place."""
 
@@ -172,7 +172,18 @@ class Extracted(Event, frozen=True, tag="extraction"):
 
 
 Entry: TypeAlias = (
-    Opened | Called | Stored | Retrieved | RefUsed | Settled | JobChanged | Asked | Looked | TurnBegan | Spawned | Extracted
+    SessionOpened
+    | ToolCalled
+    | OutputStored
+    | OutputRetrieved
+    | ReferenceUsed
+    | TokensReported
+    | JobChanged
+    | ModelCalled
+    | OutputInspected
+    | TurnOpened
+    | AgentStarted
+    | OutputExtracted
 )
 
 _encoder = msgspec.json.Encoder()
@@ -183,7 +194,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def lines(events: Iterable[Entry]) -> bytes:
+def encode_events(events: Iterable[Entry]) -> bytes:
     """As a journal holds them. A lone surrogate, as a model may write one into the name of a tool, becomes a question mark."""
     try:
         return _encoder.encode_lines(events)
@@ -192,7 +203,7 @@ def lines(events: Iterable[Entry]) -> bytes:
         return "".join(plain).encode("utf-8", "replace")
 
 
-def read(lines: Iterable[bytes]) -> Iterator[Entry]:
+def decode_events(lines: Iterable[bytes]) -> Iterator[Entry]:
     """The events of a journal. Lines that this version cannot understand are passed over."""
     for line in lines:
         try:

@@ -13,13 +13,24 @@ from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.record import events
 from overspill.record.counters import Counters
-from overspill.record.events import Asked, Called, Entry, Extracted, JobChanged, Retrieved, Settled, Status, Stored, now_ms
+from overspill.record.events import (
+    Entry,
+    JobChanged,
+    ModelCalled,
+    OutputExtracted,
+    OutputRetrieved,
+    OutputStored,
+    Status,
+    TokensReported,
+    ToolCalled,
+    now_ms,
+)
 from overspill.text.humanize import one_line
 from overspill.text.names import own_name
 from overspill.types import Kind, ToolCall, Truncation
 
 _MOST_WAITING = 256
-_MAY_WAIT = frozenset({Called, Retrieved})
+_MAY_WAIT = frozenset({ToolCalled, OutputRetrieved})
 
 logger = logging.getLogger("overspill")
 logger.addHandler(logging.NullHandler())  # whoever configures no logging is shown nothing
@@ -56,7 +67,7 @@ class Ledger:
             if waiting == 1:
                 self.waits()
             return
-        if isinstance(event, Stored):
+        if isinstance(event, OutputStored):
             log_stored(event)
         self.flush()
 
@@ -66,7 +77,7 @@ class Ledger:
         _ = self.counters
         waiting, self._waiting, self._counted = self._waiting, [], 0
         try:
-            self._write(events.lines(waiting))
+            self._write(events.encode_events(waiting))
         except StoreError as error:
             if not self.failure:
                 logger.warning("The journal of session %s cannot be written: %s", self.session, error)
@@ -76,10 +87,10 @@ class Ledger:
         """The host settles with the budget, not with us: what it said since the last look goes on record here."""
         while budget.settlements:
             estimated, reported = budget.settlements.pop(0)
-            self.record(Settled(now_ms(), estimated, reported))
+            self.record(TokensReported(now_ms(), estimated, reported))
 
 
-def composed_name(tool: str, server: str, kind: Kind) -> str:
+def compose_name(tool: str, server: str, kind: Kind) -> str:
     return f"{provider(server, kind)}/{own_name(tool, server)}"
 
 
@@ -87,7 +98,7 @@ def provider(server: str, kind: Kind) -> str:
     return f"{kind}:{server}" if server else kind
 
 
-def log_stored(event: Stored) -> None:
+def log_stored(event: OutputStored) -> None:
     kept = event.kept
     details = _labels(kept.tool, kept.server, event.kind) | {
         "handle": kept.handle,
@@ -119,7 +130,7 @@ def log_cut(call: ToolCall, cut: Truncation) -> None:
 _FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
 
 
-def log_extraction(event: Extracted, handle: str) -> None:
+def log_extraction(event: OutputExtracted, handle: str) -> None:
     details: dict[str, Any] = {
         "tool": event.tool,
         "handle": handle,
@@ -146,7 +157,7 @@ def log_extraction(event: Extracted, handle: str) -> None:
 
 def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
     return {
-        "tool": one_line(composed_name(tool, server, kind)),
+        "tool": one_line(compose_name(tool, server, kind)),
         "tool_namespace": one_line(server),
         "provider": one_line(provider(server, kind)),
         "tool_kind": kind,
@@ -157,19 +168,19 @@ def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, An
     """The entries of an accounting file. A call that goes to the background has two: when it was answered, and when it ended."""
     for event in happened:
         match event:
-            case Called():
+            case ToolCalled():
                 yield _call_entry(event, session)
-            case Retrieved():
+            case OutputRetrieved():
                 yield _retrieval_entry(event, session)
             case JobChanged(state="ready" | "failed"):
                 yield _call_entry(_ending(event), session) | {"background": True}
-            case Asked():
+            case ModelCalled():
                 yield _model_entry(event)
             case _:
                 pass
 
 
-def _call_entry(event: Called, session: str) -> dict[str, Any]:
+def _call_entry(event: ToolCalled, session: str) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "type": "tool",
         "timestamp": event.t,
@@ -189,21 +200,21 @@ def _call_entry(event: Called, session: str) -> dict[str, Any]:
     return entry
 
 
-def _retrieval_entry(event: Retrieved, session: str) -> dict[str, Any]:
-    called = Called(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
+def _retrieval_entry(event: OutputRetrieved, session: str) -> dict[str, Any]:
+    called = ToolCalled(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
     # By its id alone: the output may be another session's, of the same family.
     details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
     details |= {"mode": event.mode} if event.mode else {}
     return _call_entry(called, session) | ({"details": details} if details else {})
 
 
-def _ending(event: JobChanged) -> Called:
+def _ending(event: JobChanged) -> ToolCalled:
     status: Status = "failed" if event.state == "failed" else "ok"
-    call = Called(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
+    call = ToolCalled(event.t, event.tool, event.server, status=status, latency=round(event.seconds * 1000))
     return replace(call, id=event.id, reason="background", truncated=True) if event.kept else call
 
 
-def _model_entry(event: Asked) -> dict[str, Any]:
+def _model_entry(event: ModelCalled) -> dict[str, Any]:
     provider, _, model = event.model.partition("/")
     entry = {
         "type": "llm",

@@ -10,17 +10,17 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.record.events import (
-    Asked,
-    Called,
+    AgentStarted,
     Entry,
-    Extracted,
     JobChanged,
-    Looked,
-    Opened,
-    Retrieved,
-    Spawned,
+    ModelCalled,
+    OutputExtracted,
+    OutputInspected,
+    OutputRetrieved,
+    SessionOpened,
     Status,
-    TurnBegan,
+    ToolCalled,
+    TurnOpened,
 )
 
 OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
@@ -45,45 +45,47 @@ def op_tree(events: Iterable[Entry]) -> Op:
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
     homes: dict[str, list[Op]] = {}
-    turns: list[tuple[TurnBegan, list[Op]]] = []
+    turns: list[tuple[TurnOpened, list[Op]]] = []
     first: list[Op] = []
     ops = first
     for event in events:
         match event:
-            case Opened():
+            case SessionOpened():
                 root = Op("session", event.session, event.t)
-            case Called():
-                ops.append(_called(event, root.name))
-            case TurnBegan():
+            case ToolCalled():
+                ops.append(_call_op(event, root.name))
+            case TurnOpened():
                 turns.append((event, ops := []))
-            case Retrieved():
-                attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _named(event)
+            case OutputRetrieved():
+                attributes = {"mode": event.mode, "charactersOut": event.chars_out} | _describe_event(event)
                 ops.append(Op("tool", event.tool, event.t, event.latency, event.status, attributes))
             case JobChanged(state="ready" | "failed"):
-                ops.append(_finished(event, root.name))
-            case Spawned():
+                ops.append(_finish_op(event, root.name))
+            case AgentStarted():
                 ops.append(Op("session", event.tool, event.t, attributes={"session": event.session}))
-            case Asked(op=""):
-                ops.append(_asked(event))
-            case Asked() | Looked():
+            case ModelCalled(op=""):
+                ops.append(_model_op(event))
+            case ModelCalled() | OutputInspected():
                 homes.setdefault(event.op, ops)
-                steps.setdefault(event.op, []).append(_asked(event) if isinstance(event, Asked) else _looked(event))
-            case Extracted():
-                ops.append(_extracted(event, steps.pop(event.op, [])))
+                steps.setdefault(event.op, []).append(
+                    _model_op(event) if isinstance(event, ModelCalled) else _inspection_op(event)
+                )
+            case OutputExtracted():
+                ops.append(_extraction_op(event, steps.pop(event.op, [])))
             case _:
                 pass
     for op, taken in steps.items():  # of one that still runs, or whose process died
         homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
-    return msgspec.structs.replace(root, children=(*first, *(_turn(event, below) for event, below in turns)))
+    return msgspec.structs.replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
 
 
-def _turn(event: TurnBegan, ops: list[Op]) -> Op:
+def _turn_op(event: TurnOpened, ops: list[Op]) -> Op:
     attributes = {"of": event.of} | ({"final": event.final} if event.final else {})
     latency = max((op.t for op in ops), default=event.t) - event.t
     return Op("turn", str(event.turn), event.t, latency, attributes=attributes, children=tuple(ops))
 
 
-def _finished(event: JobChanged, session: str) -> Op:
+def _finish_op(event: JobChanged, session: str) -> Op:
     attributes: dict[str, Any] = {"background": True}
     if event.error:
         attributes["error"] = event.error
@@ -93,19 +95,19 @@ def _finished(event: JobChanged, session: str) -> Op:
     return Op("tool", event.tool, event.t, round(event.seconds * 1000), status, attributes)
 
 
-def _named(event: Called | Retrieved) -> dict[str, Any]:
+def _describe_event(event: ToolCalled | OutputRetrieved) -> dict[str, Any]:
     return {"call": event.call} if event.call else {}
 
 
-def _called(event: Called, session: str) -> Op:
+def _call_op(event: ToolCalled, session: str) -> Op:
     attributes: dict[str, Any] = {"charactersIn": event.chars_in, "charactersOut": event.chars_out}
     if event.id:
         attributes |= {"tool_output_handle": handles.handle(session, event.id), "tool_output_reason": event.reason}
-    attributes |= _named(event)
+    attributes |= _describe_event(event)
     return Op("tool", event.tool, event.t, event.latency, event.status, attributes)
 
 
-def _extracted(event: Extracted, steps: list[Op]) -> Op:
+def _extraction_op(event: OutputExtracted, steps: list[Op]) -> Op:
     attributes: dict[str, Any] = {"id": handles.artifact_id(event.id), "mode": event.mode}
     if event.status == "failed":
         return Op("session", event.tool, event.t, event.latency, event.status, attributes, tuple(steps))
@@ -121,11 +123,11 @@ def _extracted(event: Extracted, steps: list[Op]) -> Op:
     return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))
 
 
-def _looked(event: Looked) -> Op:
+def _inspection_op(event: OutputInspected) -> Op:
     return Op("tool", event.tool, event.t, event.latency, event.status, {"charactersOut": event.chars_out})
 
 
-def _asked(event: Asked) -> Op:
+def _model_op(event: ModelCalled) -> Op:
     attributes: dict[str, Any] = {
         "messages": event.messages,
         "requestBytes": event.request_bytes,

@@ -12,7 +12,7 @@ from overspill import handles
 from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.counters import Counters
-from overspill.record.events import Entry, Extracted, JobChanged, Stored
+from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored
 from overspill.retrieval.outputs import StoredOutput
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
@@ -24,7 +24,7 @@ _DAMAGED = (
 )
 
 
-class Item(Struct, frozen=True):
+class ArchivedOutput(Struct, frozen=True):
     """A stored output and the session it belongs to."""
 
     kept: Kept
@@ -42,7 +42,7 @@ class Check(Struct, frozen=True):
         return not self.problem
 
 
-class JobLine(Struct, frozen=True):
+class ArchivedJob(Struct, frozen=True):
     """The last that is known of a background job."""
 
     session: str
@@ -58,17 +58,17 @@ class Archive:
         self._warn = warn
         self._told: set[str] = set()
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[ArchivedOutput]:
         """Everything that is stored, oldest first."""
         found = {
-            event.kept.id: Item(event.kept, label)
+            event.kept.id: ArchivedOutput(event.kept, label)
             for label, shelf in self._shelves()
             for event in self._events(label, shelf)
-            if isinstance(event, Stored) and event.kept.session == label.session and _is_there(shelf, event.kept.id)
+            if isinstance(event, OutputStored) and event.kept.session == label.session and _is_there(shelf, event.kept.id)
         }
         return sorted(found.values(), key=lambda item: item.kept.created_ms)
 
-    def find(self, spelling: str) -> Item:
+    def find(self, spelling: str) -> ArchivedOutput:
         session, file = handles.parse(spelling)
         for item in self.items():
             if item.kept.id == file and session in (None, item.kept.session):
@@ -81,7 +81,7 @@ class Archive:
         with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
             yield stored
 
-    def verify(self, items: Sequence[Item]) -> Iterator[Check]:
+    def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:
         """Size and SHA-256 of each, taken again, and every passage that an extraction quoted from it."""
         for item in items:
             try:
@@ -98,13 +98,13 @@ class Archive:
             counted.append((label, counters))
         return counted
 
-    def jobs(self) -> list[JobLine]:
+    def jobs(self) -> list[ArchivedJob]:
         """Background jobs of live sessions, in the order they were asked for."""
-        lines: dict[str, JobLine] = {}
+        lines: dict[str, ArchivedJob] = {}
         for label, shelf in self._shelves():
             for event in self._events(label, shelf) if label.live else ():
                 if isinstance(event, JobChanged) and handles.is_uuid(event.id):
-                    lines[event.id] = JobLine(label.session, event, handles.created_ms(event.id))
+                    lines[event.id] = ArchivedJob(label.session, event, handles.created_ms(event.id))
         return sorted(lines.values(), key=lambda line: line.asked_ms)
 
     def remove(self, *, live: bool = False) -> list[str]:
@@ -116,13 +116,13 @@ class Archive:
                     continue
                 try:
                     if self._is_damaged(store, label):
-                        self._tell(_DAMAGED.format(session=label.session))
+                        self._report(_DAMAGED.format(session=label.session))
                         continue
                     store.empty_shelf(label.session) if label.live else store.remove_shelf(label.session)
                 except HandleError:
                     continue
                 except StoreError as error:
-                    self._tell(str(error))
+                    self._report(str(error))
                     continue
                 removed.append(label.session)
         return removed
@@ -134,7 +134,7 @@ class Archive:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
-                size, misquoted = reader.size, _misquoted(shelf, kept.id, reader)
+                size, misquoted = reader.size, _count_misquotes(shelf, kept.id, reader)
             finally:
                 reader.close()
         if size != kept.size.bytes:
@@ -151,17 +151,17 @@ class Archive:
                 except HandleError:
                     continue
                 except StoreError as error:
-                    self._tell(f"Session {label.session} is passed over. {error}")
+                    self._report(f"Session {label.session} is passed over. {error}")
                     continue
                 try:
                     if _unreadable(label, shelf):
-                        self._tell(_DAMAGED.format(session=label.session))
+                        self._report(_DAMAGED.format(session=label.session))
                     else:
                         yield label, shelf
                 finally:
                     shelf.close()
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         """Once, however often it is met."""
         if text not in self._told:
             self._told.add(text)
@@ -176,9 +176,9 @@ class Archive:
 
     def _events(self, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
         try:
-            yield from events.read(shelf.journal())
+            yield from events.decode_events(shelf.journal())
         except StoreError as error:
-            self._tell(f"Session {label.session} is passed over. {error}")
+            self._report(f"Session {label.session} is passed over. {error}")
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
@@ -197,15 +197,15 @@ class Archive:
 
 def _unreadable(label: ShelfLabel, shelf: Shelf) -> bool:
     """Whether it was kept and nothing in its journal can be read: what it stored is there, but nobody can say what it is."""
-    return not label.live and label.retention == "keep" and next(events.read(shelf.journal()), None) is None
+    return not label.live and label.retention == "keep" and next(events.decode_events(shelf.journal()), None) is None
 
 
-def _misquoted(shelf: Shelf, id: str, reader: Reader) -> int:
+def _count_misquotes(shelf: Shelf, id: str, reader: Reader) -> int:
     """Recorded quotes of it that its bytes do not bear out."""
     return sum(
         hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256
-        for event in events.read(shelf.journal())
-        if isinstance(event, Extracted) and event.id == id
+        for event in events.decode_events(shelf.journal())
+        if isinstance(event, OutputExtracted) and event.id == id
         for quote in event.quotes
     )
 

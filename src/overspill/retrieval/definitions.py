@@ -74,7 +74,7 @@ def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-def _of(kind: str, description: str = "", **more: Any) -> dict[str, Any]:
+def _property(kind: str, description: str = "", **more: Any) -> dict[str, Any]:
     return {"type": kind, **more, **({"description": description} if description else {})}
 
 
@@ -85,19 +85,19 @@ _TOOL_OUTPUT = Definition(
     "Extract information from a stored oversized tool output by handle",
     _object(
         ["handle", "extract"],
-        handle=_of(
+        handle=_property(
             "string",
             "Handle of the stored tool output (relative path under the tool_output root, e.g. session-<uuid>/<file-uuid>; "
             "provided in the tool-result message)",
             minLength=1,
         ),
-        extract=_of(
+        extract=_property(
             "string",
             "Provide precise, detailed instructions about what you need from the tool output "
             "(be specific, include keys/fields/sections if known).",
             minLength=1,
         ),
-        mode=_of(
+        mode=_property(
             "string",
             "Optional override. auto=module decides; full-chunked=LLM chunk+reduce; read-grep=dynamic sub-agent with Read/Grep; "
             "truncate=keeps top and bottom, truncates in the middle.",
@@ -112,30 +112,30 @@ _GET_TOOL_OUTPUT = Definition(
     "Read a stored or background tool output",
     _object(
         ["id", "mode"],
-        id=_of("string"),
-        mode=_of(
+        id=_property("string"),
+        mode=_property(
             "string",
             "raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
             "query=JSON pointer or JMESPath",
             enum=["raw", "extract", "slice", "grep", "query"],
         ),
-        query=_of("string"),
-        slice=_of(
+        query=_property("string"),
+        slice=_property(
             "object",
             'start+length in characters, anchor (plain text) with window around it, or lines "a-b"',
             properties={
-                "start": _of("integer"),
-                "length": _of("integer"),
-                "anchor": _of("string"),
-                "window": _of("integer"),
-                "match_index": _of("integer"),
-                "lines": _of("string"),
+                "start": _property("integer"),
+                "length": _property("integer"),
+                "anchor": _property("string"),
+                "window": _property("integer"),
+                "match_index": _property("integer"),
+                "lines": _property("string"),
             },
         ),
-        pattern=_of("string", "RE2 regex"),
-        context=_of("integer"),
-        ignore_case=_of("boolean"),
-        **{"from": _of("integer", "byte to go on from")},
+        pattern=_property("string", "RE2 regex"),
+        context=_property("integer"),
+        ignore_case=_property("boolean"),
+        **{"from": _property("integer", "byte to go on from")},
     ),
     GetToolOutput,
 )
@@ -149,14 +149,14 @@ _GET_ARTIFACT = Definition(
     "Retrieve a stored artifact",
     _object(
         [],
-        artifact_id=_of("string"),
-        id=_of("string"),
-        start_line=_of("integer"),
-        end_line=_of("integer"),
-        lines=_of("string", '"a-b"'),
-        bytes=_of("string", '"a-b" from 0, both included'),
-        query=_of("string", "JSON pointer or JMESPath"),
-        **{"from": _of("integer", "character to go on from")},
+        artifact_id=_property("string"),
+        id=_property("string"),
+        start_line=_property("integer"),
+        end_line=_property("integer"),
+        lines=_property("string", '"a-b"'),
+        bytes=_property("string", '"a-b" from 0, both included'),
+        query=_property("string", "JSON pointer or JMESPath"),
+        **{"from": _property("integer", "character to go on from")},
     ),
     GetArtifact,
 )

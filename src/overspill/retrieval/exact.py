@@ -40,34 +40,34 @@ class Page(Struct, frozen=True):
     """What we say below it."""
 
 
-def artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
+def artifact_page(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
     """`get_artifact`: lines, bytes, a query, or everything from the beginning."""
     reader, view = stored.reader, stored.view
     if asked.query is not None:
         again = f'get_artifact(id="{stored.kept.artifact_id}", query={json.dumps(asked.query)}, from={{}})'
-        return _queried(stored, asked.query, asked.from_, bound, again)
+        return _query(stored, asked.query, asked.from_, bound, again)
     if stored.kept.media == "binary":
         if asked.bytes is None:
-            return Page(wording.binary(stored.kept, "Binary output", ("get_artifact",)), stored.kept.id)
+            return Page(wording.binary_message(stored.kept, "Binary output", ("get_artifact",)), stored.kept.id)
         first, last = parse_range("bytes", asked.bytes)
         return _base64(stored, first, last + 1, bound, _next_artifact)
     if asked.bytes is not None:
         first, last = parse_range("bytes", asked.bytes)
-        return _paged(stored, bound, lambda bound: reading.bytes_range(reader, view, first, last + 1, bound), _next_artifact)
+        return _fetch_page(stored, bound, lambda bound: reading.bytes_range(reader, view, first, last + 1, bound), _next_artifact)
     if asked.lines is not None or asked.start_line is not None or asked.end_line is not None:
         first, last = 1 if asked.start_line is None else asked.start_line, asked.end_line
         if asked.lines is not None:
             first, last = parse_range("lines", asked.lines)
-        return _paged(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), _next_artifact)
-    return _paged(stored, bound, lambda bound: reading.raw(reader, view, bound), _next_artifact)
+        return _fetch_page(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), _next_artifact)
+    return _fetch_page(stored, bound, lambda bound: reading.raw(reader, view, bound), _next_artifact)
 
 
-def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+def output_page(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     """`get_tool_output` in its modes that need no model."""
     if stored.kept.media == "binary" and asked.mode != "query":
         part = asked.slice
         if asked.mode != "slice" or part is None or part.start is None:
-            return Page(wording.binary(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
+            return Page(wording.binary_message(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
         end = stored.reader.size if part.length is None else part.start + part.length
         return _base64(stored, part.start, end, bound, _next_bytes)
     match asked.mode:
@@ -75,31 +75,31 @@ def tool_output(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Pag
             if not asked.query:
                 raise BadRequest("Query required for query mode.")
             again = f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={json.dumps(asked.query)}, from={{}})'
-            return _queried(stored, asked.query, asked.from_, bound, again)
+            return _query(stored, asked.query, asked.from_, bound, again)
         case "grep":
-            return _grepped(stored, asked, bound)
+            return _grep(stored, asked, bound)
         case "slice":
-            return _sliced(stored, asked.slice or Slice(), bound)
+            return _slice(stored, asked.slice or Slice(), bound)
         case _:
-            return _paged(stored, bound, lambda bound: reading.raw(stored.reader, stored.view, bound), _next_slice)
+            return _fetch_page(stored, bound, lambda bound: reading.raw(stored.reader, stored.view, bound), _next_slice)
 
 
-def partial(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
+def partial_page(stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
     """The same of a tool that is still running."""
-    return _noted(note, bound, lambda bound: tool_output(stored, asked, bound))
+    return _add_note(note, bound, lambda bound: output_page(stored, asked, bound))
 
 
-def shortened(stored: StoredOutput, cut: Cut) -> Page:
+def truncated_page(stored: StoredOutput, cut: Cut) -> Page:
     return _answer(stored, cut.text)
 
 
-def whole(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+def whole_page(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
     """A page of a finished output. One about an output that is not all there says so."""
-    return _noted(f"[{wording.incomplete(stored.kept)}]", bound, fetch) if stored.kept.missing else fetch(bound)
+    return _add_note(f"[{wording.incomplete(stored.kept)}]", bound, fetch) if stored.kept.missing else fetch(bound)
 
 
-def _noted(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
-    page = fetch(_less(bound, len(note.encode()) + 2 + _FRAME))
+def _add_note(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+    page = fetch(_shrink(bound, len(note.encode()) + 2 + _FRAME))
     if page.data is None:
         return replace(page, text=f"{page.text}\n\n{note}")
     notes = (*page.notes, note)
@@ -111,25 +111,25 @@ def _answer(stored: StoredOutput, data: str, notes: Sequence[str] = (), start: i
     return Page(framing.answer(data, notes), stored.kept.id, start, end, data=data, notes=tuple(notes))
 
 
-def _sliced(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
+def _slice(stored: StoredOutput, asked: Slice, bound: Bound) -> Page:
     reader, view = stored.reader, stored.view
     ways = [name for name in ("lines", "anchor", "start") if getattr(asked, name) not in (None, 0)]
     if len(ways) > 1:
         raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
     if asked.lines is not None:
         first, last = parse_range("lines", asked.lines)
-        return _paged(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), _next_slice)
+        return _fetch_page(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), _next_slice)
     if asked.anchor is None:
         start = asked.start or 0
-        return _paged(stored, bound, lambda bound: reading.chars(reader, view, start, asked.length, bound), _next_slice)
+        return _fetch_page(stored, bound, lambda bound: reading.chars(reader, view, start, asked.length, bound), _next_slice)
 
     def around(bound: Bound) -> Passage:
         return reading.around(reader, view, asked.anchor, bound, window=asked.window, match_index=asked.match_index)
 
-    return _paged(stored, bound, around, _next_slice, located=True)
+    return _fetch_page(stored, bound, around, _next_slice, located=True)
 
 
-def _paged(
+def _fetch_page(
     stored: StoredOutput,
     bound: Bound,
     fetch: Callable[[Bound], Passage],
@@ -140,17 +140,17 @@ def _paged(
     """As it is when it fits. When it does not, or when the model cannot know where it stands, a last line says so."""
     passage, notes = fetch(bound), list[str]()
     if passage.omitted or located or framing.imitates(passage.text):
-        passage = fetch(_less(bound, _FOOTER))
+        passage = fetch(_shrink(bound, _FOOTER))
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
-        notes = [_place(passage, rest)]
+        notes = [_describe_place(passage, rest)]
     return _answer(stored, passage.text, notes, passage.start_byte, passage.end_byte)
 
 
-def _less(bound: Bound, footer: int) -> Bound:
+def _shrink(bound: Bound, footer: int) -> Bound:
     return Bound(max(1, bound.bytes - footer), bound.chars and max(1, bound.chars - footer))
 
 
-def _place(passage: Passage, rest: list[str]) -> str:
+def _describe_place(passage: Passage, rest: list[str]) -> str:
     return wording.place(
         (passage.start_char, passage.end_char),
         (passage.first_line, passage.last_line),
@@ -179,29 +179,29 @@ def _next_slice(stored: StoredOutput, range: Range) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{how}}})'
 
 
-def _queried(stored: StoredOutput, expression: str, start: int, bound: Bound, again: str) -> Page:
+def _query(stored: StoredOutput, expression: str, start: int, bound: Bound, again: str) -> Page:
     """`again` is the call that goes on, with a place for the character to go on from."""
     found = query(stored.reader, expression, bound, start=start)
     if found.next is not None or found.expanded or found.note or framing.imitates(found.text):
-        found = query(stored.reader, expression, _less(bound, _FOOTER + len(encoding.encode(expression))), start=start)
+        found = query(stored.reader, expression, _shrink(bound, _FOOTER + len(encoding.encode(expression))), start=start)
     notes = [f"[{found.note}]"] if found.note else []
     if found.expanded:
         notes.append(wording.EXPANDED)
     if found.text == "null":
         notes.append(wording.NULL)
     if found.next is not None:
-        notes.append(wording.goes_on(again.replace("from={}", f"from={found.next}")))
+        notes.append(wording.continuation(again.replace("from={}", f"from={found.next}")))
     return _answer(stored, found.text, notes)
 
 
-def _grepped(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+def _grep(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.pattern:
         raise BadRequest("Pattern required for grep mode.")
     found = reading.grep(
         stored.reader,
         stored.view,
         asked.pattern,
-        _less(bound, _FOOTER + len(encoding.encode(asked.pattern))),
+        _shrink(bound, _FOOTER + len(encoding.encode(asked.pattern))),
         context=asked.context,
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,

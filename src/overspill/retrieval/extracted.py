@@ -21,7 +21,7 @@ _WARNING_CHARS = 2_000
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
 
 
-def abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
+def format_abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
     """`tool_output`, within the bound: the words of the citations give way first, then their places, then the end of the text.
 
     How many checked citations gave way is said to the last.
@@ -63,7 +63,7 @@ def _with_closing(found: Extraction) -> tuple[str, str]:
     return passages, closing
 
 
-def snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
+def format_snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
     """`get_tool_output` in mode extract: whole snippets, as many as the bound holds, and how many it does not."""
     for count in range(len(found.excerpts), -1, -1):
         shown = _json(found, found.excerpts[:count])

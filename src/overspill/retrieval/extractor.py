@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from overspill import handles, lexical, wording
 from overspill.errors import BadRequest, SettingsError
-from overspill.extraction import BUILTIN, Cache, Document, Look, Mode, Policy, Progress, extract
+from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract
 from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.record.events import Extracted, Fallback, Looked, Quote, now_ms
+from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
 from overspill.record.ledger import Ledger, log_extraction
 from overspill.retrieval.outputs import StoredOutput
 from overspill.settings import Settings
@@ -29,7 +29,7 @@ from overspill.types import Extraction
 _INDEXES = 4  # one may take as much memory as a large output
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ExtractionRequest(Struct, frozen=True, kw_only=True):
     """What is wanted from a stored output."""
 
     tool: str
@@ -58,13 +58,15 @@ class Extractor:
         self._indexes: OrderedDict[str, lexical.Index] = OrderedDict()
         self._lock = Lock()
 
-    async def extract(self, stored: StoredOutput, args_json: str, wish: Wish, progress: Progress | None = None) -> Extraction:
+    async def extract(
+        self, stored: StoredOutput, args_json: str, wish: ExtractionRequest, progress: Progress | None = None
+    ) -> Extraction:
         op, started = handles.new(), time.perf_counter()
         kept = stored.kept
         document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
         model = self._model(wish, op)
         try:
-            async with model.connected() if model else nullcontext():
+            async with model.keep_connected() if model else nullcontext():
                 found = await extract(
                     document,
                     wish.query,
@@ -84,7 +86,7 @@ class Extractor:
         self._record(op, stored, wish, found, started)
         return replace(found, warnings=(wording.incomplete(kept), *found.warnings)) if kept.missing else found
 
-    def targets(self, wish: Wish) -> Sequence[str]:
+    def targets(self, wish: ExtractionRequest) -> Sequence[str]:
         """The first that is set: the wish's own, toolOutput.models, extractionModel, the turn's, the host's; else the engine."""
         settings = self._settings
         if named := wish.targets or settings.tool_output.models:
@@ -92,22 +94,22 @@ class Extractor:
         first = settings.extraction_model or wish.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
-    def _model(self, wish: Wish, op: str) -> Targets | None:
-        models = [self._opened(name) for name in self._asked(wish)]
+    def _model(self, wish: ExtractionRequest, op: str) -> Targets | None:
+        models = [self._open_model(name) for name in self._model_names(wish)]
         if not models:
             return None
         retries = self._settings.extraction_retries
-        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.asked(op)))
+        return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.to_event(op)))
 
-    def _asked(self, wish: Wish) -> list[str]:
+    def _model_names(self, wish: ExtractionRequest) -> list[str]:
         return [name for name in self.targets(wish) if name != BUILTIN]
 
-    def _fallback(self, wish: Wish, found: Extraction) -> Fallback:
+    def _fallback(self, wish: ExtractionRequest, found: Extraction) -> Fallback:
         if found.strategy == "truncate":
             return "" if wish.mode == "truncate" else "truncate"
-        return "builtin" if found.model == BUILTIN and self._asked(wish) else ""
+        return "builtin" if found.model == BUILTIN and self._model_names(wish) else ""
 
-    def _opened(self, name: str) -> Model:
+    def _open_model(self, name: str) -> Model:
         if name not in self._models:
             limits = {
                 target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
@@ -116,7 +118,7 @@ class Extractor:
             try:
                 self._models[name] = open_model(name, self._endpoints, limits)
             except SettingsError as error:
-                return _Unavailable(name, str(error))
+                return _UnavailableModel(name, str(error))
         return self._models[name]
 
     def _policy(self, max_tokens: int) -> Policy:
@@ -143,12 +145,12 @@ class Extractor:
         model = self._settings.model
         return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
 
-    def _note(self, op: str, look: Look) -> None:
-        self._ledger.record(Looked(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
+    def _note(self, op: str, look: Inspection) -> None:
+        self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
 
-    def _record(self, op: str, stored: StoredOutput, wish: Wish, found: Extraction | None, started: float) -> None:
+    def _record(self, op: str, stored: StoredOutput, wish: ExtractionRequest, found: Extraction | None, started: float) -> None:
         latency = round((time.perf_counter() - started) * 1000)
-        event = Extracted(now_ms(), op, stored.kept.id, wish.tool, wish.mode, status="failed", found=False, latency=latency)
+        event = OutputExtracted(now_ms(), op, stored.kept.id, wish.tool, wish.mode, status="failed", found=False, latency=latency)
         if found is not None:
             spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
             event = replace(
@@ -168,7 +170,7 @@ class Extractor:
         log_extraction(event, stored.kept.handle)
 
 
-def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
+def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
     """Where models are served: the usual variables of an environment, and the settings, which win. Keys are never in settings."""
     found = from_environment(environ)
     for name, provider in settings.providers.items():
@@ -182,7 +184,7 @@ def endpoints_of(settings: Settings, environ: Mapping[str, str]) -> dict[str, En
     return found
 
 
-class _Unavailable:
+class _UnavailableModel:
     """A target that cannot be opened: asking it says why, and the next one, or a fallback, answers."""
 
     context_window = 32_768

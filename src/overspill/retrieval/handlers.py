@@ -12,20 +12,20 @@ from msgspec.structs import replace
 
 from overspill import wording
 from overspill.calls.job import Job
-from overspill.calls.scheduler import Jobs
+from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.extraction import ExtractionFailed, Mode
 from overspill.gate.decide import Cut, Keep, Pass, decide
 from overspill.gate.gate import Gate
-from overspill.gate.replies import Answer, Source
+from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
-from overspill.record.events import Retrieved, now_ms
+from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
 from overspill.retrieval.exact import Page
-from overspill.retrieval.extractor import Extractor, Wish
-from overspill.retrieval.outputs import Outputs, StoredOutput
+from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.outputs import StoredOutput, StoredOutputs
 from overspill.settings import Settings
 from overspill.store.meter import chars_in
 from overspill.text import tokens
@@ -39,7 +39,7 @@ _FRAME = 250  # tokens set aside for what stands round an extraction
 _LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
 
 
-class Asked(Struct, frozen=True):
+class RetrievalCall(Struct, frozen=True):
     """For the record: which tool, in which mode."""
 
     tool: str
@@ -48,10 +48,10 @@ class Asked(Struct, frozen=True):
     chars_in: int = 0
 
 
-class Retrieval:
+class RetrievalTools:
     """Never passes the gate, never goes to the background, but takes room like any answer."""
 
-    def __init__(self, gate: Gate, outputs: Outputs, jobs: Jobs, ledger: Ledger, extractor: Extractor) -> None:
+    def __init__(self, gate: Gate, outputs: StoredOutputs, jobs: JobScheduler, ledger: Ledger, extractor: Extractor) -> None:
         self.turn_model: str | None = None
         self.inherits = False
         """Whether ended sessions of the family kept something that this one may read."""
@@ -63,7 +63,7 @@ class Retrieval:
         self._shown = False
         self._mentioned: set[str] = set()
 
-    def offered(self) -> list[str]:
+    def tools_to_offer(self) -> list[str]:
         """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
         needed = bool(self._gate.kept or self._jobs.background or self.inherits)
         self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
@@ -73,11 +73,11 @@ class Retrieval:
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
         mode = args.get("mode")
-        asked = Asked(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(args))
+        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(args))
         try:
             page = await self._page(name, args)
         except OverspillError as error:
-            page = Page(wording.retrieval_failed(name, str(args.get("id") or args.get("handle") or ""), error), is_error=True)
+            page = Page(wording.retrieval_failure(name, str(args.get("id") or args.get("handle") or ""), error), is_error=True)
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:
@@ -92,7 +92,7 @@ class Retrieval:
         """Jobs that completed and that the model has not been told of, each mentioned once."""
         done = [job for job in self._jobs.background.values() if job.done and not job.told and job.id not in self._mentioned]
         self._mentioned.update(job.id for job in done)
-        return wording.completed([self._status(job) for job in done]) if done else ""
+        return wording.completed_jobs([self._status(job) for job in done]) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -111,7 +111,7 @@ class Retrieval:
     async def _wait(self) -> Page:
         done = await self._jobs.wait(self._gate.settings.wait_max_secs)
         if done:
-            return Page(wording.completed([self._status(job) for job in done]))
+            return Page(wording.completed_jobs([self._status(job) for job in done]))
         pending = self._jobs.pending()
         return Page(wording.still_running([self._status(job) for job in pending]) if pending else wording.NONE_RUNNING)
 
@@ -120,28 +120,28 @@ class Retrieval:
         if not spelling:
             raise BadRequest("artifact_id is missing. Give the id that stands in the [Artifact: …] line.")
         stored = self._outputs.recent(spelling)
-        return await self._of(stored, lambda bound: exact.artifact(stored, asked, bound))
+        return await self._find_output(stored, lambda bound: exact.artifact_page(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         job = self._jobs.background.get(self._outputs.file_id(asked.id))
         if job is None:
-            return await self._of_stored(asked, ())
+            return await self._answer_stored(asked, ())
         if not job.done:
-            return await self._of_running(job, asked)
+            return await self._answer_running(job, asked)
         job.told = True
         blocks = job.blocks if asked.mode == "raw" else ()
         if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
-            return Page(wording.tool_failed(job.error), is_error=True, blocks=blocks)
-        return await self._of_stored(asked, blocks)
+            return Page(wording.tool_failure(job.error), is_error=True, blocks=blocks)
+        return await self._answer_stored(asked, blocks)
 
-    async def _of_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
+    async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even with one that only says that the text is too large."""
         stored = self._outputs.recent(asked.id)
         if asked.mode == "extract":
             return await self._snippets(stored, asked.query)
         if asked.mode == "raw":
             return replace(await self._raw(stored, asked), blocks=blocks)
-        return replace(await self._of(stored, lambda bound: exact.tool_output(stored, asked, bound)), blocks=blocks)
+        return replace(await self._find_output(stored, lambda bound: exact.output_page(stored, asked, bound)), blocks=blocks)
 
     async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
         """What the gate would let pass comes whole, as far as there is room; what it would cut comes cut."""
@@ -150,56 +150,59 @@ class Retrieval:
             case Keep():
                 return Page(wording.too_large(kept.size.bytes), is_error=True)
             case Cut(limit):
-                source = Source(stored.reader, kept.size)
-                return await self._of(
-                    stored, lambda bound: exact.shortened(stored, source.cut_to_bytes(min(limit, bound.bytes), settings))
+                source = OutputText(stored.reader, kept.size)
+                return await self._find_output(
+                    stored,
+                    lambda bound: exact.truncated_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings)),
                 )
             case Pass():
-                return await self._of(stored, lambda bound: exact.tool_output(stored, asked, bound), _EVERYTHING)
+                return await self._find_output(stored, lambda bound: exact.output_page(stored, asked, bound), _EVERYTHING)
 
-    async def _of(self, stored: StoredOutput, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
-        return await self._bounded(lambda bound: exact.whole(stored, bound, produce), bound)
+    async def _find_output(self, stored: StoredOutput, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+        return await self._fit_page(lambda bound: exact.whole_page(stored, bound, produce), bound)
 
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
             stored = self._outputs.recent(asked.handle)
         except HandleError as error:
-            text = wording.nothing_under(asked.handle, len(self._gate.kept), error)
+            text = wording.unknown_handle(asked.handle, len(self._gate.kept), error)
             return Page(wording.abstract("unknown", asked.handle, "auto", text))
         except BadRequest as error:
             tool = self._jobs.background[self._outputs.file_id(asked.handle)].tool
-            return Page(wording.extraction_failed(tool, asked.handle, asked.mode, str(error)), is_error=True)
+            return Page(wording.extraction_failure(tool, asked.handle, asked.mode, str(error)), is_error=True)
         kept = stored.kept
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
-            return Page(wording.extraction_failed(kept.tool, kept.handle, mode, str(error)), kept.id, is_error=True)
-        return await self._bounded(lambda bound: extracted.abstract(kept, found, bound))
+            return Page(wording.extraction_failure(kept.tool, kept.handle, mode, str(error)), kept.id, is_error=True)
+        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:
             raise BadRequest(wording.QUERY_REQUIRED)
         found = await self._extract(stored, "get_tool_output", query, "snippets")
-        return await self._bounded(lambda bound: extracted.snippets(stored.kept, found, bound))
+        return await self._fit_page(lambda bound: extracted.format_snippets(stored.kept, found, bound))
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> Extraction:
         bound, room = self._bound(), self._gate.room
         most = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
         most = most if room is None else min(most, room)
-        wish = Wish(tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self.turn_model)
+        wish = ExtractionRequest(
+            tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self.turn_model
+        )
         return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), wish)
 
-    async def _of_running(self, job: Job, asked: GetToolOutput) -> Page:
+    async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
         """Of a tool that streams, what is there so far can be read already."""
         if asked.mode not in ("slice", "grep") or job.result is None or not job.result.produced:
             raise BadRequest(wording.NOT_READY)
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         with stored:
             note = wording.partial(stored.reader.size, job.seconds)
-            return await self._bounded(lambda bound: exact.partial(stored, asked, bound, note))
+            return await self._fit_page(lambda bound: exact.partial_page(stored, asked, bound, note))
 
-    async def _bounded(self, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+    async def _fit_page(self, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         """At most the bound, and at most the room that is left."""
         bound = bound or self._bound()
         page = await anyio.to_thread.run_sync(produce, bound)
@@ -217,12 +220,12 @@ class Retrieval:
     def _settings_of(self, kept: Kept) -> Settings:
         return self._gate.settings.for_tool(kept.tool, kept.server)
 
-    def _reply(self, asked: Asked, page: Page, started: float) -> Reply:
-        answer, fits = self._gate.reserve([Answer((page.text,))])
+    def _reply(self, asked: RetrievalCall, page: Page, started: float) -> Reply:
+        answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
         latency = round((time.perf_counter() - started) * 1000)
         status = "failed" if page.is_error else "ok"
         self._ledger.record(
-            Retrieved(
+            OutputRetrieved(
                 now_ms(),
                 asked.tool,
                 asked.mode,

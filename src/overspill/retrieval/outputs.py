@@ -11,16 +11,16 @@ from typing import Any
 from overspill import handles, reading
 from overspill.calls.job import Job
 from overspill.errors import BadRequest, ExpiredHandle, UnknownHandle
-from overspill.gate.collect import Collected
+from overspill.gate.collect import CollectedResult
 from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
-from overspill.retrieval.group import Family, Relative
+from overspill.retrieval.group import GroupOutput, SessionGroup
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
 from overspill.text import encoding
 from overspill.types import Kept, Size, ToolCall
-from overspill.wording import NOT_READY, tool_failed
+from overspill.wording import NOT_READY, tool_failure
 
 _OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
 _EVERYTHING = reading.Bound(1 << 62)
@@ -63,7 +63,7 @@ class StoredOutput:
         self.close()
 
 
-class Outputs:
+class StoredOutputs:
     """Look-ups for one session. Ids of other sessions are as unknown as ids that never were, unless they are of its family."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Outputs:
         kept: Mapping[str, Kept],
         checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
         held: Mapping[str, bytes] = MappingProxyType({}),
-        family: Family | None = None,
+        family: SessionGroup | None = None,
     ) -> None:
         self._shelf = shelf
         self._kept = kept
@@ -81,26 +81,26 @@ class Outputs:
         self.jobs: Mapping[str, Job] = {}
         """In the background: their outputs are to come, or never will."""
         self._family = family
-        self._relatives: dict[str, Relative] = {}
+        self._relatives: dict[str, GroupOutput] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._lock = Lock()
 
     def file_id(self, spelling: str) -> str:
         session, file = handles.parse(spelling)
-        if session not in (None, self._shelf.session) and not self._related(spelling):
+        if session not in (None, self._shelf.session) and not self._find_in_group(spelling):
             raise UnknownHandle(spelling)
         return file
 
     def find(self, spelling: str) -> Kept:
         file = self.file_id(spelling)
-        kept = self._kept.get(file) or self._related(spelling)
+        kept = self._kept.get(file) or self._find_in_group(spelling)
         if kept is None:
             if job := self.jobs.get(file):
-                raise BadRequest(tool_failed(job.error) if job.done else NOT_READY)
+                raise BadRequest(tool_failure(job.error) if job.done else NOT_READY)
             raise UnknownHandle(spelling)
         return kept
 
-    def _related(self, spelling: str) -> Kept | None:
+    def _find_in_group(self, spelling: str) -> Kept | None:
         """An output of another session of the family, looked for once."""
         if self._family is None:
             return None
@@ -111,7 +111,7 @@ class Outputs:
         return found.kept if found and session in (None, found.kept.session) else None
 
     def open(self, spelling: str) -> StoredOutput:
-        return self._opened(self.find(spelling), spelling)
+        return self._open_output(self.find(spelling), spelling)
 
     def recent(self, spelling: str) -> StoredOutput:
         """The same, shared between retrievals; not to be closed."""
@@ -119,15 +119,15 @@ class Outputs:
         with self._lock:
             stored = self._recent.get(kept.id)
             if stored is None:
-                stored = self._recent[kept.id] = self._opened(kept, spelling)
+                stored = self._recent[kept.id] = self._open_output(kept, spelling)
                 if len(self._recent) > _OPEN:
                     self._recent.popitem(last=False)  # not closed: somebody may be reading it; it closes with its last reader
             self._recent.move_to_end(kept.id)
             return stored
 
-    def _opened(self, kept: Kept, spelling: str) -> StoredOutput:
+    def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
-            return StoredOutput(kept, Held(self._held[kept.id]))
+            return StoredOutput(kept, BytesReader(self._held[kept.id]))
         shelf = self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
         try:
             return StoredOutput(kept, shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
@@ -142,7 +142,7 @@ class Outputs:
 
     def resolve(
         self, call: ToolCall, settings: Settings, check: references.Check | None
-    ) -> tuple[Mapping[str, Any], Sequence[references.Use]]:
+    ) -> tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]:
         """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""
         return references.resolve(
             call.args,
@@ -154,15 +154,15 @@ class Outputs:
             check=check,
         )
 
-    def _source(self, spelling: str) -> references.Source:
+    def _source(self, spelling: str) -> references.ReferenceSource:
         stored = self.recent(spelling)
-        return references.Source(stored.reader, stored.kept)
+        return references.ReferenceSource(stored.reader, stored.kept)
 
-    def partial(self, collected: Collected) -> StoredOutput:
+    def partial(self, collected: CollectedResult) -> StoredOutput:
         """What a tool that is still running has produced so far."""
         spool = collected.spool
         spool.flush()
-        reader = Held(spool.read(0, spool.total)) if spool.in_memory else UpToNow(self._shelf.open(spool.id))
+        reader = BytesReader(spool.read(0, spool.total)) if spool.in_memory else RunningReader(self._shelf.open(spool.id))
         size = Size(reader.size, 0, 0, 0)
         kept = Kept(
             self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id), missing="still running"
@@ -170,7 +170,7 @@ class Outputs:
         return StoredOutput(kept, reader)
 
 
-class Held:
+class BytesReader:
     """An output, or its beginning, that is in memory only."""
 
     def __init__(self, data: bytes) -> None:
@@ -190,7 +190,7 @@ class Held:
         pass
 
 
-class UpToNow:
+class RunningReader:
     """An output that is still growing, as it was at one moment, up to its last whole character."""
 
     def __init__(self, reader: Reader) -> None:

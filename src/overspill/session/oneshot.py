@@ -41,11 +41,11 @@ async def extract(
     # All of it is searched, and nothing stays when this is over.
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints) as session:
-        kept = await session.keep(_readable(source), name=_name(source))
+        kept = await session.keep(_as_bytes(source), name=_name(source))
         return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
 
 
-def _readable(source: Source) -> Any:
+def _as_bytes(source: Source) -> Any:
     if isinstance(source, os.PathLike):
         return _file(Path(source))
     if hasattr(source, "read"):

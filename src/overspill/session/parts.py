@@ -9,20 +9,20 @@ import anyio
 import anyio.to_thread
 
 from overspill.budget import ContextBudget
-from overspill.calls.service import Calls
+from overspill.calls.service import CallService
 from overspill.gate.gate import Gate
 from overspill.record import events
-from overspill.record.events import Stored
+from overspill.record.events import OutputStored
 from overspill.record.ledger import Ledger
 from overspill.retrieval.extractor import Extractor
-from overspill.retrieval.group import Family
-from overspill.retrieval.handlers import Retrieval
-from overspill.retrieval.outputs import Outputs
+from overspill.retrieval.group import SessionGroup
+from overspill.retrieval.handlers import RetrievalTools
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.store.protocols import Shelf
 
 
-class Opened:
+class SessionParts:
     def __init__(
         self,
         settings: Settings,
@@ -30,7 +30,7 @@ class Opened:
         ledger: Ledger,
         extractor: Extractor,
         budget: ContextBudget | None,
-        family: Family | None,
+        family: SessionGroup | None,
         *,
         notice: bool,
     ) -> None:
@@ -38,14 +38,14 @@ class Opened:
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
-        self.outputs = Outputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
-        self.calls = Calls(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.outputs = StoredOutputs(shelf, self.gate.kept, self.gate.checkpoints, self.gate.held, family)
+        self.calls = CallService(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
-        self.retrieval = Retrieval(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
-        for event in events.read(shelf.journal()):
+        self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
-            if isinstance(event, Stored):
+            if isinstance(event, OutputStored):
                 self.gate.kept[event.kept.id] = event.kept
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Opened:
 
 
 @asynccontextmanager
-async def shelf_by(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
+async def hold_shelf(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
     """A shelf for a session that is about to open, closed again where it does not: nobody else knows of it."""
     found: list[Shelf] = []
     wanted = True

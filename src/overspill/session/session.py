@@ -28,10 +28,10 @@ from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting, logger
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import TOOLS, Format, definition
-from overspill.retrieval.extractor import Extractor, Wish, endpoints_of
-from overspill.retrieval.group import Family
+from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
+from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
-from overspill.session.parts import Opened, shelf_by
+from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.store.files.store import file_store
 from overspill.store.protocols import Shelf, Store
@@ -63,29 +63,29 @@ class Session:
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
     ) -> None:
-        _is_a("settings", settings, Settings, "Settings(…)")
-        _is_a("budget", budget, ContextBudget, "ContextBudget(window=…)")
+        _require_type("settings", settings, Settings, "Settings(…)")
+        _require_type("budget", budget, ContextBudget, "ContextBudget(window=…)")
         self.settings = settings or Settings()
         self.name = f"{family}/{handles.new()}" if family and not name else name
         self.family = family
         self.budget = budget
         self._store = store or file_store(self.settings.store_dir, self.settings.max_run_bytes)
         self._models = models or {}
-        self._endpoints = {**endpoints_of(self.settings, {}), **(endpoints or {})}
+        self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
         self._registered: dict[str, Tool] = {}
-        self._open: Opened | None = None
+        self._open: SessionParts | None = None
         self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
         async with self._beginning:
             if self._open is not None:
                 return
-            async with shelf_by(self._open_shelf) as shelf:
+            async with hold_shelf(self._open_shelf) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-                family = Family(self._store, self.family) if self.family else None
-                opened = Opened(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
+                family = SessionGroup(self._store, self.family) if self.family else None
+                opened = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 opened.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await opened.calls.jobs.open()
                 self._open = opened
@@ -120,19 +120,19 @@ class Session:
 
     async def stop(self) -> None:
         """Take no new calls; return when what runs in the background has finished. Outputs can still be retrieved."""
-        await self._opened.calls.jobs.stop()
+        await self._parts.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
         """Cancel everything that runs at once. What is stored can still be retrieved."""
-        return [job.info for job in await self._opened.calls.jobs.abort()]
+        return [job.info for job in await self._parts.calls.jobs.abort()]
 
     @property
     def id(self) -> str:
-        return self._opened.shelf.session
+        return self._parts.shelf.session
 
     @property
     def counters(self) -> Counters:
-        return self._opened.ledger.counters
+        return self._parts.ledger.counters
 
     def op_tree(self) -> Op:
         """What happened in this session so far, as a tree."""
@@ -168,7 +168,7 @@ class Session:
             raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
         if background not in (None, True, False, "now"):
             raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
-        return await self._opened.calls.call(call, tool, errors=errors, background=background, check=check)
+        return await self._parts.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
         self,
@@ -183,10 +183,10 @@ class Session:
         `model` names the model of this turn; it extracts where no other is configured. `answer` is for a host that answers
         every call itself, with `session.call`, `session.invoke` or without.
         """
-        opened = self._opened
+        opened = self._parts
         opened.retrieval.turn_model = model
         for call in calls:
-            _is_a("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
+            _require_type("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
 
         async def reply(call: ToolCall) -> Reply:
             if answer is not None:
@@ -210,11 +210,11 @@ class Session:
     ) -> str:
         """Run in the background from the beginning. Returns the id to ask for the output with."""
         call = ToolCall("", name, args or {}, server, kind)
-        return (await self._opened.calls.start(call, self._callable(name, tool))).artifact_id
+        return (await self._parts.calls.start(call, self._callable(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         """Answer a call of one of our own tools. Mistakes of the model are answers too."""
-        return await self._opened.retrieval.invoke(name, args or {}, id)
+        return await self._parts.retrieval.invoke(name, args or {}, id)
 
     def owns(self, name: str) -> bool:
         return name in TOOLS
@@ -223,34 +223,34 @@ class Session:
         """Definitions of the retrieval tools to offer now."""
         if format not in get_args(Format):
             raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}.")
-        return [definition(name, format) for name in self._opened.retrieval.offered()]
+        return [definition(name, format) for name in self._parts.retrieval.tools_to_offer()]
 
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty text. Made afresh, never part of a conversation."""
-        return wording.notice(self._opened.retrieval.statuses())
+        return wording.notice(self._parts.retrieval.statuses())
 
     def kept(self) -> list[Kept]:
         """What is stored, oldest first."""
-        return list(self._opened.gate.kept.values())
+        return list(self._parts.gate.kept.values())
 
     def news(self) -> str:
         """Which jobs have completed since this was last asked; for hosts that cannot show a notice."""
-        return self._opened.retrieval.news()
+        return self._parts.retrieval.news()
 
     def options(self) -> str:
         """The moves a model has now, to go with the notice."""
-        return wording.options(self._opened.retrieval.statuses())
+        return wording.options(self._parts.retrieval.statuses())
 
     def note(self, event: Entry) -> None:
         """Put on record what a host did itself: a turn that began, a request to a model."""
-        self._opened.ledger.record(event)
+        self._parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete.
 
         Content blocks that are not all text are stored as their JSON, so that nothing of them is missing.
         """
-        gate, call = self._opened.gate, ToolCall("", name)
+        gate, call = self._parts.gate, ToolCall("", name)
         if data is None:
             raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
         got = gate.collector(self.settings.for_tool(name))
@@ -268,7 +268,7 @@ class Session:
 
     def open(self, handle: str) -> StoredOutput:
         """A stored output of this session, to read without a model. `with` closes it."""
-        return self._opened.outputs.open(handle)
+        return self._parts.outputs.open(handle)
 
     async def extract(
         self,
@@ -281,10 +281,10 @@ class Session:
         progress: Progress | None = None,
     ) -> Extraction:
         """What `tool_output` does, for a host. `models` are asked instead of the configured ones, in order."""
-        opened = self._opened
+        opened = self._parts
         if max_tokens < 1:
             raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
-        wish = Wish(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
+        wish = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         with opened.outputs.open(handle) as stored:
             return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
 
@@ -308,8 +308,8 @@ class Session:
         return gated
 
     def _events(self) -> Iterator[Entry]:
-        self._opened.ledger.flush()
-        return events.read(self._opened.shelf.journal())
+        self._parts.ledger.flush()
+        return events.decode_events(self._parts.shelf.journal())
 
     def _callable(self, name: str, tool: Tool | None) -> Tool:
         if tool is None:
@@ -324,7 +324,7 @@ class Session:
         raise BadRequest(wording.unknown_tool(name, [*self._registered, *self.settings.surface]))
 
     @property
-    def _opened(self) -> Opened:
+    def _parts(self) -> SessionParts:
         if self._open is None:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
@@ -337,6 +337,6 @@ class Session:
         return store.open_shelf(handles.new(), name=self.name, retention=retention)
 
 
-def _is_a(what: str, given: object, kind: type, example: str) -> None:
+def _require_type(what: str, given: object, kind: type, example: str) -> None:
     if given is not None and not isinstance(given, kind):
         raise BadRequest(f"{what} is of type {type(given).__name__}; it has to be {example}.")

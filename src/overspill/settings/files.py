@@ -58,7 +58,7 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def _only(directory: Path, names: Sequence[str]) -> Path | None:
-    found = [directory / name for name in names if is_there(directory / name)]
+    found = [directory / name for name in names if file_exists(directory / name)]
     if len(found) > 1:
         raise SettingsError(f"{found[0].name} and {found[1].name} are both in {directory.absolute()}. Keep one.")
     return found[0] if found else None
@@ -85,7 +85,7 @@ def _layer(path: Path, name: str, author: Author = "owner", *, forgiving: bool =
     return Layer(name, _with_functions_from(path.parent, values), author, forgiving)
 
 
-def is_there(path: Path) -> bool:
+def file_exists(path: Path) -> bool:
     """Also as a link to nowhere. SettingsError where nobody may look."""
     try:
         path.lstat()
@@ -133,10 +133,10 @@ def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str
     if not isinstance(values.get("functions"), dict):
         return values
     functions = cast("dict[str, object]", values["functions"])
-    return {**values, "functions": {name: _placed(folder, reference) for name, reference in functions.items()}}
+    return {**values, "functions": {name: _resolve_path(folder, reference) for name, reference in functions.items()}}
 
 
-def _placed(folder: Path, reference: object) -> object:
+def _resolve_path(folder: Path, reference: object) -> object:
     file, colon, function = reference.rpartition(":") if isinstance(reference, str) else ("", "", "")
     return f"{folder / os.path.expanduser(file)}:{function}" if colon and file.endswith(".py") else reference
 
@@ -188,13 +188,13 @@ class _StrictLoader(SafeLoader):
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
         event = cast(Any, self).peek_event()
         if isinstance(event, AliasEvent) or event.anchor is not None:
-            raise _refused("anchors and aliases are not allowed", event)
+            raise _refuse("anchors and aliases are not allowed", event)
         if getattr(event, "tag", None) is not None:
-            raise _refused("tags are not allowed", event)
+            raise _refuse("tags are not allowed", event)
         if self.depth == _MAX_DEPTH:
-            raise _refused("nested too deeply", event)
+            raise _refuse("nested too deeply", event)
         if self.nodes == _MAX_NODES:
-            raise _refused(f"more than {_MAX_NODES} values", event)
+            raise _refuse(f"more than {_MAX_NODES} values", event)
         self.nodes += 1
         self.depth += 1
         node = super().compose_node(parent, index)
@@ -205,14 +205,14 @@ class _StrictLoader(SafeLoader):
         seen: set[object] = set()
         for key, _ in node.value:
             if not isinstance(key.value, str):
-                raise _refused("a key must be a plain text", key)
+                raise _refuse("a key must be a plain text", key)
             if key.value in seen:
-                raise _refused(f"the key {key.value!r} stands here twice", key)
+                raise _refuse(f"the key {key.value!r} stands here twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
 
-def _refused(problem: str, at: Any) -> ConstructorError:
+def _refuse(problem: str, at: Any) -> ConstructorError:
     return ConstructorError(None, None, problem, at.start_mark)
 
 

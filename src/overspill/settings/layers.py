@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from overspill.settings.presets import PRESETS
 from overspill.settings.reading import OWN_PLACES, SOMEBODY_ELSES, Layer, Reading
-from overspill.settings.schema import Path, Values, dotted, fields, flatten, keys_along
+from overspill.settings.schema import Path, Values, dotted_path, fields, flatten, keys_along
 
 _PRESET: Path = ("preset",)
 
@@ -38,7 +38,7 @@ def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
         # Also what this preset does not name: there it means the default, whatever the preset of a weaker layer says.
         values |= {path: usual[path] for path in permitted}
         origins |= {path: f"preset {preset}" if path in named else "default" for path in permitted}
-        if left_out := [dotted(root, path) for path in named if path not in permitted]:
+        if left_out := [dotted_path(root, path) for path in named if path not in permitted]:
             warnings.append(_partly(preset, reading.layer, left_out))
     for reading in reversed(readings):
         values |= reading.values

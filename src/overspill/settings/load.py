@@ -11,7 +11,7 @@ from msgspec import Struct
 from overspill.settings.files import file_layers
 from overspill.settings.layers import resolve
 from overspill.settings.reading import COMMAND_LINE, Layer
-from overspill.settings.schema import dotted
+from overspill.settings.schema import dotted_path
 from overspill.settings.settings import Settings
 
 
@@ -42,5 +42,5 @@ def load(
 def merge(layers: Sequence[Layer]) -> Loaded:
     """Layers of any origin, strongest first."""
     resolved = resolve(Settings, layers)
-    origins = {dotted(Settings, path): name for path, name in resolved.origins.items()}
+    origins = {dotted_path(Settings, path): name for path, name in resolved.origins.items()}
     return Loaded(Settings.of(resolved.values), origins, resolved.warnings)

@@ -13,7 +13,7 @@ from msgspec import Struct, ValidationError, convert, structs
 
 from overspill.errors import SettingsError
 from overspill.settings.keys import Author, Override, Strategy, ToolOutputSettings
-from overspill.settings.schema import Field, Path, Values, allowed, by_spelling, fields
+from overspill.settings.schema import Field, Path, Values, by_spelling, describe_type, fields
 from overspill.truncate import STRATEGIES
 
 COMMAND_LINE = "command line"
@@ -150,7 +150,7 @@ class Reading:
         return SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")
 
     def _not_allowed(self, field: Field, given: object, spelled: str) -> SettingsError:
-        return SettingsError(f"{spelled} is {_shown(given)} {self.layer.where}; allowed: {allowed(field.type)}.")
+        return SettingsError(f"{spelled} is {_shown(given)} {self.layer.where}; allowed: {describe_type(field.type)}.")
 
     def _entries(self, given: object, prefix: str) -> list[tuple[str, object]]:
         """The entries of a mapping; an empty place in a file (null) has none."""

@@ -60,12 +60,12 @@ def flatten(section: type, holder: object, path: Path = ()) -> Iterator[tuple[Pa
             yield from flatten(field.section, getattr(holder, field.name, field.section()), here)
 
 
-def dotted(section: type, path: Path) -> str:
+def dotted_path(section: type, path: Path) -> str:
     """The path as a file spells it: `toolOutput.maxChunks`."""
     field = by_spelling(section)[path[0]]
     rest = path[1:]
     name = (rest[0],) if field.named else ()
-    below = (dotted(field.section, rest[len(name) :]),) if field.section else ()
+    below = (dotted_path(field.section, rest[len(name) :]),) if field.section else ()
     return ".".join((field.spelling, *name, *below))
 
 
@@ -83,13 +83,13 @@ def visible(section: type, path: Path, value: Any) -> Any:
     return sorted(value) if value and by_spelling(section)[path[0]].key.private else value
 
 
-def allowed(type_: Any) -> str:
+def describe_type(type_: Any) -> str:
     """In words, what a value of that type may be."""
     if get_origin(type_) is Literal:
         return f"one of {', '.join(get_args(type_))}"
     match inspect.type_info(type_):
         case inspect.UnionType():
-            return ", or ".join("null" if each is type(None) else allowed(each) for each in get_args(type_))
+            return ", or ".join("null" if each is type(None) else describe_type(each) for each in get_args(type_))
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType() as number:
@@ -97,7 +97,7 @@ def allowed(type_: Any) -> str:
         case inspect.FloatType() as number:
             return f"a number {_range(number.ge, number.gt, number.le)}"
         case inspect.VarTupleType():
-            return f"a list, each {allowed(get_args(type_)[0])}"
+            return f"a list, each {describe_type(get_args(type_)[0])}"
         case inspect.DictType():
             return "a mapping from names"
         case inspect.StructType() as struct:

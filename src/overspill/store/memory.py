@@ -52,17 +52,17 @@ class MemoryStore:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex:
-            held = self._named(name) if name else None
+            held = self._find_by_name(name) if name else None
             if held is None:
                 if session in self._sessions:
-                    raise rules.already_there(f"session-{session}")
+                    raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = _Session(session, name, retention)
             held.used = time.time()
             held.holder = LiveMemoryShelf(held, self._quota, self)
             return held.holder
 
     def read_shelf(self, session: str) -> MemoryShelf:
-        return MemoryShelf(self._found(session))
+        return MemoryShelf(self._get_session(session))
 
     def shelves(self) -> list[ShelfLabel]:
         with self._mutex:
@@ -70,14 +70,14 @@ class MemoryStore:
 
     def remove_shelf(self, session: str) -> None:
         with self._mutex:
-            found = self._found(session)
+            found = self._get_session(session)
             if found.holder:
-                raise rules.still_live(session)
+                raise rules.still_live_error(session)
             self._remove(found)
 
     def empty_shelf(self, session: str) -> int:
         with self._mutex:
-            outputs = self._found(session).outputs
+            outputs = self._get_session(session).outputs
             complete = [id for id, output in outputs.items() if output.complete]
             for id in complete:
                 del outputs[id]
@@ -88,7 +88,7 @@ class MemoryStore:
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
             shelves = [KeptShelf(found.session, found.holder is not None, found.used, found.size) for found in kept]
-            doomed = rules.expired(shelves, now=time.time(), days=days, total_bytes=total_bytes)
+            doomed = rules.expired_sessions(shelves, now=time.time(), days=days, total_bytes=total_bytes)
             for session in doomed:
                 self._remove(self._sessions[session])
             return doomed
@@ -104,20 +104,20 @@ class MemoryStore:
                 if found.retention == "process":
                     self._remove(found)
 
-    def ended(self, session: _Session) -> None:
+    def end_session(self, session: _Session) -> None:
         with self._mutex:
             session.holder = None
             session.used = time.time()
             if session.retention == "session":
                 self._remove(session)
 
-    def _named(self, name: str) -> _Session | None:
+    def _find_by_name(self, name: str) -> _Session | None:
         of_that_name = [found for found in self._sessions.values() if found.name == name]
         if any(found.holder for found in of_that_name):
-            raise rules.name_in_use(name)
+            raise rules.name_in_use_error(name)
         return next((found for found in of_that_name if found.retention == "keep"), None)
 
-    def _found(self, session: str) -> _Session:
+    def _get_session(self, session: str) -> _Session:
         rules.check_id(session)
         if session not in self._sessions:
             raise UnknownHandle(f"session-{session}")
@@ -150,7 +150,7 @@ class MemoryReader:
 
     def _readable(self) -> _Output:
         if self._output is None:
-            raise rules.no_longer_open("reader")
+            raise rules.closed_error("reader")
         return self._output
 
 
@@ -174,7 +174,7 @@ class MemoryWriter:
             granted = self._quota.take(self._session.session, self._id, view.nbytes)
             self._output.data += view[:granted]
         if granted < view.nbytes:
-            raise self._quota.exhausted(view.nbytes - granted)
+            raise self._quota.exhausted_error(view.nbytes - granted)
 
     def commit(self) -> None:
         with self._mutex:
@@ -196,7 +196,7 @@ class MemoryWriter:
 
     def _check_open(self) -> None:
         if not self._writable:
-            raise rules.no_longer_open("output")
+            raise rules.closed_error("output")
 
 
 class MemoryShelf:
@@ -211,7 +211,7 @@ class MemoryShelf:
         return self._held.session
 
     def create(self, id: str) -> Writer:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def open(self, id: str) -> MemoryReader:
         rules.check_id(id)
@@ -221,10 +221,10 @@ class MemoryShelf:
         return MemoryReader(self._held.outputs[id])
 
     def delete(self, id: str) -> None:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def append_journal(self, lines: bytes) -> None:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def journal(self) -> Iterator[bytes]:
         self._check_open()
@@ -235,7 +235,7 @@ class MemoryShelf:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise rules.no_longer_open("shelf")
+            raise rules.closed_error("shelf")
 
 
 class LiveMemoryShelf(MemoryShelf):
@@ -248,7 +248,7 @@ class LiveMemoryShelf(MemoryShelf):
         rules.check_id(id)
         self._check_open()
         if id in self._held.outputs:
-            raise rules.already_there(handles.handle(self.session, id))
+            raise rules.already_exists_error(handles.handle(self.session, id))
         return MemoryWriter(self._held, id, self._quota)
 
     def delete(self, id: str) -> None:
@@ -267,4 +267,4 @@ class LiveMemoryShelf(MemoryShelf):
     def close(self) -> None:
         if self._open:
             super().close()
-            self._store.ended(self._held)
+            self._store.end_session(self._held)

@@ -95,7 +95,7 @@ def size_of(content: str, model: str | None = None) -> Size:
     return meter.size()
 
 
-def written(args: Mapping[str, Any]) -> bytes | None:
+def encode_arguments(args: Mapping[str, Any]) -> bytes | None:
     """Arguments of a call as JSON, empty where there are none; None where they have no such form."""
     try:
         return msgspec.json.encode(args) if args else b""
@@ -105,4 +105,4 @@ def written(args: Mapping[str, Any]) -> bytes | None:
 
 def chars_in(args: Mapping[str, Any]) -> int:
     """Characters of a call's arguments as JSON."""
-    return encoding.characters(written(args) or b"")
+    return encoding.characters(encode_arguments(args) or b"")

@@ -39,7 +39,7 @@ class Quota:
             for key in [key for key in self._held if key == (session, id) or (id is None and key[0] == session)]:
                 self._left += self._held.pop(key)
 
-    def exhausted(self, refused: int) -> StoreFull:
+    def exhausted_error(self, refused: int) -> StoreFull:
         return StoreFull(
             f"The quota of {self.limit:,} bytes for this run is used up: {refused:,} bytes could not be stored. "
             "What was stored before is still there; close sessions or delete outputs to make room."

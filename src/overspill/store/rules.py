@@ -45,27 +45,27 @@ def bytes_of(data: bytes | memoryview) -> memoryview:
     return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())
 
 
-def name_in_use(name: str) -> NameInUse:
+def name_in_use_error(name: str) -> NameInUse:
     return NameInUse(f"The session {name!r} is open elsewhere. Close it there first, or choose another name.")
 
 
-def still_live(session: str) -> StoreError:
+def still_live_error(session: str) -> StoreError:
     return StoreError(f"Session {session} is live and cannot be removed. Close it first.")
 
 
-def already_there(handle: str) -> StoreError:
+def already_exists_error(handle: str) -> StoreError:
     return StoreError(f"{handle} is already stored, and nothing is ever overwritten. Take a new id.")
 
 
-def no_longer_open(what: str) -> StoreError:
+def closed_error(what: str) -> StoreError:
     return StoreError(f"The {what} is closed and takes no more calls. Open it again.")
 
 
-def read_only(session: str) -> StoreError:
+def read_only_error(session: str) -> StoreError:
     return StoreError(f"Session {session} was opened for reading only. Only the session itself writes to its shelf.")
 
 
-def expired(shelves: Sequence[KeptShelf], *, now: float, days: float, total_bytes: int) -> list[str]:
+def expired_sessions(shelves: Sequence[KeptShelf], *, now: float, days: float, total_bytes: int) -> list[str]:
     """Sessions to remove: those unused for longer than `days`, then the longest unused until all that stay, live ones included,
     have at most `total_bytes`. Never a live one."""
     closed = sorted((shelf for shelf in shelves if not shelf.live), key=lambda shelf: (shelf.used, shelf.session))

@@ -19,7 +19,7 @@ MEMORY = 1 << 20
 """Bytes held back from the store until it is known whether the output is kept at all."""
 
 
-class Sealed(Struct, frozen=True):
+class SealedOutput(Struct, frozen=True):
     """What of an output is in the store, and why it is not everything where it is not."""
 
     size: Size
@@ -99,7 +99,7 @@ class Spool:
         finally:
             reader.close()
 
-    def seal(self) -> Sealed:
+    def seal(self) -> SealedOutput:
         """Commit what there is. StoreError when nothing could be stored; what was in memory then still is."""
         with self._lock:
             self._closed = True
@@ -111,10 +111,10 @@ class Spool:
                 raise
             assert self._writer is not None
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
-                self._meter = self._measured_anew(self._shelf.open(self.id))
-            return Sealed(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
+                self._meter = self._measure_again(self._shelf.open(self.id))
+            return SealedOutput(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
 
-    def rescue(self, most: int, why: str) -> tuple[bytes, Sealed] | None:
+    def rescue(self, most: int, why: str) -> tuple[bytes, SealedOutput] | None:
         """The beginning of what could not be stored, as far as memory still has it."""
         with self._lock:
             if self._writer is not None:
@@ -123,8 +123,8 @@ class Spool:
             data = data[: encoding.whole(data)] if len(data) < self.total else data
             meter = Meter(self._model)
             meter.add(data)
-            missing = wording.not_stored(self.total - len(data), why) if len(data) < self.total else ""
-            return data, Sealed(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
+            missing = wording.lost_bytes(self.total - len(data), why) if len(data) < self.total else ""
+            return data, SealedOutput(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
 
     def discard(self) -> None:
         with self._lock:
@@ -167,7 +167,7 @@ class Spool:
         except StoreError as error:
             self.failure = self.failure or str(error)
 
-    def _measured_anew(self, reader: Reader) -> Meter:
+    def _measure_again(self, reader: Reader) -> Meter:
         meter = Meter(self._model)
         try:
             for start in range(0, reader.size, MEMORY):

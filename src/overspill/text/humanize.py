@@ -9,11 +9,11 @@ SUMMARY_CHARS = 100
 _QUOTE_CHARS = 300
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def mistyped(given: Iterable[str], known: Sequence[str]) -> str:
+def suggest(given: Iterable[str], known: Sequence[str]) -> str:
     """`, unless 'comand' is to be 'command'`: a guess to put behind what is missing, or nothing."""
     for each in given:
         if each not in known and (near := get_close_matches(each, known, n=1)):
@@ -21,7 +21,7 @@ def mistyped(given: Iterable[str], known: Sequence[str]) -> str:
     return ""
 
 
-def people_size(count: int) -> str:
+def format_size(count: int) -> str:
     """`890 KB`, `2.3 MB`: decimal, one digit from MB up."""
     if count < 1000:
         return f"{count} bytes"
@@ -35,7 +35,7 @@ def people_size(count: int) -> str:
 
 def short_size(count: int) -> str:
     """`45KB`: as in the list of completed tools."""
-    return people_size(count).replace(" bytes", "B").replace(" ", "")
+    return format_size(count).replace(" bytes", "B").replace(" ", "")
 
 
 def short_tokens(count: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from overspill.errors import SettingsError
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 _MAX_DEPTH = 200
 _MAX_DIGITS = 1000
@@ -73,14 +73,14 @@ class Edit(NamedTuple):
 def scan(text: str, name: str) -> Node:
     """The one value of a text; `name` is what errors call it."""
     scanner = _Scanner(text, name)
-    node = scanner.node(_skipped(text, 1 if text.startswith("\ufeff") else 0))
-    rest = _skipped(text, node.end)
+    node = scanner.node(_skip(text, 1 if text.startswith("\ufeff") else 0))
+    rest = _skip(text, node.end)
     if rest < len(text):
         raise scanner.problem(rest, "something stands after the end")
     return node
 
 
-def edited(text: str, edits: Sequence[Edit]) -> str:
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with spans replaced; of edits at one place the first comes first."""
     pieces: list[str] = []
     done = 0
@@ -90,11 +90,11 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def replaced(node: Node, raw: str) -> Edit:
+def replace(node: Node, raw: str) -> Edit:
     return Edit(node.start, node.end, raw)
 
 
-def inserted(container: Node, parts: Sequence[str]) -> Edit:
+def insert(container: Node, parts: Sequence[str]) -> Edit:
     """Before everything else in an array or object, laid out as what is there."""
     if not container.children:
         return Edit(container.start + 1, container.start + 1, ", ".join(parts))
@@ -103,23 +103,23 @@ def inserted(container: Node, parts: Sequence[str]) -> Edit:
     return Edit(first, first, "".join(part + between for part in parts))
 
 
-def appended(container: Node, after: str, member: str) -> Edit:
+def append(container: Node, after: str, member: str) -> Edit:
     """A member right after another one, laid out like that."""
     place = container.get(after)
     assert place is not None
     return Edit(place.end, place.end, f",{_layout(container.text, container.key(after).start)}{member}")
 
 
-def removed(container: Node, indexes: Sequence[int]) -> list[Edit]:
+def remove(container: Node, indexes: Sequence[int]) -> list[Edit]:
     """Without these entries; the inverse of `inserted` and `appended`. Comments round them stay."""
     gone = dict.fromkeys(sorted(indexes))
     firsts = [index for index in gone if index - 1 not in gone]
     lasts = [index for index in gone if index + 1 not in gone]
-    return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _run_removed(container, first, last)]
+    return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _remove_run(container, first, last)]
 
 
 def string(value: str) -> str:
-    return dumped(value).decode()
+    return dumps(value).decode()
 
 
 def _number(digits: str) -> float:
@@ -127,15 +127,15 @@ def _number(digits: str) -> float:
     return int(digits) if len(digits) < _MAX_DIGITS else float(digits)
 
 
-def _run_removed(container: Node, first: int, last: int) -> list[Edit]:
+def _remove_run(container: Node, first: int, last: int) -> list[Edit]:
     text, begins = container.text, [node.start for node in container.keys or container.children]
     begin, end = begins[first], container.children[last].end
     if first:
         before = container.children[first - 1].end
-        comma = _skipped(text, before)
+        comma = _skip(text, before)
         bare = text[before:begin].strip() == ","
         return [Edit(before, end, "")] if bare else [Edit(comma, comma + 1, ""), Edit(begin, end, "")]
-    comma = _skipped(text, end)
+    comma = _skip(text, end)
     if text[comma] != ",":
         return [Edit(begin, end, "")]
     if last + 1 < len(begins) and text[end : begins[last + 1]].strip() == ",":
@@ -153,7 +153,7 @@ def _layout(text: str, place: int) -> str:
     return text[start - 2 if text[start - 2 : start] == "\r\n" else start - 1 : place]
 
 
-def _skipped(text: str, at: int) -> int:
+def _skip(text: str, at: int) -> int:
     """Where spaces and comments end."""
     found = _TRIVIA.match(text, at)
     assert found is not None
@@ -187,13 +187,13 @@ class _Scanner:
         kind, close = ("object", "}") if text[start] == "{" else ("array", "]")
         keys: list[Node] = []
         children: list[Node] = []
-        at = _skipped(text, start + 1)
+        at = _skip(text, start + 1)
         while text[at : at + 1] != close:
             if kind == "object":
                 keys.append(self._key(at))
                 at = self._after(":", keys[-1].end)
             children.append(self.node(at, depth + 1))
-            at = _skipped(text, children[-1].end)
+            at = _skip(text, children[-1].end)
             if text[at : at + 1] != close:
                 at = self._after(",", at)
         return Node(text, start, at + 1, kind, tuple(children), tuple(keys))
@@ -204,7 +204,7 @@ class _Scanner:
         return self.node(at)
 
     def _after(self, mark: str, at: int) -> int:
-        at = _skipped(self._text, at)
+        at = _skip(self._text, at)
         if self._text[at : at + 1] != mark:
             raise self.problem(at, f"{mark!r} is missing")
-        return _skipped(self._text, at + 1)
+        return _skip(self._text, at + 1)

@@ -10,7 +10,7 @@ import msgspec
 from overspill.text.encoding import clean
 
 
-def dumped(value: Any, indent: int | None = None) -> bytes:
+def dumps(value: Any, indent: int | None = None) -> bytes:
     try:
         written = msgspec.json.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError):
@@ -19,7 +19,7 @@ def dumped(value: Any, indent: int | None = None) -> bytes:
     return written if indent is None else msgspec.json.format(written, indent=indent)
 
 
-def loaded(data: bytes) -> Any:
+def loads(data: bytes) -> Any:
     """ValueError or RecursionError where it is no JSON, or nested too deeply. Huge numbers are taken too."""
     try:
         return msgspec.json.decode(data)
@@ -27,7 +27,7 @@ def loaded(data: bytes) -> Any:
         return json.loads(data)
 
 
-def cleaned(value: Any) -> Any:
+def clean_value(value: Any) -> Any:
     """A value of JSON whose texts are all clean, keys too; the very same where nothing is to be done."""
     try:
         msgspec.json.encode(value)

@@ -19,7 +19,7 @@ _PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "d
 _LONGEST = 64  # characters that every provider takes in a tool's name
 
 
-def offered_name(tool: str, server: str) -> str:
+def offer_name(tool: str, server: str) -> str:
     return _usable(f"{server}{_SEPARATOR}{tool}")[:_LONGEST]
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from overspill.errors import SettingsError
 from overspill.truncate.element import element
-from overspill.truncate.ends import Ends, EndsStrategy, over_text
+from overspill.truncate.ends import BothEnds, EndsStrategy, over_text
 from overspill.truncate.head import head
 from overspill.truncate.head_tail import head_tail
 from overspill.truncate.line import line
@@ -49,10 +49,10 @@ def truncate_ends(
     is not loaded cannot be kept.
     """
     _check(limit, strategy)
-    if (whole := Ends(head, tail, total_chars, total_lines).whole) is not None:
+    if (whole := BothEnds(head, tail, total_chars, total_lines).whole) is not None:
         return truncate(whole, limit, strategy, shape)
     # A piece may stop between a CR and its LF; without the half it holds, no cut can part them.
-    ends = Ends(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
+    ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
     return _BY_ENDS.get(strategy, head_tail)(ends, limit, shape)
 
 

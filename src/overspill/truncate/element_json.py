@@ -98,7 +98,7 @@ class _Outline(Struct, frozen=True):
     indent: str = ""
 
     def documents(self, documents: list[Json]) -> Iterator[str]:
-        return _separated(self.items(documents, 1), "\n")
+        return _separate(self.items(documents, 1), "\n")
 
     def value(self, value: Json, depth: int) -> Iterable[str]:
         if isinstance(value, str):
@@ -114,13 +114,13 @@ class _Outline(Struct, frozen=True):
     def array(self, items: list[Json], depth: int) -> Iterable[str]:
         if depth <= self.shown.depth:
             return self.open("[", self.items(items, depth + 1), "]", depth)
-        everything = _separated((self.value(item, depth) for item in items), ",")
+        everything = _separate((self.value(item, depth) for item in items), ",")
         return self.closed("[", items, everything, _quote(markers.items(len(items))), "]")
 
     def object(self, pairs: list[tuple[str, Json]], depth: int) -> Iterable[str]:
         if depth <= self.shown.depth:
             return self.open("{", self.members(pairs, depth + 1), "}", depth)
-        everything = _separated((self.member(*pair, depth) for pair in pairs), ",")
+        everything = _separate((self.member(*pair, depth) for pair in pairs), ",")
         return self.closed("{", [value for _, value in pairs], everything, self.omitted_keys(pairs, len(pairs)), "}")
 
     def open(self, left: str, parts: Iterator[Iterable[str]], right: str, depth: int) -> Iterator[str]:
@@ -183,7 +183,7 @@ class _Outline(Struct, frozen=True):
         return text[:head] + markers.in_string(len(text) - room) + text[len(text) - room + head :]
 
 
-def _separated(parts: Iterable[Iterable[str]], separator: str) -> Iterator[str]:
+def _separate(parts: Iterable[Iterable[str]], separator: str) -> Iterator[str]:
     for index, part in enumerate(parts):
         if index:
             yield separator

@@ -13,7 +13,7 @@ from overspill.truncate.markers import Gap, Marker
 from overspill.truncate.shape import Cut, Shape, Strategy
 
 
-class Ends(Struct, frozen=True):
+class BothEnds(Struct, frozen=True):
     """A text of which perhaps only the beginning and the ending are loaded; they may overlap."""
 
     head: str
@@ -38,17 +38,17 @@ class Plan(Struct, frozen=True):
     whole_lines: bool = False
 
 
-EndsStrategy: TypeAlias = Callable[[Ends, int, Shape], Cut]
+EndsStrategy: TypeAlias = Callable[[BothEnds, int, Shape], Cut]
 
 
 def over_text(strategy: EndsStrategy) -> Strategy:
     def shortened(text: str, limit: int, shape: Shape) -> Cut:
-        return strategy(Ends(text, text, len(text), count_lines(text)), limit, shape)
+        return strategy(BothEnds(text, text, len(text), count_lines(text)), limit, shape)
 
     return shortened
 
 
-def shorten(ends: Ends, limit: int, name: str, plan: Plan) -> Cut:
+def shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
     """Never longer than the limit, never without a mark.
 
     Where the marker leaves no room for content, a shorter one is used: `[1,234 chars omitted]`, and in the end `…`. Only a plan
@@ -64,11 +64,11 @@ def shorten(ends: Ends, limit: int, name: str, plan: Plan) -> Cut:
     return Cut(gap.head + markers.ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
 
 
-def _longest(marker: Marker, ends: Ends, plan: Plan, cuts: bool) -> int:
+def _longest(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
     return len(marker(Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)))
 
 
-def _leave(ends: Ends, room: int, plan: Plan) -> Gap:
+def _leave(ends: BothEnds, room: int, plan: Plan) -> Gap:
     """What is missing when `room` characters may stay. What the head does not need goes to the tail."""
     room = max(room, 0)
     stop = opening(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)

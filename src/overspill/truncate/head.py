@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from overspill.truncate import markers
-from overspill.truncate.ends import Ends, Plan, shorten
+from overspill.truncate.ends import BothEnds, Plan, shorten
 from overspill.truncate.shape import Cut, Shape
 
 
-def head(ends: Ends, limit: int, shape: Shape) -> Cut:
+def head(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     return shorten(ends, limit, "head", Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from overspill.truncate import markers
-from overspill.truncate.ends import Ends, Plan, shorten
+from overspill.truncate.ends import BothEnds, Plan, shorten
 from overspill.truncate.shape import Cut, Shape
 
 
-def head_tail(ends: Ends, limit: int, shape: Shape) -> Cut:
+def head_tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     return shorten(ends, limit, "head_tail", Plan(markers.middle, shape.head_ratio, head_lines=None, tail_lines=None))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from overspill.truncate import markers
-from overspill.truncate.ends import Ends, Plan, shorten
+from overspill.truncate.ends import BothEnds, Plan, shorten
 from overspill.truncate.shape import Cut, Shape
 
 
-def line(ends: Ends, limit: int, shape: Shape) -> Cut:
+def line(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     if shape.line_from == "start":
         plan = Plan(markers.remainder, head_share=1, head_lines=shape.head_lines, tail_lines=0, whole_lines=True)
     else:

@@ -88,12 +88,12 @@ def _between_graphemes(text: str, at: int, step: int) -> int:
     for place in range(at, at + step * _LONGEST_GRAPHEME, step):
         if not 0 < place < len(text):
             return at
-        if not _joined(text[place - 1], text[place]):
+        if not _is_joined(text[place - 1], text[place]):
             return place
     return at
 
 
-def _joined(before: str, after: str) -> bool:
+def _is_joined(before: str, after: str) -> bool:
     if before in "\r\n":
         return False
     return _ZERO_WIDTH_JOINER in (before, after) or unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"

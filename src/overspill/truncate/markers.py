@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from overspill.text.humanize import counted
+from overspill.text.humanize import count_noun
 
 ELLIPSIS = "…"
 
@@ -56,16 +56,16 @@ def in_string(chars: int) -> str:
 
 
 def items(count: int) -> str:
-    return f"... {counted(count, 'item')} omitted ..."
+    return f"... {count_noun(count, 'item')} omitted ..."
 
 
 def keys(count: int) -> str:
-    return f"{counted(count, 'key')} omitted"
+    return f"{count_noun(count, 'key')} omitted"
 
 
 def elements(count: int) -> str:
-    return f"<!-- {counted(count, 'element')} omitted -->"
+    return f"<!-- {count_noun(count, 'element')} omitted -->"
 
 
 def characters(count: int) -> str:
-    return f"<!-- {counted(count, 'char')} omitted -->"
+    return f"<!-- {count_noun(count, 'char')} omitted -->"

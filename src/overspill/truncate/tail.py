@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from overspill.truncate import markers
-from overspill.truncate.ends import Ends, Plan, shorten
+from overspill.truncate.ends import BothEnds, Plan, shorten
 from overspill.truncate.shape import Cut, Shape
 
 
-def tail(ends: Ends, limit: int, shape: Shape) -> Cut:
+def tail(ends: BothEnds, limit: int, shape: Shape) -> Cut:
     return shorten(ends, limit, "tail", Plan(markers.beginning, head_share=0, head_lines=0, tail_lines=shape.tail_lines))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from overspill.errors import ExpiredHandle, HandleError, OverspillError
-from overspill.text.humanize import one_line, people_size, short_size, short_tokens, visible
+from overspill.text.humanize import format_size, one_line, short_size, short_tokens, visible
 from overspill.types import Excerpt, JobState, Kept, Size
 from overspill.wording import framing
 
@@ -32,10 +32,10 @@ def preview(text: str, omitted: int = 0) -> str:
 
 
 def reference(kept: Kept) -> str:
-    return f"[Artifact: {kept.artifact_id}] {one_line(kept.source)} ({people_size(kept.size.bytes)})"
+    return f"[Artifact: {kept.artifact_id}] {one_line(kept.source)} ({format_size(kept.size.bytes)})"
 
 
-def reference_shortened(kept: Kept, strategy: str, shown: int) -> str:
+def shortened_reference(kept: Kept, strategy: str, shown: int) -> str:
     """Below a shortened text, which stays as it is: valid JSON, for one."""
     return (
         f"{reference(kept)}\n"
@@ -55,7 +55,7 @@ def reference_hints(kept: Kept) -> str:
     )
 
 
-def ready(kept: Kept) -> str:
+def ready_message(kept: Kept) -> str:
     id = kept.artifact_id
     return (
         f"Tool Output ID: {id}\nTool: {one_line(kept.tool)}\nSize: ~{kept.size.tokens} tokens\n\n"
@@ -65,7 +65,7 @@ def ready(kept: Kept) -> str:
     )
 
 
-def running(id: str, tool: str, *, notice: bool = True) -> str:
+def running_message(id: str, tool: str, *, notice: bool = True) -> str:
     """`notice`: whether the host shows a System Notice; where it cannot, the model is told to wait instead."""
     next_step = (
         f'When the System Notice shows this tool is ready, use get_tool_output("{id}", mode) to retrieve its output.'
@@ -75,14 +75,14 @@ def running(id: str, tool: str, *, notice: bool = True) -> str:
     return f"Tool Output ID: {id}\nTool: {one_line(tool)}\n\n{next_step}"
 
 
-def binary(kept: Kept, what: str, offered: Collection[str]) -> str:
+def binary_message(kept: Kept, what: str, offered: Collection[str]) -> str:
     """`offered`, here and below: the tools a model has to read it with."""
-    said = f"{what} ({people_size(kept.size.bytes)}) is stored and not shown, since it is not text.\n{reference(kept)}"
+    said = f"{what} ({format_size(kept.size.bytes)}) is stored and not shown, since it is not text.\n{reference(kept)}"
     how = _reading(kept, offered)
     return f"{said}\nRead its bytes with {how}." if how else said
 
 
-def not_kept(kept: Kept | None, total_bytes: int, why: str, offered: Collection[str]) -> str:
+def incomplete_output(kept: Kept | None, total_bytes: int, why: str, offered: Collection[str]) -> str:
     """Follows a truncated text when not everything could be stored."""
     if kept is None:
         return (
@@ -110,11 +110,11 @@ def _reading(kept: Kept, offered: Collection[str]) -> str:
 # Failures are answers
 
 
-def tool_failed(error: str) -> str:
+def tool_failure(error: str) -> str:
     return f"Tool failed: {error}"
 
 
-def stream_failed(error: str) -> str:
+def stream_failure(error: str) -> str:
     why = one_line(error, _ERROR_LINE)
     return f"[The tool failed before it was finished: {why}. What it had produced until then is above or stored.]"
 
@@ -128,11 +128,11 @@ def brief_error(error: str) -> str:
     return error if len(error) <= _ERROR_CHARS else f"{error[:_ERROR_CHARS]}… [{len(error) - _ERROR_CHARS:,} more characters]"
 
 
-def timed_out(seconds: float) -> str:
+def timeout_reason(seconds: float) -> str:
     return f"not finished after {seconds:g} s (toolTimeout)"
 
 
-def output_lost(count: int, why: str) -> str:
+def lost_output(count: int, why: str) -> str:
     return f"the tool finished, but its output of {count:,} bytes is gone: {why}"
 
 
@@ -174,11 +174,11 @@ def incomplete(kept: Kept) -> str:
     return f"Only the first {kept.size.bytes:,} bytes of this output are here: {one_line(kept.missing, _ERROR_LINE)}"
 
 
-def not_stored(count: int, why: str) -> str:
+def lost_bytes(count: int, why: str) -> str:
     return f"{count:,} more are gone. {why}"
 
 
-def retrieval_failed(tool: str, spelling: str, error: OverspillError) -> str:
+def retrieval_failure(tool: str, spelling: str, error: OverspillError) -> str:
     """As each document words it for its own tool."""
     if tool == "get_artifact":
         return f"{error.code}: {error}"
@@ -191,11 +191,11 @@ def abstract(tool: str, handle: str, strategy: str, text: str) -> str:
     return f"ABSTRACT FROM TOOL OUTPUT {one_line(tool)} WITH HANDLE {one_line(handle)}, STRATEGY:{strategy}:\n\n{text}"
 
 
-def extraction_failed(tool: str, handle: str, strategy: str, error: str) -> str:
+def extraction_failure(tool: str, handle: str, strategy: str, error: str) -> str:
     return f"TOOL_OUTPUT FAILED FOR {one_line(tool)} WITH HANDLE {one_line(handle)}, STRATEGY:{strategy}:\n\n{error}"
 
 
-def nothing_under(handle: str, stored: int, error: HandleError) -> str:
+def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
     """For a handle nobody knows: a successful answer that says what was searched."""
     if isinstance(error, ExpiredHandle):
         return f"Nothing was searched. {error}"
@@ -258,7 +258,7 @@ NULL = "[null: the expression leads to nothing, or to a null that is stored.]"
 EXPANDED = "[Found in JSON that stood inside a string.]"
 
 
-def goes_on(ask: str) -> str:
+def continuation(ask: str) -> str:
     return f"[More follows. Next: {ask}]"
 
 
@@ -282,7 +282,7 @@ class JobStatus(Struct, frozen=True):
 NONE_RUNNING = "No async tools running."
 
 
-def completed(jobs: Sequence[JobStatus]) -> str:
+def completed_jobs(jobs: Sequence[JobStatus]) -> str:
     return "\n".join(["Completed tools:", *map(_done_line, jobs)])
 
 

@@ -7,15 +7,15 @@ import pytest
 from agents import SLOW, Stage, call, report, says, scripted, seen
 from waiting import until
 
-from overspill.agent import Control
-from overspill.agent.run.record import Record
+from overspill.agent import RunControl
+from overspill.agent.run.record import RunRecord
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_stop_lets_what_runs_end_hands_it_over_and_asks_for_the_report(stage: Stage) -> None:
     agent = stage.write("a.ai", f"tools: [depot]\n{SLOW}")
-    release, control, records = stage.folder / "release", Control(), []
+    release, control, records = stage.folder / "release", RunControl(), []
     # The second turn is asked for and refused: the run is stopping then.
     late = call("depot__words", count=1)
     model = scripted(
@@ -48,7 +48,7 @@ async def test_a_stop_lets_what_runs_end_hands_it_over_and_asks_for_the_report(s
 
 async def test_of_a_late_output_that_is_too_large_the_beginning_is_handed_over(stage: Stage) -> None:
     agent = stage.write("a.ai", f"tools: [depot]\n{SLOW}")
-    release, control = stage.folder / "release", Control()
+    release, control = stage.folder / "release", RunControl()
     slow = [
         call("depot__slow", until=str(release), result="x" * 20_000),
         call("depot__slow", until=str(release), result="broken"),
@@ -70,9 +70,9 @@ async def test_of_a_late_output_that_is_too_large_the_beginning_is_handed_over(s
 
 async def test_an_abort_ends_everything_at_once_and_leaves_a_record(stage: Stage) -> None:
     agent = stage.write("a.ai", "tools: [depot]")
-    control = Control()
+    control = RunControl()
     model = scripted(call("depot__slow", until=str(stage.folder / "never")))
-    records: list[Record] = []
+    records: list[RunRecord] = []
 
     async def run() -> None:
         records.append(await stage.run(agent, model, control=control))
@@ -92,7 +92,7 @@ async def test_an_abort_ends_everything_at_once_and_leaves_a_record(stage: Stage
 async def test_a_stop_reaches_the_agents_below(stage: Stage) -> None:
     stage.write("below.ai", "models: test/below\ntools: [depot]")
     agent = stage.write("a.ai", "agents: [below.ai]")
-    control, release = Control(), stage.folder / "release"
+    control, release = RunControl(), stage.folder / "release"
 
     def stop(s) -> str:
         release.touch()
@@ -102,7 +102,7 @@ async def test_a_stop_reaches_the_agents_below(stage: Stage) -> None:
     model = scripted(call("agent__below", prompt="Look."), lambda s: report(s.answers[-1]))
 
     async with anyio.create_task_group() as group:
-        records: list[Record] = []
+        records: list[RunRecord] = []
 
         async def run() -> None:
             records.append(await stage.run(agent, model, below, control=control))

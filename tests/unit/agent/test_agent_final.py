@@ -9,7 +9,7 @@ import pytest
 
 from overspill.agent import internal
 from overspill.agent.file.keys import OutputKeys
-from overspill.agent.report import Report, Reports
+from overspill.agent.report import Report, ReportCheck
 from overspill.errors import BadRequest, SettingsError
 from overspill.models.protocol import Response
 from overspill.types import ToolCall
@@ -17,18 +17,18 @@ from overspill.types import ToolCall
 SCHEMA = {"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}
 
 
-def reports(format: Any = "markdown", schema: Any = None) -> Reports:
-    return Reports(OutputKeys(format, schema))
+def reports(format: Any = "markdown", schema: Any = None) -> ReportCheck:
+    return ReportCheck(OutputKeys(format, schema))
 
 
-def handed_in(made: Reports, response: Response, *, plain: bool = False) -> Report | None:
-    for call in made.understood(response, plain=plain).calls:
+def handed_in(made: ReportCheck, response: Response, *, plain: bool = False) -> Report | None:
+    for call in made.parse_report(response, plain=plain).calls:
         if call.name == "agent__final_report":
             made.hand_in(call.args)
     return made.taken
 
 
-def wrapper(made: Reports, text: str) -> str:
+def wrapper(made: ReportCheck, text: str) -> str:
     return f'<ai-agent-{made.nonce}-FINAL format="markdown">{text}</ai-agent-{made.nonce}-FINAL>'
 
 
@@ -41,7 +41,7 @@ def test_a_report_is_handed_in_by_a_call() -> None:
 def test_a_wrapper_is_understood_as_that_call_wherever_it_stands() -> None:
     made = reports()
     response = Response(f"<think>hm</think> So: {wrapper(made, 'Done.')} Bye.", (ToolCall("1", "search"),))
-    understood = made.understood(response, plain=False)
+    understood = made.parse_report(response, plain=False)
     assert [call.name for call in understood.calls] == ["search", "agent__final_report"]
     assert handed_in(made, response) == Report("markdown", "Done.", "wrapper")
 

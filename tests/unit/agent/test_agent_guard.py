@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overspill.agent.run.context_guard import Guard
+from overspill.agent.run.context_guard import ContextGuard
 from overspill.models.protocol import Message, Request, Response, Usage
 from overspill.settings import Settings
 from overspill.types import Reply
@@ -11,8 +11,8 @@ TOOL = {"name": "search", "description": "word " * 500, "parameters": {"type": "
 PLAIN = Request("Be brief.", (Message("user", "Hello."),))
 
 
-def guard(**settings: int) -> Guard:
-    return Guard(Settings(**settings), 8000, 1000)
+def guard(**settings: int) -> ContextGuard:
+    return ContextGuard(Settings(**settings), 8000, 1000)
 
 
 def test_the_window_less_output_and_buffer_is_what_there_is() -> None:
@@ -53,7 +53,7 @@ def test_the_providers_count_wins_and_without_it_our_own_stands() -> None:
 def test_it_is_full_when_an_answer_did_not_fit_or_nothing_is_left() -> None:
     made = guard()
     assert not made.full
-    made.heed([Reply(text="", content=[]), Reply(text="", content=[], fits=False)])
+    made.count_replies([Reply(text="", content=[]), Reply(text="", content=[], fits=False)])
     assert made.full
     made = guard()
     made.settle(PLAIN, Response("", usage=Usage(6999, 0)))

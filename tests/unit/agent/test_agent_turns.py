@@ -9,8 +9,8 @@ import anyio
 import pytest
 from agents import MODEL, Stage, call, report, says, scripted, seen
 
-from overspill.agent import Control
-from overspill.agent.progress import CallEnded, ModelAnswered, Said, TurnStarted
+from overspill.agent import RunControl
+from overspill.agent.progress import CallEnded, ModelAnswered, ModelSaid, TurnStarted
 from overspill.errors import SettingsError
 from overspill.models.protocol import ModelError, Response, Usage
 from overspill.models.written import UNREADABLE
@@ -102,7 +102,7 @@ async def test_a_report_together_with_a_status_is_taken(stage: Stage) -> None:
     model = scripted(says("", call("agent__task_status", now="Reporting"), report("both")))
     record = await stage.run(stage.write("a.ai"), model)
     assert text_of(record) == "both"
-    assert [event.text for event in stage.events if isinstance(event, Said)] == ["Reporting"]
+    assert [event.text for event in stage.events if isinstance(event, ModelSaid)] == ["Reporting"]
 
 
 async def test_a_report_that_does_not_fit_its_schema_is_asked_for_again(stage: Stage) -> None:
@@ -234,7 +234,7 @@ async def test_a_model_that_cannot_be_opened_is_passed_over_with_a_warning(stage
     record = await stage.run(agent, scripted(report()))
     assert record.outcome.status == "reported"
     assert record.warnings == ["No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key."]
-    assert [event.warning for event in stage.events if isinstance(event, Said)] == [True]
+    assert [event.warning for event in stage.events if isinstance(event, ModelSaid)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ async def test_what_was_kept_in_a_batch_is_reserved_once(stage: Stage) -> None:
 
 
 async def test_an_abort_before_anything_ran_leaves_an_empty_record(stage: Stage) -> None:
-    control = Control()
+    control = RunControl()
     control.abort()
     record = await stage.run(stage.write("a.ai"), scripted(report()), control=control)
     assert (record.outcome.status, record.messages, record.tree.children) == ("aborted", [], ())

@@ -7,15 +7,15 @@ from itertools import pairwise
 import anyio
 import pytest
 
-from overspill.calls.deadlines import Clock
-from overspill.calls.tasks import Owner
+from overspill.calls.deadlines import Deadlines
+from overspill.calls.tasks import TaskOwner
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def clock() -> AsyncIterator[Clock]:
-    owner, clock = Owner(), Clock()
+async def clock() -> AsyncIterator[Deadlines]:
+    owner, clock = TaskOwner(), Deadlines()
     await owner.open()
     clock.start(owner)
     with anyio.fail_after(20):
@@ -23,7 +23,7 @@ async def clock() -> AsyncIterator[Clock]:
     await owner.cancel(1)
 
 
-async def test_alarms_ring_in_the_order_of_their_times_whatever_the_order_they_were_set_in(clock: Clock):
+async def test_alarms_ring_in_the_order_of_their_times_whatever_the_order_they_were_set_in(clock: Deadlines):
     rung: list[str] = []
     over = anyio.Event()
     clock.set("c", 0.03, over.set)
@@ -34,7 +34,7 @@ async def test_alarms_ring_in_the_order_of_their_times_whatever_the_order_they_w
     assert rung == ["a", "b"]
 
 
-async def test_a_forgotten_alarm_does_not_ring(clock: Clock):
+async def test_a_forgotten_alarm_does_not_ring(clock: Deadlines):
     rung: list[str] = []
     over = anyio.Event()
     clock.set("a", 0.01, lambda: rung.append("a"))
@@ -45,7 +45,7 @@ async def test_a_forgotten_alarm_does_not_ring(clock: Clock):
     assert rung == []
 
 
-async def test_an_alarm_rings_again_as_long_as_it_says_so(clock: Clock):
+async def test_an_alarm_rings_again_as_long_as_it_says_so(clock: Deadlines):
     times: list[float] = []
     over = anyio.Event()
 
@@ -62,7 +62,7 @@ async def test_an_alarm_rings_again_as_long_as_it_says_so(clock: Clock):
     assert all(later - earlier >= 0.02 for earlier, later in pairwise(times))
 
 
-async def test_an_alarm_may_have_another_forgotten_that_rings_at_the_same_moment(clock: Clock):
+async def test_an_alarm_may_have_another_forgotten_that_rings_at_the_same_moment(clock: Deadlines):
     rung: list[str] = []
     over = anyio.Event()
 
@@ -77,7 +77,7 @@ async def test_an_alarm_may_have_another_forgotten_that_rings_at_the_same_moment
     assert rung == ["first"]
 
 
-async def test_setting_the_systems_time_moves_no_deadline(clock: Clock, monkeypatch: pytest.MonkeyPatch):
+async def test_setting_the_systems_time_moves_no_deadline(clock: Deadlines, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(time, "time", lambda: 0.0)
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     rung = anyio.Event()

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill.calls.invoke import Threads, perform
+from overspill.calls.invoke import Threads, invoke_tool
 from overspill.calls.job import Job
 
 
@@ -89,42 +89,42 @@ def job() -> Job:
     ],
 )
 async def test_every_kind_of_callable_is_called(tool: Any, loop: bool, threads: Threads):
-    assert await perform(tool, {"a": 1}, job(), threads) == (1, 2, loop)
+    assert await invoke_tool(tool, {"a": 1}, job(), threads) == (1, 2, loop)
 
 
 async def test_a_class_is_called_in_a_thread(threads: Threads):
-    assert await perform(dict, {"a": 1}, job(), threads) == {"a": 1}
+    assert await invoke_tool(dict, {"a": 1}, job(), threads) == {"a": 1}
 
 
 async def test_an_async_generator_function_returns_at_once(threads: Threads):
     async def stream() -> AsyncIterator[str]:
         yield "a"
 
-    assert [chunk async for chunk in await perform(stream, {}, job(), threads)] == ["a"]
+    assert [chunk async for chunk in await invoke_tool(stream, {}, job(), threads)] == ["a"]
 
 
 async def test_a_generator_function_returns_its_generator(threads: Threads):
     def stream() -> Iterator[str]:
         yield "a"
 
-    assert list(await perform(stream, {}, job(), threads)) == ["a"]
+    assert list(await invoke_tool(stream, {}, job(), threads)) == ["a"]
 
 
 async def test_arguments_may_have_any_name(threads: Threads):
     names = {"tool": 1, "args": 2, "job": 3, "threads": 4, "func": 5, "self": 6, "work": 7}
-    assert await perform(lambda **given: given, names, job(), threads) == names
+    assert await invoke_tool(lambda **given: given, names, job(), threads) == names
 
 
 async def test_a_job_knows_of_its_threads(threads: Threads):
     own = job()
-    assert await perform(lambda: own.threads, {}, own, threads) == 1
+    assert await invoke_tool(lambda: own.threads, {}, own, threads) == 1
     assert own.threads == 0
 
 
 async def test_a_thread_that_failed_is_no_longer_counted(threads: Threads):
     own = job()
     with pytest.raises(ZeroDivisionError):
-        await perform(lambda: 1 // 0, {}, own, threads)
+        await invoke_tool(lambda: 1 // 0, {}, own, threads)
     assert own.threads == 0
 
 
@@ -149,7 +149,7 @@ async def test_no_tool_is_remembered(threads: Threads):
 
     call = functools.partial(tool, secret="x" * 1000)
     gone = weakref.ref(call)
-    assert await perform(call, {}, job(), threads) == 1
+    assert await invoke_tool(call, {}, job(), threads) == 1
     del call
     gc.collect()
     assert gone() is None

@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from overspill.calls.job import Job, asking, current
-from overspill.calls.scheduler import Jobs
+from overspill.calls.scheduler import JobScheduler
 from overspill.errors import SessionClosed
 
 pytestmark = pytest.mark.anyio
@@ -80,21 +80,21 @@ def changes() -> Changes:
     return []
 
 
-async def opened(changes: Changes, max_running: int = 4) -> Jobs:
-    jobs = Jobs(max_running, lambda job: changes.append((job.tool, job.state)))
+async def opened(changes: Changes, max_running: int = 4) -> JobScheduler:
+    jobs = JobScheduler(max_running, lambda job: changes.append((job.tool, job.state)))
     await jobs.open()
     return jobs
 
 
 @pytest.fixture
-async def jobs(changes: Changes) -> AsyncIterator[Jobs]:
+async def jobs(changes: Changes) -> AsyncIterator[JobScheduler]:
     found = await opened(changes)
     with anyio.fail_after(SOON):
         yield found
         await found.abort()
 
 
-async def test_a_fast_tool_is_done_when_the_race_ends(jobs: Jobs, changes: Changes):
+async def test_a_fast_tool_is_done_when_the_race_ends(jobs: JobScheduler, changes: Changes):
     quick = job()
     await jobs.run(quick, returning(42), SOON)
     assert (quick.state, quick.result, quick.background) == ("ready", 42, False)
@@ -102,7 +102,7 @@ async def test_a_fast_tool_is_done_when_the_race_ends(jobs: Jobs, changes: Chang
     assert not jobs.background
 
 
-async def test_two_first_calls_at_once_both_run(jobs: Jobs):
+async def test_two_first_calls_at_once_both_run(jobs: JobScheduler):
     first, second = job(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, first, returning(1), SOON)
@@ -110,7 +110,7 @@ async def test_two_first_calls_at_once_both_run(jobs: Jobs):
     assert (first.result, second.result) == (1, 2)
 
 
-async def test_a_slow_tool_goes_on_in_the_background(jobs: Jobs, changes: Changes):
+async def test_a_slow_tool_goes_on_in_the_background(jobs: JobScheduler, changes: Changes):
     slow, tool = job("slow"), Held()
     await jobs.run(slow, tool, 0.01)
     assert (slow.state, slow.background) == ("running", True)
@@ -121,7 +121,7 @@ async def test_a_slow_tool_goes_on_in_the_background(jobs: Jobs, changes: Change
     assert changes == [("slow", "running"), ("slow", "ready")]
 
 
-async def test_each_completed_job_is_told_of_once(jobs: Jobs):
+async def test_each_completed_job_is_told_of_once(jobs: JobScheduler):
     first, second = job(), job()
     jobs.start(first, returning(1))
     jobs.start(second, returning(2))
@@ -131,7 +131,7 @@ async def test_each_completed_job_is_told_of_once(jobs: Jobs):
     assert await jobs.wait(SOON) == []
 
 
-async def test_two_waiters_share_the_news(jobs: Jobs):
+async def test_two_waiters_share_the_news(jobs: JobScheduler):
     slow, slower = Held(), Held()
     first, second = job("first"), job("second")
     jobs.start(first, slow)
@@ -151,14 +151,14 @@ async def test_two_waiters_share_the_news(jobs: Jobs):
     assert sorted(told, key=lambda job: job.tool) == [first, second]
 
 
-async def test_waiting_ends_after_its_time(jobs: Jobs):
+async def test_waiting_ends_after_its_time(jobs: JobScheduler):
     slow = job()
     jobs.start(slow, Held())
     assert await jobs.wait(0.01) == []
     assert jobs.pending() == [slow]
 
 
-async def test_waiting_for_any_ends_with_the_first_completed_job(jobs: Jobs):
+async def test_waiting_for_any_ends_with_the_first_completed_job(jobs: JobScheduler):
     slow, stuck = Held(), Held()
     jobs.start(job("slow"), slow)
     jobs.start(job("stuck"), stuck)
@@ -166,16 +166,16 @@ async def test_waiting_for_any_ends_with_the_first_completed_job(jobs: Jobs):
         group.start_soon(jobs.wait_any)
         await slow.started.wait()
         slow.release.set()
-    assert [job.tool for job in jobs.news()] == ["slow"]
+    assert [job.tool for job in jobs.take_finished()] == ["slow"]
 
 
-async def test_waiting_for_any_returns_at_once_when_one_completed_before(jobs: Jobs):
+async def test_waiting_for_any_returns_at_once_when_one_completed_before(jobs: JobScheduler):
     stuck, done = job("stuck"), job("done")
     jobs.start(stuck, Held())
     jobs.start(done, returning(1))
     await done.answered.wait()
     await jobs.wait_any()
-    assert jobs.news() == [done]
+    assert jobs.take_finished() == [done]
 
 
 async def test_more_calls_than_places_wait_unstarted(changes: Changes):
@@ -212,7 +212,7 @@ async def test_a_job_cancelled_while_it_waits_for_a_place_takes_none(changes: Ch
     await jobs.abort()
 
 
-async def test_a_cancelled_caller_cancels_the_tool_before_it_went_to_the_background(jobs: Jobs):
+async def test_a_cancelled_caller_cancels_the_tool_before_it_went_to_the_background(jobs: JobScheduler):
     tool, called = Held(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, called, tool, SOON)
@@ -223,7 +223,7 @@ async def test_a_cancelled_caller_cancels_the_tool_before_it_went_to_the_backgro
     assert not jobs.background
 
 
-async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: Jobs):
+async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: JobScheduler):
     tool, slow = Held(), job()
     with anyio.CancelScope() as scope:
         await jobs.run(slow, tool, 0.01)
@@ -233,20 +233,20 @@ async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: Jobs):
     assert slow.result == "late"
 
 
-async def test_a_tool_runs_no_longer_than_it_may(jobs: Jobs):
+async def test_a_tool_runs_no_longer_than_it_may(jobs: JobScheduler):
     tool, slow = Held(), job(may_take=0.02)
     await jobs.run(slow, tool, SOON)
     assert (slow.timed_out, tool.cancelled, slow.state) == (True, True, "failed")
 
 
-async def test_a_tool_that_will_not_be_cancelled_is_given_up(jobs: Jobs, changes: Changes):
+async def test_a_tool_that_will_not_be_cancelled_is_given_up(jobs: JobScheduler, changes: Changes):
     tool, slow = Deaf(), job("deaf", may_take=0.02)
     jobs.start(slow, tool)
     assert await jobs.wait(SOON) == [slow]
-    assert (tool.concluded, slow.goes_on) == (1, True)
+    assert (tool.concluded, slow.is_pending) == (1, True)
     tool.release.set()
     await anyio.wait_all_tasks_blocked()
-    assert (tool.concluded, slow.goes_on) == (1, False)
+    assert (tool.concluded, slow.is_pending) == (1, False)
     assert changes[-1] == ("deaf", "ready")  # its body said nothing of an error
 
 
@@ -262,7 +262,7 @@ async def test_what_blocks_its_caller_runs_there_and_takes_no_place(changes: Cha
     await jobs.abort()
 
 
-async def test_abort_also_ends_a_call_that_blocks_its_caller(jobs: Jobs):
+async def test_abort_also_ends_a_call_that_blocks_its_caller(jobs: JobScheduler):
     tool, blocking = Held(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.block, blocking, tool)
@@ -271,7 +271,7 @@ async def test_abort_also_ends_a_call_that_blocks_its_caller(jobs: Jobs):
     assert (blocking.state, blocking.error) == ("failed", "cancelled")
 
 
-async def test_the_clock_stands_still_while_a_person_is_asked(jobs: Jobs):
+async def test_the_clock_stands_still_while_a_person_is_asked(jobs: JobScheduler):
     asked, answered = anyio.Event(), anyio.Event()
     looked = anyio.Event()
 
@@ -294,17 +294,17 @@ async def test_the_clock_stands_still_while_a_person_is_asked(jobs: Jobs):
     assert (called.result, called.background, called.timed_out) == ("yes", False, False)
 
 
-async def test_after_a_person_answered_a_tool_has_the_rest_of_its_time(jobs: Jobs):
+async def test_after_a_person_answered_a_tool_has_the_rest_of_its_time(jobs: JobScheduler):
     called = job()
     deadline = time.monotonic() + 10
-    with called.held():
+    with called.pause_clocks():
         rest = called.rest(deadline)
         assert deadline - time.monotonic() <= rest <= 10
     rest = called.rest(deadline)
     assert deadline - time.monotonic() <= rest <= 10
     late = time.monotonic() - 1
     assert called.rest(late) < -0.9
-    with called.held():
+    with called.pause_clocks():
         assert called.rest(late) == 0.05  # not over, and not looked at all the time
 
 
@@ -313,7 +313,7 @@ async def test_asking_outside_a_tool_changes_nothing():
         assert current.get() is None
 
 
-async def test_after_stop_running_jobs_finish_and_no_new_ones_start(jobs: Jobs):
+async def test_after_stop_running_jobs_finish_and_no_new_ones_start(jobs: JobScheduler):
     tool, slow = Held(), job()
     jobs.start(slow, tool)
     async with anyio.create_task_group() as group:
@@ -330,7 +330,7 @@ async def test_after_stop_running_jobs_finish_and_no_new_ones_start(jobs: Jobs):
     assert list(jobs.background.values()) == [slow]
 
 
-async def test_stop_waits_for_calls_that_still_race(jobs: Jobs):
+async def test_stop_waits_for_calls_that_still_race(jobs: JobScheduler):
     tool, racing = Held(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, racing, tool, SOON)
@@ -341,7 +341,7 @@ async def test_stop_waits_for_calls_that_still_race(jobs: Jobs):
     assert racing.result == "late"
 
 
-async def test_abort_cancels_everything_at_once(jobs: Jobs):
+async def test_abort_cancels_everything_at_once(jobs: JobScheduler):
     tools = [Held() for _ in range(4)]
     started = [job() for _ in tools]
     for slow, tool in zip(started, tools, strict=True):
@@ -364,7 +364,7 @@ async def test_a_job_that_waits_for_a_place_ends_with_abort(changes: Changes):
     assert (queued.state, queued.error, queued.result) == ("failed", "cancelled", None)
 
 
-async def test_abort_names_what_goes_on_all_the_same(jobs: Jobs):
+async def test_abort_names_what_goes_on_all_the_same(jobs: JobScheduler):
     tool, deaf = Deaf(), job("deaf")
     jobs.start(deaf, tool)
     await tool.started.wait()
@@ -396,7 +396,7 @@ async def test_a_tool_that_calls_tools_leaves_them_its_place(changes: Changes, m
     await jobs.abort()
 
 
-async def test_a_tool_that_waits_or_stops_does_not_wait_for_itself(jobs: Jobs):
+async def test_a_tool_that_waits_or_stops_does_not_wait_for_itself(jobs: JobScheduler):
     told: list[list[Job]] = []
 
     async def run(own: Job) -> None:
@@ -410,7 +410,7 @@ async def test_a_tool_that_waits_or_stops_does_not_wait_for_itself(jobs: Jobs):
     assert (itself.result, told) == ("went on", [[]])
 
 
-async def test_a_tool_may_abort_its_own_session(jobs: Jobs):
+async def test_a_tool_may_abort_its_own_session(jobs: JobScheduler):
     async def run(own: Job) -> None:
         with own.scope:
             await jobs.abort()

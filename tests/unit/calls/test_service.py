@@ -15,7 +15,7 @@ import pytest
 from overspill.budget import ContextBudget
 from overspill.errors import RefError, SessionClosed
 from overspill.record import events
-from overspill.record.events import Called, JobChanged, Settled, Stored
+from overspill.record.events import JobChanged, OutputStored, TokensReported, ToolCalled
 from overspill.record.ledger import accounting
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -29,7 +29,7 @@ def opened(settings: Settings | None = None, **options: Any) -> Session:
 
 def recorded(session: Session) -> list[events.Entry]:
     session.op_tree()  # writes what waits
-    return list(events.read(session._opened.shelf.journal()))
+    return list(events.decode_events(session._parts.shelf.journal()))
 
 
 def fails(error: BaseException) -> Any:
@@ -124,7 +124,7 @@ async def test_a_host_that_wants_exceptions_gets_the_very_object(background: boo
         with pytest.raises(ValueError, match="x") as caught:
             await session.call("query", {}, fails(error), errors="raise", background=background)
         assert caught.value is error
-        (called,) = [event for event in recorded(session) if isinstance(event, Called)]
+        (called,) = [event for event in recorded(session) if isinstance(event, ToolCalled)]
         assert (called.status, called.chars_out < 1100) == ("failed", True)
 
 
@@ -379,7 +379,7 @@ async def test_the_first_call_of_a_session_may_be_one_that_is_refused():
     async with opened() as session:
         (reply,) = await session.turn([ToolCall("1", "nope")])
         assert reply.is_error
-        assert [type(event) for event in recorded(session)][1:] == [Called]
+        assert [type(event) for event in recorded(session)][1:] == [ToolCalled]
 
 
 async def test_a_blocking_executor_runs_in_a_thread_and_its_failure_is_an_answer():
@@ -441,7 +441,7 @@ async def test_each_call_is_on_record_with_figures_only():
     async with opened() as session:
         await session.call("search", {"q": "é", "limit": 3}, lambda **_: "result", server="web", kind="mcp")
         reply = await session.call("dump", {"handle": object()}, lambda handle: "x" * 20_000)
-        first, second = (event for event in recorded(session) if isinstance(event, Called))
+        first, second = (event for event in recorded(session) if isinstance(event, ToolCalled))
         assert reply.kept is not None
         assert (first.tool, first.server, first.kind, first.status) == ("search", "web", "mcp", "ok")
         assert (first.chars_in, first.chars_out, first.id, first.reason, first.truncated) == (19, 6, "", None, False)
@@ -458,13 +458,13 @@ async def test_each_call_is_on_record_with_figures_only():
 async def test_calls_are_written_a_moment_later_also_after_a_retrieval():
     async with opened() as session:
         await session.call("search", {}, lambda: "one")
-        shelf = session._opened.shelf
+        shelf = session._parts.shelf
         with anyio.fail_after(20):
-            while sum(isinstance(event, Called) for event in events.read(shelf.journal())) < 1:
+            while sum(isinstance(event, ToolCalled) for event in events.decode_events(shelf.journal())) < 1:
                 await anyio.lowlevel.checkpoint()
             await session.invoke("get_artifact", {"id": "x"})
             await session.call("search", {}, lambda: "two")
-            while sum(isinstance(event, Called) for event in events.read(shelf.journal())) < 2:
+            while sum(isinstance(event, ToolCalled) for event in events.decode_events(shelf.journal())) < 2:
                 await anyio.lowlevel.checkpoint()
 
 
@@ -478,7 +478,7 @@ async def test_what_the_host_settles_goes_on_record_with_the_next_call_or_at_the
         assert (session.counters.estimated_tokens, session.counters.reported_tokens) == (40, 45)
         budget.settle(used=60)
     async with Session(Settings(retention="keep"), name="s", store=store) as session:
-        settled = [event for event in recorded(session) if isinstance(event, Settled)]
+        settled = [event for event in recorded(session) if isinstance(event, TokensReported)]
         assert [(event.estimated, event.reported) for event in settled] == [(40, 45), (55, 60)]
 
 
@@ -501,10 +501,10 @@ async def test_neither_content_nor_arguments_nor_queries_reach_the_journal_or_a_
             await session.invoke("get_tool_output", request)
         await session.invoke("get_artifact", {"id": id, "query": private})
         await session.invoke("tool_output", {"handle": id, "extract": private, "mode": "truncate"})
-        journal = b"".join(session._opened.shelf.journal())
+        journal = b"".join(session._parts.shelf.journal())
         recorded(session)
-        journal += b"".join(session._opened.shelf.journal())
-        stored = [event for event in recorded(session) if isinstance(event, Stored)]
+        journal += b"".join(session._parts.shelf.journal())
+        stored = [event for event in recorded(session) if isinstance(event, OutputStored)]
     assert private.encode() not in journal
     assert [event.kept.source for event in stored] == ["read: file.txt"]
     assert caplog.records

@@ -546,7 +546,7 @@ async def test_the_journal_tells_of_every_change_of_a_jobs_state():
         first.release()
         second.release()
         await s.stop()
-        changes = [event for event in events.read(store.read_shelf(s.id).journal()) if isinstance(event, JobChanged)]
+        changes = [event for event in events.decode_events(store.read_shelf(s.id).journal()) if isinstance(event, JobChanged)]
     assert reply.job is not None
     assert [(change.tool, change.state, change.error) for change in changes] == [
         ("first", "running", ""),

@@ -3,13 +3,13 @@
 import anyio
 import pytest
 
-from overspill.calls.tasks import Owner
+from overspill.calls.tasks import TaskOwner
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_work_outlives_the_scope_it_was_started_in():
-    owner, begun, go_on, done = Owner(), anyio.Event(), anyio.Event(), anyio.Event()
+    owner, begun, go_on, done = TaskOwner(), anyio.Event(), anyio.Event(), anyio.Event()
     await owner.open()
 
     async def work() -> None:
@@ -28,7 +28,7 @@ async def test_work_outlives_the_scope_it_was_started_in():
 
 
 async def test_cancel_ends_all_work_and_may_be_repeated():
-    owner, begun, ended = Owner(), anyio.Event(), anyio.Event()
+    owner, begun, ended = TaskOwner(), anyio.Event(), anyio.Event()
     await owner.open()
 
     async def work() -> None:
@@ -47,7 +47,7 @@ async def test_cancel_ends_all_work_and_may_be_repeated():
 
 
 async def test_cancel_waits_no_longer_than_told_for_work_that_will_not_end():
-    owner, begun, release = Owner(), anyio.Event(), anyio.Event()
+    owner, begun, release = TaskOwner(), anyio.Event(), anyio.Event()
     await owner.open()
 
     async def deaf() -> None:
@@ -64,11 +64,11 @@ async def test_cancel_waits_no_longer_than_told_for_work_that_will_not_end():
 
 
 async def test_an_owner_that_was_never_opened_has_nothing_to_cancel():
-    await Owner().cancel(1)
+    await TaskOwner().cancel(1)
 
 
 async def test_a_caller_cancelled_while_it_opens_leaves_no_task_behind():
-    owner = Owner()
+    owner = TaskOwner()
     with anyio.CancelScope() as scope:
         scope.cancel()
         await owner.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, Progress, Said, TurnStarted
+from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
 from overspill.cli.progress import line, progress
 from overspill.types import Kept, Size
 
@@ -23,8 +23,8 @@ KEPT = Kept("01a1", "01a2", "log", "size_cap", Size(191_053, 191_053, 4000, 9000
         (CallEnded("a", "1", "log", 0.5, "no disk"), "a: log failed after 0.5s: no disk"),
         (CallEnded("a", "1", "log", 5.0, job="art_1"), "a: log goes on in the background as art_1"),
         (CallEnded("a", "1", "log", 0.5, kept=KEPT), "a: log took 0.5s; kept 191 KB as session-01a1/01a2 (size_cap)"),
-        (Said("a", "Reading"), "a: Reading"),
-        (Said("", "the server is gone", warning=True), "the server is gone"),
+        (ModelSaid("a", "Reading"), "a: Reading"),
+        (ModelSaid("", "the server is gone", warning=True), "the server is gone"),
     ],
 )
 def test_each_step_has_a_line(event: Progress, shown: str) -> None:
@@ -34,6 +34,6 @@ def test_each_step_has_a_line(event: Progress, shown: str) -> None:
 def test_without_a_terminal_only_warnings_are_shown_and_escapes_are_visible(capsys: pytest.CaptureFixture[str]) -> None:
     with progress(verbose=False) as shown:
         shown.observe(TurnStarted("a", 1, 2, 3))
-        shown.observe(Said("a", "care\x1b[2J", warning=True))
+        shown.observe(ModelSaid("a", "care\x1b[2J", warning=True))
         shown.observe(CallStarted("a", "1", "log"))
     assert capsys.readouterr().err == "overspill: a: care\\x1b[2J\n"

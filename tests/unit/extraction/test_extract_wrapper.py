@@ -11,14 +11,14 @@ CLOSE = f"</ai-agent-{N}-FINAL>"
 
 
 def test_a_nonce_is_fresh_and_cannot_be_guessed():
-    made = {wrapper.nonce() for _ in range(1000)}
+    made = {wrapper.new_nonce() for _ in range(1000)}
     assert len(made) == 1000
     assert all(re.fullmatch("[0-9a-f]{12}", each) for each in made)
 
 
 def test_the_tags_are_those_of_the_documents():
-    assert wrapper.opening(N) == OPEN
-    assert wrapper.closing(N) == CLOSE
+    assert wrapper.opening_tag(N) == OPEN
+    assert wrapper.closing_tag(N) == CLOSE
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import pytest
 
 from overspill import handles
 from overspill.errors import BadRequest
-from overspill.gate.collect import Collected, block_text, describe, is_blocks, to_json
+from overspill.gate.collect import CollectedResult, block_text, describe, is_blocks, to_json
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Shelf
 from overspill.store.spool import MEMORY, Spool
@@ -32,11 +32,11 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def got(shelf: Shelf) -> Collected:
-    return Collected(lambda: Spool(shelf, handles.new()))
+def got(shelf: Shelf) -> CollectedResult:
+    return CollectedResult(lambda: Spool(shelf, handles.new()))
 
 
-def content(got: Collected) -> bytes:
+def content(got: CollectedResult) -> bytes:
     return got.spool.read(0, got.spool.total)
 
 
@@ -83,20 +83,20 @@ class Colour(Enum):
         ({"a": "\ud800"}, '{"a":"\ud800"}'),
     ],
 )
-async def test_a_value_becomes_one_text(got: Collected, result: Any, text: str):
+async def test_a_value_becomes_one_text(got: CollectedResult, result: Any, text: str):
     await got.take(result)
     assert got.plain == text
     assert content(got) == text.encode("utf-8", "surrogatepass")
     assert (got.is_error, got.error, got.media, got.content, got.complete) == (False, None, "text", None, True)
 
 
-async def test_a_text_passes_as_the_same_object(got: Collected):
+async def test_a_text_passes_as_the_same_object(got: CollectedResult):
     text = "é" * 10
     await got.take(text)
     assert got.plain is text
 
 
-async def test_a_pydantic_model_becomes_json_with_its_aliases(got: Collected):
+async def test_a_pydantic_model_becomes_json_with_its_aliases(got: CollectedResult):
     pydantic = pytest.importorskip("pydantic")
     inner = pydantic.create_model("Inner", when=(datetime, ...))
     outer = pydantic.create_model("Outer", items=(list[inner], pydantic.Field(alias="theItems")))
@@ -110,7 +110,7 @@ async def test_a_pydantic_model_becomes_json_with_its_aliases(got: Collected):
     ("value", "kind"),
     [(object(), "object"), ({"f": PurePosixPath}, "dict"), ([{1, 2}, {(1, 2): 3}], "list"), (map(str, [1]), "map")],
 )
-async def test_what_cannot_be_written_as_json_is_an_error_that_says_so(got: Collected, value: Any, kind: str):
+async def test_what_cannot_be_written_as_json_is_an_error_that_says_so(got: CollectedResult, value: Any, kind: str):
     await got.take(value)
     assert got.is_error
     assert got.plain is not None
@@ -120,7 +120,7 @@ async def test_what_cannot_be_written_as_json_is_an_error_that_says_so(got: Coll
     assert str(got.error) == got.plain
 
 
-async def test_a_structure_that_holds_itself_is_an_error_that_says_so(got: Collected):
+async def test_a_structure_that_holds_itself_is_an_error_that_says_so(got: CollectedResult):
     value: list[Any] = []
     value.append(value)
     await got.take(value)
@@ -128,7 +128,7 @@ async def test_a_structure_that_holds_itself_is_an_error_that_says_so(got: Colle
     assert "Circular reference detected" in (got.plain or "")
 
 
-async def test_a_structure_nested_too_deeply_is_an_error_that_says_so(got: Collected):
+async def test_a_structure_nested_too_deeply_is_an_error_that_says_so(got: CollectedResult):
     value: list[Any] = []
     for _ in range(100_000):
         value = [value]
@@ -154,17 +154,17 @@ async def test_a_structure_nested_too_deeply_is_an_error_that_says_so(got: Colle
         (b"a" * (64 * 1024 - 1) + "é".encode(), "text"),
     ],
 )
-async def test_bytes_are_text_where_they_can_be_read(got: Collected, form: Any, data: bytes, media: str):
+async def test_bytes_are_text_where_they_can_be_read(got: CollectedResult, form: Any, data: bytes, media: str):
     await got.take(form(data))
     assert (got.media, got.plain, content(got)) == (media, None, data)
 
 
-async def test_a_view_of_every_second_byte_is_just_those_bytes(got: Collected):
+async def test_a_view_of_every_second_byte_is_just_those_bytes(got: CollectedResult):
     await got.take(memoryview(b"a-b-c-")[::2])
     assert (content(got), got.is_error) == (b"abc", False)
 
 
-async def test_a_view_of_numbers_is_its_bytes(got: Collected):
+async def test_a_view_of_numbers_is_its_bytes(got: CollectedResult):
     await got.take(memoryview(b"abcdefgh").cast("I"))
     assert content(got) == b"abcdefgh"
 
@@ -179,26 +179,26 @@ def generated(*chunks: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_a_stream_of_text_and_bytes_is_their_sum(got: Collected, stream: Any):
+async def test_a_stream_of_text_and_bytes_is_their_sum(got: CollectedResult, stream: Any):
     await got.take(stream("Zü", b"r", bytearray(b"i"), memoryview(b"ch"), "", "\ud800"))
     assert content(got) == "Zürich\ud800".encode("utf-8", "surrogatepass")
     assert (got.media, got.is_error, got.complete) == ("text", False, True)
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_an_empty_stream_is_an_empty_text(got: Collected, stream: Any):
+async def test_an_empty_stream_is_an_empty_text(got: CollectedResult, stream: Any):
     await got.take(stream())
     assert (content(got), got.media, got.is_error) == (b"", "text", False)
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_a_character_split_between_chunks_stays_whole(got: Collected, stream: Any):
+async def test_a_character_split_between_chunks_stays_whole(got: CollectedResult, stream: Any):
     await got.take(stream(b"\xe2\x82", b"\xac"))
     assert (content(got).decode(), got.media, got.spool.size.chars) == ("€", "text", 1)
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_a_long_stream_goes_to_the_store_while_it_flows(got: Collected, stream: Any):
+async def test_a_long_stream_goes_to_the_store_while_it_flows(got: CollectedResult, stream: Any):
     data = b"0123456789abcdef" * (MEMORY // 16)
     await got.take(stream(data, data, data, b"end"))
     assert not got.spool.in_memory
@@ -222,7 +222,7 @@ def failing_generator(*chunks: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("stream", [failing, failing_generator])
-async def test_a_stream_that_fails_half_way_leaves_what_it_had_produced(got: Collected, stream: Any):
+async def test_a_stream_that_fails_half_way_leaves_what_it_had_produced(got: CollectedResult, stream: Any):
     await got.take(stream("one ", "two"))
     assert (content(got), got.broke_off, got.plain) == (b"one two", "Ended: the peer hung up", None)
     assert got.is_error
@@ -230,27 +230,27 @@ async def test_a_stream_that_fails_half_way_leaves_what_it_had_produced(got: Col
 
 
 @pytest.mark.parametrize("stream", [failing, failing_generator])
-async def test_a_stream_that_fails_before_its_first_chunk_is_a_failure(got: Collected, stream: Any):
+async def test_a_stream_that_fails_before_its_first_chunk_is_a_failure(got: CollectedResult, stream: Any):
     await got.take(stream())
     assert (got.plain, got.broke_off, got.is_error) == ("Tool failed: Ended: the peer hung up", "", True)
     assert content(got) == b"Tool failed: Ended: the peer hung up"
 
 
 @pytest.mark.parametrize("stream", [failing, failing_generator])
-async def test_a_stream_that_fails_after_5_mb_loses_none_of_them(got: Collected, stream: Any):
+async def test_a_stream_that_fails_after_5_mb_loses_none_of_them(got: CollectedResult, stream: Any):
     await got.take(stream(*[b"x" * 500_000] * 10))
     assert (got.spool.size.bytes, got.broke_off) == (5_000_000, "Ended: the peer hung up")
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
 @pytest.mark.parametrize(("chunk", "kind"), [(5, "int"), ({"a": 1}, "dict"), ([1, 2], "list"), (None, "NoneType")])
-async def test_what_is_neither_text_nor_bytes_is_no_chunk(got: Collected, stream: Any, chunk: Any, kind: str):
+async def test_what_is_neither_text_nor_bytes_is_no_chunk(got: CollectedResult, stream: Any, chunk: Any, kind: str):
     await got.take(stream("before", chunk, "after"))
     said = f"TypeError: the tool yielded a value of type {kind}; a stream is made of text or bytes"
     assert (content(got), got.broke_off) == (b"before", said)
 
 
-async def test_a_long_error_of_a_broken_stream_is_noted_in_short(got: Collected):
+async def test_a_long_error_of_a_broken_stream_is_noted_in_short(got: CollectedResult):
     async def stream() -> AsyncIterator[str]:
         yield "x"
         raise Ended("e" * 5000)
@@ -270,11 +270,11 @@ async def test_an_async_generator_is_closed_when_its_reader_ends():
             closed.append(True)
 
     shelf = MemoryStore().open_shelf(handles.new())
-    await Collected(lambda: Spool(shelf, handles.new())).take(stream())
+    await CollectedResult(lambda: Spool(shelf, handles.new())).take(stream())
     assert closed == [True]
 
 
-async def test_what_a_generator_yielded_is_there_although_it_blocks_afterwards(got: Collected):
+async def test_what_a_generator_yielded_is_there_although_it_blocks_afterwards(got: CollectedResult):
     yielded, released, ended = Event(), Event(), Event()
 
     def stream() -> Iterator[str]:
@@ -313,7 +313,7 @@ LINK = {"type": "resource_link", "uri": "file:///d", "name": "d"}
 AUDIO = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
 
 
-async def test_blocks_are_collected_with_the_boundaries_of_their_texts(got: Collected):
+async def test_blocks_are_collected_with_the_boundaries_of_their_texts(got: CollectedResult):
     blocks = [TEXT, IMAGE, RESOURCE, BLOB, LINK, AUDIO, {"type": "text", "text": "ccc"}]
     await got.take(blocks)
     assert got.content is not None
@@ -321,12 +321,12 @@ async def test_blocks_are_collected_with_the_boundaries_of_their_texts(got: Coll
     assert (content(got), got.boundaries, got.plain) == (b"abbccc", (1, 3), None)
 
 
-async def test_a_long_text_block_is_taken_off_the_event_loop(got: Collected):
+async def test_a_long_text_block_is_taken_off_the_event_loop(got: CollectedResult):
     await got.take([{"type": "text", "text": "x" * 300_000}, TEXT])
     assert (got.spool.size.bytes, got.boundaries) == (300_001, (300_000,))
 
 
-async def test_objects_of_the_mcp_sdk_are_blocks_too(got: Collected):
+async def test_objects_of_the_mcp_sdk_are_blocks_too(got: CollectedResult):
     types = pytest.importorskip("mcp_types")
     blocks = [
         types.TextContent(type="text", text="hello"),
@@ -337,7 +337,7 @@ async def test_objects_of_the_mcp_sdk_are_blocks_too(got: Collected):
     assert (got.content, content(got), got.boundaries) == (blocks, b"helloinside", (5,))
 
 
-async def test_an_output_says_what_are_blocks_and_whether_they_report_an_error(got: Collected):
+async def test_an_output_says_what_are_blocks_and_whether_they_report_an_error(got: CollectedResult):
     await got.take(Output([TEXT], is_error=True))
     assert (got.content, got.is_error, got.error) == ([TEXT], True, None)
 
@@ -348,7 +348,7 @@ def test_an_output_of_a_mere_text_says_how_to_write_it():
     assert str(caught.value) == 'Output takes a list of content blocks, not a text: [{"type": "text", "text": …}].'
 
 
-async def test_an_output_without_blocks_is_just_that(got: Collected):
+async def test_an_output_without_blocks_is_just_that(got: CollectedResult):
     await got.take(Output([]))
     assert (got.content, got.plain, content(got)) == ([], None, b"")
 
@@ -391,7 +391,7 @@ def test_an_error_in_words(error: BaseException, text: str):
     assert describe(error) == text
 
 
-async def test_discarding_leaves_nothing_in_the_store(shelf: Shelf, got: Collected):
+async def test_discarding_leaves_nothing_in_the_store(shelf: Shelf, got: CollectedResult):
     got.discard()
     await got.take(b"x" * (2 * MEMORY))
     got.discard()
@@ -399,7 +399,7 @@ async def test_discarding_leaves_nothing_in_the_store(shelf: Shelf, got: Collect
         shelf.open(got.spool.id)
 
 
-async def test_nothing_is_produced_before_there_is_a_spool(got: Collected):
+async def test_nothing_is_produced_before_there_is_a_spool(got: CollectedResult):
     assert (got.produced, got.failure) == (0, "")
     await got.take("text")
     assert got.produced == 0

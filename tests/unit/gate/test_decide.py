@@ -2,7 +2,7 @@
 
 import pytest
 
-from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, surely_passes
+from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, passes_for_sure
 from overspill.settings import Settings
 from overspill.types import Size
 
@@ -64,4 +64,4 @@ def test_an_overrides_limit_holds_in_every_preset():
     ],
 )
 def test_what_surely_passes_needs_no_counting(text: str, settings: Settings, sure: bool):
-    assert surely_passes(text, settings) is sure
+    assert passes_for_sure(text, settings) is sure

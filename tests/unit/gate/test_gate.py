@@ -12,7 +12,7 @@ import pytest
 
 from overspill import handles
 from overspill.budget import ContextBudget
-from overspill.gate.collect import Collected
+from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
 from overspill.record.ledger import Ledger
 from overspill.session.session import Session
@@ -52,7 +52,7 @@ async def test_a_small_text_passes_without_being_encoded_measured_or_stored():
 
     shelf = MemoryStore().open_shelf(handles.new())
     gate = Gate(Settings(), shelf, Ledger(shelf.session, shelf.append_journal))
-    got = Collected(no_spool)
+    got = CollectedResult(no_spool)
     await got.take("x" * 2048)
     reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
     assert reply.text == "x" * 2048

@@ -7,7 +7,7 @@ from frames import unmarked
 
 from overspill import handles
 from overspill.gate import replies
-from overspill.gate.replies import Answer, Source
+from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.store.spool import MEMORY, Spool
@@ -20,7 +20,7 @@ ID = "art_1794717193124_30de8211e5e402e61f9"
 MARK = "1e5e402e61f9"
 
 
-def given(content: str | bytes, *, reason: Reason = "size_cap", plain: bool = False) -> tuple[Kept, Source]:
+def given(content: str | bytes, *, reason: Reason = "size_cap", plain: bool = False) -> tuple[Kept, OutputText]:
     spool = Spool(MemoryStore().open_shelf(SESSION), FILE)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     for start in range(0, len(data), MEMORY):
@@ -29,7 +29,7 @@ def given(content: str | bytes, *, reason: Reason = "size_cap", plain: bool = Fa
             spool.flush()
     sealed = spool.seal()
     kept = Kept(SESSION, FILE, "search", reason, sealed.size, sealed.sha256, 1794717193124, source="search")
-    return kept, Source(spool, sealed.size, content if plain and isinstance(content, str) else None)
+    return kept, OutputText(spool, sealed.size, content if plain and isinstance(content, str) else None)
 
 
 def message(bytes_: int, lines: int, tokens: int) -> str:
@@ -52,59 +52,61 @@ def lines(count: int) -> str:
 @pytest.mark.parametrize("plain", [True, False])
 def test_a_handle_with_a_preview_and_the_handle_alone(plain: bool):
     kept, source = given(lines(3000), plain=plain)
-    rich, poor = replies.handle(kept, source, Settings(previewChars=100))
+    rich, poor = replies.draft_handle(kept, source, Settings(previewChars=100))
     shown = "".join(f"line {number:05}\n" for number in (0, 1)) + "\n... [2,996 lines / 32,956 chars omitted] ...\n"
     shown += "line 02998\nline 02999\n"
     ending = ", 32,956 characters omitted"
     assert unmarked(rich.text) == message(33000, 3000, kept.size.tokens) + preview(shown, ending)
     assert rich.cut == Cut(shown, "head_tail", 2996, 32956)
-    assert poor == Answer((message(33000, 3000, kept.size.tokens),))
+    assert poor == ReplyDraft((message(33000, 3000, kept.size.tokens),))
 
 
 def test_a_preview_has_at_most_previewchars_characters():
     kept, source = given("é" * 40_000)
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     assert rich.cut is not None
     assert len(rich.cut.text) == 2000
 
 
 def test_an_output_under_twice_the_limit_is_previewed_as_far_as_the_limit_allows():
     kept, source = given("x" * 12_300)
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     assert 12_280 <= len(rich.text.encode()) <= 12_288
     kept, source = given("€" * 8_000)
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     assert 12_200 <= len(rich.text.encode()) <= 12_288
 
 
 def test_an_output_of_twice_the_limit_has_the_usual_preview():
     kept, source = given("x" * 2 * 12_288)
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     assert rich.cut is not None
     assert len(rich.cut.text) == 2000
 
 
 def test_what_was_kept_for_its_tokens_is_not_shown_whole_after_all():
     kept, source = given("x" * 9000, reason="token_threshold")
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     assert rich.cut is not None
     assert len(rich.cut.text) == 2000
 
 
 def test_a_preview_never_takes_an_answer_over_the_size_cap():
     kept, source = given("x" * 5000)
-    (rich, _) = replies.handle(kept, source, Settings(toolResponseMaxBytes=1000))
+    (rich, _) = replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=1000))
     assert len(rich.text.encode()) == 1000
 
 
 def test_where_the_size_cap_leaves_no_room_there_is_no_preview():
     kept, source = given("x" * 5000)
-    assert replies.handle(kept, source, Settings(toolResponseMaxBytes=100)) == [Answer((message(5000, 1, kept.size.tokens),))]
+    assert replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=100)) == [
+        ReplyDraft((message(5000, 1, kept.size.tokens),))
+    ]
 
 
 def test_without_a_size_cap_the_preview_is_as_long_as_asked_for():
     kept, source = given("x" * 50_000, reason="token_threshold")
-    rich, _ = replies.handle(kept, source, Settings(toolResponseMaxBytes=0, previewChars=20_000))
+    rich, _ = replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=0, previewChars=20_000))
     assert rich.cut is not None
     assert len(rich.cut.text) == 20_000
 
@@ -112,7 +114,7 @@ def test_without_a_size_cap_the_preview_is_as_long_as_asked_for():
 def test_json_is_previewed_by_its_outline():
     json = '{"total":3,"items":[' + ",".join(f'{{"id":{number},"name":"n{number}"}}' for number in range(2000)) + "]}"
     kept, source = given(json)
-    rich, _ = replies.handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, Settings())
     outline = 'object with 2 keys\n- total: 3\n- items: array of 2,000, the first: object with 2 keys\n  - id: 0\n  - name: "n0"'
     assert unmarked(rich.text) == message(len(json), 1, kept.size.tokens) + preview(outline)
     assert rich.cut == Cut(outline, "outline", 1, len(json))
@@ -120,7 +122,7 @@ def test_json_is_previewed_by_its_outline():
 
 def test_lone_surrogates_are_shown_as_replacement_characters():
     kept, source = given("\ud800" * 20_000)
-    rich, _ = replies.handle(kept, source, Settings(previewChars=100))
+    rich, _ = replies.draft_handle(kept, source, Settings(previewChars=100))
     assert "\ud800" not in rich.text
     assert "\ufffd" in rich.text
 
@@ -130,7 +132,7 @@ def test_lone_surrogates_are_shown_as_replacement_characters():
 )
 def test_without_a_preview_there_is_only_the_message(settings: Settings):
     kept, source = given(lines(3000))
-    assert replies.handle(kept, source, settings) == [Answer((message(33000, 3000, kept.size.tokens),))]
+    assert replies.draft_handle(kept, source, settings) == [ReplyDraft((message(33000, 3000, kept.size.tokens),))]
 
 
 REFERENCE = f"[Artifact: {ID}] search"
@@ -144,7 +146,7 @@ HINTS = (
 def test_up_to_the_threshold_an_artifact_is_truncated_text_and_a_reference():
     text = lines(4545)
     kept, source = given(text, reason="char_limit")
-    rich, poor = replies.artifact(kept, source, Settings(preset="artifacts"))
+    rich, poor = replies.draft_artifact(kept, source, Settings(preset="artifacts"))
     cut, reference = rich.blocks
     assert len(cut) <= 8000
     assert cut.startswith("line 00000\n")
@@ -159,14 +161,14 @@ def test_up_to_the_threshold_an_artifact_is_truncated_text_and_a_reference():
 
 def test_above_the_threshold_an_artifact_is_its_reference():
     kept, source = given("x" * 50_001, reason="char_limit")
-    assert replies.artifact(kept, source, Settings(preset="artifacts")) == [Answer((f"{REFERENCE} (50 KB){HINTS}",))]
+    assert replies.draft_artifact(kept, source, Settings(preset="artifacts")) == [ReplyDraft((f"{REFERENCE} (50 KB){HINTS}",))]
 
 
 @pytest.mark.parametrize("truncation", [{"default_strategy": "none"}, {"inline_limit": None}])
 def test_where_nothing_may_be_cut_an_artifact_is_its_reference(truncation: dict[str, object]):
     kept, source = given("x" * 9000, reason="char_limit")
     settings = Settings(preset="artifacts", truncation=truncation)
-    assert replies.artifact(kept, source, settings) == [Answer((f"{REFERENCE} (9 KB){HINTS}",))]
+    assert replies.draft_artifact(kept, source, settings) == [ReplyDraft((f"{REFERENCE} (9 KB){HINTS}",))]
 
 
 def test_the_ready_text():
@@ -182,7 +184,7 @@ def test_the_ready_text():
 
 def test_what_could_not_be_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
-    rich, poor = replies.incomplete(kept, 99_999, "the disk is full.", source, Settings())
+    rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())
     note = (
         "[The output has 99,999 bytes. Only the first 11,000 are stored: the disk is full. "
         f'Read those with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}); '
@@ -198,14 +200,14 @@ def test_what_could_not_be_stored_whole_is_shown_as_far_as_the_limits_allow():
 )
 def test_the_limit_of_what_could_not_be_stored(settings: Settings, most: int):
     _, source = given("é" * 50_000)
-    rich, _ = replies.incomplete(None, 99_999, "the disk is full.", source, settings)
+    rich, _ = replies.draft_incomplete(None, 99_999, "the disk is full.", source, settings)
     assert most - 40 <= len(rich.blocks[0].encode()) <= most
     assert rich.blocks[1].startswith("[The output has 99,999 bytes. Nothing of it could be stored: the disk is full.")
 
 
 def test_where_a_limit_has_to_hold_the_strategy_none_becomes_head_tail():
     _, source = given(lines(3000))
-    cut = source.cut(100, Settings(truncation={"default_strategy": "none"}))
+    cut = source.truncate_to_chars(100, Settings(truncation={"default_strategy": "none"}))
     assert (cut.strategy, len(cut.text) <= 100) == ("head_tail", True)
 
 
@@ -216,7 +218,7 @@ def test_what_is_gone_is_not_shown_as_if_it_were_nothing():
     spool.add(b"x" * 2 * MEMORY)
     spool.flush()
     shelf.delete(FILE)
-    cut = Source(spool, spool.size).cut(200, Settings())
+    cut = OutputText(spool, spool.size).truncate_to_chars(200, Settings())
     assert cut.omitted_chars == 2 * MEMORY
 
 
@@ -232,7 +234,7 @@ def test_after_it_is_sealed_nothing_is_added_to_a_spool():
 def test_a_long_output_is_cut_by_its_ends_alone(plain: bool):
     text = "é" + lines(200_000) + "ü" * 3
     _, source = given(text, plain=plain)
-    cut = source.cut(300, Settings())
+    cut = source.truncate_to_chars(300, Settings())
     assert cut.text.startswith("éline 00000\n")
     assert cut.text.endswith("line 199999\nüüü")
     assert len(cut.text) <= 300
@@ -242,25 +244,25 @@ def test_a_long_output_is_cut_by_its_ends_alone(plain: bool):
 
 def test_bytes_that_are_no_text_do_not_stop_a_cut():
     _, source = given(b"\x80\x80\x80\x80" * MEMORY)
-    assert source.cut(100, Settings()).omitted_chars > 0
+    assert source.truncate_to_chars(100, Settings()).omitted_chars > 0
 
 
 def test_the_tail_of_a_long_output_begins_with_a_whole_character():
     _, source = given("€" * MEMORY)
-    cut = source.cut(80, Settings(truncation={"default_strategy": "tail"}))
+    cut = source.truncate_to_chars(80, Settings(truncation={"default_strategy": "tail"}))
     assert cut.text.split("...")[-1].strip() == "€" * (MEMORY - cut.omitted_chars)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 10, 99])
 def test_a_cut_to_bytes_is_never_longer(limit: int):
     _, source = given("€" * 1000)
-    assert len(source.cut_to_bytes(max(limit, 3), Settings()).text.encode()) <= max(limit, 3)
+    assert len(source.truncate_to_bytes(max(limit, 3), Settings()).text.encode()) <= max(limit, 3)
 
 
 def test_the_facts_of_a_truncation():
     kept, source = given(lines(3000))
-    cut = source.cut(100, Settings())
-    assert replies.truncation(cut, kept.size, len, ID) == Truncation(
+    cut = source.truncate_to_chars(100, Settings())
+    assert replies.describe_truncation(cut, kept.size, len, ID) == Truncation(
         original_size=33_000,
         truncated_size=len(cut.text),
         strategy_used="head_tail",
@@ -278,7 +280,7 @@ def test_the_shape_follows_the_settings():
         "head_ratio": 0.5, "head_lines": 2, "tail_lines": 3, "line_from": "end", "depth": 4, "first_elements": 5,
         "last_elements": 6, "max_keys": 7,
     }  # fmt: skip
-    shape = replies.shape_of(Settings(truncation=section))
+    shape = replies.truncation_shape(Settings(truncation=section))
     assert {name: getattr(shape, name) for name in section} == section
 
 

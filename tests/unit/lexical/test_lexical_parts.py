@@ -12,7 +12,7 @@ from overspill.lexical.ordering import ordered_rows
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
-from overspill.lexical.reading import filler, unescaped, without_colours, without_tags
+from overspill.lexical.reading import filler, strip_colours, strip_tags, unescape
 from overspill.lexical.records.blocks import cut_blocks
 from overspill.lexical.records.hunks import cut_hunks
 from overspill.lexical.records.lines import split_long
@@ -88,17 +88,17 @@ def test_bytes_become_characters_in_their_place(data: bytes, text: str) -> None:
 def test_a_reading_is_as_long_as_what_was_read() -> None:
     page = b"<h2>T</h2><p>a &eacute; &bogus; &#x41;</p><!-- c --><script>if (a<b) x()</script><pre>1\n2</pre>"
     page += b"<table><tr><td>1</td></tr></table>"
-    plain = bytes(without_tags(page, len(page), b"\xff"))
+    plain = bytes(strip_tags(page, len(page), b"\xff"))
     assert len(plain) == len(page)
     assert b"x()" not in plain
     assert decode(plain.replace(b"\xff", b"")).split() == ["##", "T", "a", "é", "&bogus;", "A", "1", "2", "1", "|"]
-    assert bytes(without_colours(b"\x1b[31mx\x1b[0m\ny", 11, b"\xff")) == b"\xff" * 5 + b"x" + b"\xff" * 4 + b"\n"
-    assert unescaped(rb"a\"b\nc\u00e9\ud83d", b"\xff") == b'a\xff"b\xff\nc\xff\xff\xff\xff\xc3\xa9\\ud83d'
+    assert bytes(strip_colours(b"\x1b[31mx\x1b[0m\ny", 11, b"\xff")) == b"\xff" * 5 + b"x" + b"\xff" * 4 + b"\n"
+    assert unescape(rb"a\"b\nc\u00e9\ud83d", b"\xff") == b'a\xff"b\xff\nc\xff\xff\xff\xff\xc3\xa9\\ud83d'
 
 
 def test_what_is_never_closed_is_left_as_it_is() -> None:
     page = b"<p>a</p><script>never closed <script> again"
-    assert b"never closed" in without_tags(page, len(page), b"\xff")
+    assert b"never closed" in strip_tags(page, len(page), b"\xff")
 
 
 def test_a_filler_is_a_byte_the_text_does_not_have() -> None:

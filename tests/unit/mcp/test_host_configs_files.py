@@ -178,15 +178,15 @@ def test_what_is_no_readable_file_is_refused(tmp_path: Path):
     ],
 )
 def test_each_client_has_its_place(platform: str, environ: dict[str, str], expected: list[str]):
-    clients = places.known(Path("/home/ada"), platform, environ)
+    clients = places.known_clients(Path("/home/ada"), platform, environ)
     assert list(clients) == ["claude-code", "claude-desktop", "cursor", "vscode"]
     assert [str(client.file.relative_to("/home/ada")) for client in clients.values()] == expected
 
 
 def test_a_file_is_known_by_its_place():
-    clients = places.known(Path("/home/ada"), "linux", {})
+    clients = places.known_clients(Path("/home/ada"), "linux", {})
     found = {
-        path: client.name if (client := places.owner(Path(path), clients)) else None
+        path: client.name if (client := places.owner_of(Path(path), clients)) else None
         for path in ("/x/.mcp.json", "/x/.vscode/mcp.json", "/home/ada/.cursor/mcp.json", "/x/mcp.json", "/x/a.mcp.json")
     }
     assert found == {

@@ -9,10 +9,10 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from overspill.mcp.client import ServerConfig
-from overspill.mcp.client.arguments import suits
+from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.proxy import Options
-from overspill.mcp.proxy.schemas import widened
-from overspill.mcp.proxy.versions import satisfied
+from overspill.mcp.proxy.schemas import widen_schema
+from overspill.mcp.proxy.versions import ask_for_input
 
 KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}
 DAYS = {
@@ -36,7 +36,7 @@ DAYS = {
     ],
 )
 def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str, Any], right: Any, wrong: Any) -> None:
-    wide = widened({"name": "t", "outputSchema": schema})["outputSchema"]
+    wide = widen_schema({"name": "t", "outputSchema": schema})["outputSchema"]
     validator = jsonschema.Draft202012Validator(wide)
     assert validator.is_valid(right)
     assert validator.is_valid(KEPT)
@@ -47,12 +47,12 @@ def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str,
 @pytest.mark.parametrize("reference", ["#", "#/properties/a", "#anchor"])
 def test_a_schema_that_points_into_itself_is_left_out(reference: str) -> None:
     schema = {"type": "object", "properties": {"a": {}, "b": {"anyOf": [{"$ref": reference}]}}}
-    assert widened({"name": "t", "x": 1, "outputSchema": schema}) == {"name": "t", "x": 1}
+    assert widen_schema({"name": "t", "x": 1, "outputSchema": schema}) == {"name": "t", "x": 1}
 
 
 @pytest.mark.parametrize("tool", [{"name": "t"}, {"name": "t", "outputSchema": None}, {"name": "t", "outputSchema": True}])
 def test_a_tool_that_promises_nothing_stays_as_it_is(tool: dict[str, Any]) -> None:
-    assert widened(tool) == tool
+    assert widen_schema(tool) == tool
 
 
 async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
@@ -68,7 +68,7 @@ async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
         return question
 
     with pytest.raises(MCPError, match=r"The server asked for input 10 times and gave no result\."):
-        await satisfied(question, {"name": "t"}, ask=ask, again=again)
+        await ask_for_input(question, {"name": "t"}, ask=ask, again=again)
     assert asked == [{"method": "roots/list", "params": {}}] * 10
 
 
@@ -97,4 +97,4 @@ def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
 
 @pytest.mark.parametrize("schema", [True, {}, 3, None, {"$ref": "#/nowhere"}, {"properties": {"n": {"type": "number"}}}])
 def test_a_schema_that_fits_or_cannot_be_used_finds_nothing_wrong(schema: object) -> None:
-    assert suits(schema)({"n": 1}) is None
+    assert fits_schema(schema)({"n": 1}) is None

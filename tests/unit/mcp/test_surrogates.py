@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from overspill.mcp.client.surrogates import Hidden, Surrogates
+from overspill.mcp.client.surrogates import HidingTransport, Surrogates
 
 ODD = some.text(some.sampled_from('\ud83d\ude00\ud800\udfff\\u"d8a\nß'))
 
@@ -59,7 +59,7 @@ async def test_a_stream_may_be_cut_anywhere(end: str):
             yield whole[cut:]
 
         surrogates = Surrogates()
-        hidden = Hidden(httpx2.Response(200, content=chunks()), surrogates, 1000)
+        hidden = HidingTransport(httpx2.Response(200, content=chunks()), surrogates, 1000)
         got = b"".join([part async for part in hidden]).decode()
         await hidden.aclose()
         assert (got.splitlines()[0], got.splitlines()[-1]) == ("event: message", ": unfinished")
@@ -75,5 +75,5 @@ async def test_a_line_without_end_is_handed_on_in_parts():
         for _ in range(5):
             yield b"x" * 10
 
-    hidden = Hidden(httpx2.Response(200, content=chunks()), Surrogates(), 25)
+    hidden = HidingTransport(httpx2.Response(200, content=chunks()), Surrogates(), 25)
     assert [len(part) async for part in hidden] == [30, 20]

@@ -13,7 +13,7 @@ import anyio
 import pytest
 from waiting import until
 
-from overspill.agent.run.models import Timed
+from overspill.agent.run.models import TimedModel
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
 from overspill.models.protocol import Message, Model, ModelError, Request, Response, Usage
@@ -300,11 +300,11 @@ async def test_a_cancelled_request_leaves_a_model_that_works(server: Server) -> 
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("held", [lambda model: model, lambda model: Timed(model, 60)], ids=["as it is", "with llmTimeout"])
+@pytest.mark.parametrize("held", [lambda model: model, lambda model: TimedModel(model, 60)], ids=["as it is", "with llmTimeout"])
 async def test_requests_share_connections_while_the_model_is_held_open(server: Server, held: Callable[[Model], Model]) -> None:
     server.answers = [completion({"content": "One."}), completion({"content": "Two."})]
     targets = Targets([held(local(server))])
-    async with targets.connected():
+    async with targets.keep_connected():
         assert [(await targets.ask(QUESTION)).text, (await targets.ask(QUESTION)).text] == ["One.", "Two."]
     assert len(server.connections) == 1
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.models.protocol import Response
-from overspill.models.written import UNREADABLE, understand
+from overspill.models.written import UNREADABLE, find_written_calls
 from overspill.types import ToolCall
 
 KNOWN = ("Grep", "Read")
@@ -16,7 +16,7 @@ BOTH = [*GREP, ("Read", {"start": 1, "all": True, "end": None})]
 
 
 def found(text: str) -> list[tuple[str, dict[str, object]]]:
-    return [(call.name, dict(call.args)) for call in understand(Response(text), KNOWN).calls]
+    return [(call.name, dict(call.args)) for call in find_written_calls(Response(text), KNOWN).calls]
 
 
 @pytest.mark.parametrize(
@@ -110,19 +110,19 @@ def test_several_written_calls_are_several_calls(text: str) -> None:
     ],
 )
 def test_other_text_stays_as_it_is(text: str) -> None:
-    assert understand(Response(text), KNOWN) == Response(text)
+    assert find_written_calls(Response(text), KNOWN) == Response(text)
 
 
 def test_what_was_said_around_a_call_stays_the_text() -> None:
-    understood = understand(
+    understood = find_written_calls(
         Response('I look.\n```json\n{"tool": "Grep", "pattern": "a"}\n```\nThen I answer.', model="a/m"), KNOWN
     )
     assert (understood.text, understood.model) == ("I look.\n\nThen I answer.", "a/m")
-    assert understand(Response('So:\n{"tool": "Grep", "pattern": "a"}'), KNOWN).text == "So:"
+    assert find_written_calls(Response('So:\n{"tool": "Grep", "pattern": "a"}'), KNOWN).text == "So:"
 
 
 def test_each_written_call_has_an_id_of_its_own() -> None:
-    calls = understand(Response('[{"tool": "Grep", "pattern": "a"}, {"tool": "Grep", "pattern": "a"}]'), KNOWN).calls
+    calls = find_written_calls(Response('[{"tool": "Grep", "pattern": "a"}, {"tool": "Grep", "pattern": "a"}]'), KNOWN).calls
     assert len({call.id for call in calls}) == 2
 
 
@@ -143,19 +143,19 @@ def test_a_pattern_written_as_python_keeps_its_backslashes_without_a_warning() -
 
 def test_a_name_that_could_be_two_tools_is_neither() -> None:
     text = Response('{"name": "GREP", "arguments": {}}')
-    assert understand(text, ("Grep", "grep")) == text
+    assert find_written_calls(text, ("Grep", "grep")) == text
 
 
 def test_calls_that_were_made_and_models_without_tools_are_left_alone() -> None:
     made = Response('{"tool": "Read"}', (ToolCall("1", "Grep"),))
-    assert understand(made, KNOWN) is made
+    assert find_written_calls(made, KNOWN) is made
     text = Response('{"tool": "Read"}')
-    assert understand(text, ()) is text
+    assert find_written_calls(text, ()) is text
 
 
 @given(st.text(alphabet=st.sampled_from("{}[]()\"'`:,<>\\/ \nGrepReadtool_callnameargumentsfunction=")))
 def test_any_text_is_understood_without_an_error(text: str) -> None:
-    understood = understand(Response(text), KNOWN)
+    understood = find_written_calls(Response(text), KNOWN)
     assert all(call.name in KNOWN for call in understood.calls)
 
 

@@ -8,15 +8,15 @@ import pytest
 from readers import BytesReader
 
 from overspill.errors import RefError, UnknownHandle
-from overspill.reading.references import Source, Use, resolve
+from overspill.reading.references import ReferenceSource, ReferenceUse, resolve
 from overspill.types import Kept, Media, Size
 
 
-def stored(data: str | bytes, server: str = "", tool: str = "crawl", media: Media = "text") -> Source:
+def stored(data: str | bytes, server: str = "", tool: str = "crawl", media: Media = "text") -> ReferenceSource:
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     size = Size(bytes=len(raw), chars=0, lines=0, tokens=0)
     kept = Kept("s", "i", tool, "size_cap", size, sha256="", created_ms=0, server=server, media=media)
-    return Source(BytesReader(raw), kept)
+    return ReferenceSource(BytesReader(raw), kept)
 
 
 OUTPUTS = {
@@ -31,13 +31,13 @@ OUTPUTS = {
 }
 
 
-def fetch(handle: str) -> Source:
+def fetch(handle: str) -> ReferenceSource:
     if handle not in OUTPUTS:
         raise UnknownHandle(handle)
     return OUTPUTS[handle]
 
 
-def filled(args: Mapping[str, Any], **options: Any) -> tuple[Mapping[str, Any], list[Use]]:
+def filled(args: Mapping[str, Any], **options: Any) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
     return resolve(args, fetch, **{"tool": "write", "max_ref_bytes": 5000, **options})
 
 
@@ -61,7 +61,7 @@ def refusal(argument: Any, **options: Any) -> str:
 )
 def test_a_reference_becomes_what_it_names(reference: str, content: Any, size: int) -> None:
     handle = reference[9:].split("#")[0].removesuffix("}}")
-    assert filled({"text": reference}) == ({"text": content}, [Use(handle, size, "/text")])
+    assert filled({"text": reference}) == ({"text": content}, [ReferenceUse(handle, size, "/text")])
 
 
 def test_references_are_found_at_any_depth() -> None:
@@ -69,12 +69,12 @@ def test_references_are_found_at_any_depth() -> None:
     new, uses = filled(args)
     assert new == {"files": [{"a/b": "one\n", "mode": 7}, "x"], "plain": {"k": "v"}}
     assert new["plain"] is args["plain"]
-    assert uses == [Use("text", 4, "/files/0/a~1b")]
+    assert uses == [ReferenceUse("text", 4, "/files/0/a~1b")]
     assert args["files"][0] == {"a/b": "{{output:text#L1-1}}", "mode": 7}
 
 
 def test_references_in_a_tuple_are_filled_in_like_those_in_a_list() -> None:
-    assert filled({"texts": ("{{output:text#L1-1}}", "x")}) == ({"texts": ["one\n", "x"]}, [Use("text", 4, "/texts/0")])
+    assert filled({"texts": ("{{output:text#L1-1}}", "x")}) == ({"texts": ["one\n", "x"]}, [ReferenceUse("text", 4, "/texts/0")])
 
 
 def test_arguments_without_references_stay_the_same_object() -> None:

@@ -1,15 +1,26 @@
 """Counters: figures kept current event by event."""
 
 from overspill.record.counters import Counters
-from overspill.record.events import Asked, Called, Extracted, JobChanged, Looked, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.record.events import (
+    JobChanged,
+    ModelCalled,
+    OutputExtracted,
+    OutputInspected,
+    OutputRetrieved,
+    OutputStored,
+    ReferenceUsed,
+    SessionOpened,
+    TokensReported,
+    ToolCalled,
+)
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
 OTHER = "01a1dd7b-13a4-7c37-a821-1e5e402e61fa"
 
 
-def kept(id: str = FILE, size: int = 1000) -> Stored:
-    return Stored(1, Kept("s", id, "tool", "size_cap", Size(size, size, 10, 400), "ab", 1))
+def kept(id: str = FILE, size: int = 1000) -> OutputStored:
+    return OutputStored(1, Kept("s", id, "tool", "size_cap", Size(size, size, 10, 400), "ab", 1))
 
 
 def counted(*events: object) -> Counters:
@@ -31,9 +42,9 @@ def test_each_counter_has_figures_of_its_own():
 
 def test_calls_are_counted_with_what_was_shown_in_place_of_outputs():
     counters = counted(
-        Called(1, "a", chars_out=50),
-        Called(1, "a", status="failed", chars_out=9),
-        Called(1, "a", chars_out=120, id=FILE, reason="size_cap", truncated=True),
+        ToolCalled(1, "a", chars_out=50),
+        ToolCalled(1, "a", status="failed", chars_out=9),
+        ToolCalled(1, "a", chars_out=120, id=FILE, reason="size_cap", truncated=True),
         kept(),
     )
     assert (counters.calls, counters.failed_calls, counters.truncated, counters.shown_chars) == (3, 1, 1, 120)
@@ -43,16 +54,16 @@ def test_calls_are_counted_with_what_was_shown_in_place_of_outputs():
 
 
 def test_tokens_kept_out_are_never_fewer_than_none():
-    assert counted(Called(1, "a", chars_out=9000, truncated=True), kept()).tokens_kept_out == 0
+    assert counted(ToolCalled(1, "a", chars_out=9000, truncated=True), kept()).tokens_kept_out == 0
 
 
 def test_retrievals_are_counted_by_output():
     counters = counted(
         kept(),
-        Retrieved(1, "get_artifact", "", "ok", FILE, 0, 400, 400),
-        Retrieved(1, "get_artifact", "", "failed"),
-        Retrieved(1, "wait_for_tool_output", ""),
-        Retrieved(1, "get_tool_output", "grep", "ok", FILE, 0, 0, 90),
+        OutputRetrieved(1, "get_artifact", "", "ok", FILE, 0, 400, 400),
+        OutputRetrieved(1, "get_artifact", "", "failed"),
+        OutputRetrieved(1, "wait_for_tool_output", ""),
+        OutputRetrieved(1, "get_tool_output", "grep", "ok", FILE, 0, 0, 90),
     )
     assert (counters.retrievals, counters.failed_retrievals, counters.retrieved_chars) == (2, 1, 490)
     assert counters.retrieved == {FILE: 2}
@@ -62,27 +73,27 @@ def test_retrievals_are_counted_by_output():
 
 def test_an_output_was_retrieved_in_full_when_its_parts_cover_it():
     parts = [(600, 1000), (0, 300), (250, 500), (500, 600)]
-    counters = counted(kept(), kept(OTHER), *(Retrieved(1, "t", "slice", "ok", FILE, *part) for part in parts))
+    counters = counted(kept(), kept(OTHER), *(OutputRetrieved(1, "t", "slice", "ok", FILE, *part) for part in parts))
     assert counters.seen == {FILE: [(0, 1000)]}
     assert counters.retrieved_in_full == 1
 
 
 def test_estimates_stand_beside_reported_tokens():
-    counters = counted(Settled(1, 100, 110), Settled(1, 50, 45))
+    counters = counted(TokensReported(1, 100, 110), TokensReported(1, 50, 45))
     assert (counters.estimated_tokens, counters.reported_tokens) == (150, 155)
 
 
 def test_references_extractions_and_model_calls_are_counted():
     counters = counted(
-        RefUsed(1, "t", FILE, 10),
-        Extracted(1, "op", FILE, "tool_output", "auto", "truncate"),
-        Extracted(1, "op", FILE, "tool_output", "auto", status="failed"),
-        Asked(1, "op", "p/m", input_tokens=10, output_tokens=2, cost=0.5),
-        Asked(1, "op", "p/m", status="failed"),
+        ReferenceUsed(1, "t", FILE, 10),
+        OutputExtracted(1, "op", FILE, "tool_output", "auto", "truncate"),
+        OutputExtracted(1, "op", FILE, "tool_output", "auto", status="failed"),
+        ModelCalled(1, "op", "p/m", input_tokens=10, output_tokens=2, cost=0.5),
+        ModelCalled(1, "op", "p/m", status="failed"),
     )
     assert (counters.refs, counters.extractions, counters.model_calls, counters.failed_model_calls) == (1, 1, 2, 1)
     assert (counters.input_tokens, counters.output_tokens, counters.cost) == (10, 2, 0.5)
 
 
 def test_opening_jobs_and_the_steps_of_a_sub_agent_change_no_figure():
-    assert counted(Opened(1, "s"), JobChanged(1, FILE, "t", "ready"), Looked(1, "op", "Grep")) == Counters()
+    assert counted(SessionOpened(1, "s"), JobChanged(1, FILE, "t", "ready"), OutputInspected(1, "op", "Grep")) == Counters()

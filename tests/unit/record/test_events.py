@@ -4,7 +4,17 @@ import msgspec
 import pytest
 
 from overspill.record import events
-from overspill.record.events import Called, Extracted, JobChanged, Looked, Opened, RefUsed, Retrieved, Settled, Stored
+from overspill.record.events import (
+    JobChanged,
+    OutputExtracted,
+    OutputInspected,
+    OutputRetrieved,
+    OutputStored,
+    ReferenceUsed,
+    SessionOpened,
+    TokensReported,
+    ToolCalled,
+)
 from overspill.types import Kept, Size
 
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
@@ -13,17 +23,17 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (Opened(1, "s", "n", "keep"), {"event": "session", "t": 1, "session": "s", "name": "n", "retention": "keep"}),
-        (Called(2, "search"), {"event": "call", "t": 2, "tool": "search"}),
+        (SessionOpened(1, "s", "n", "keep"), {"event": "session", "t": 1, "session": "s", "name": "n", "retention": "keep"}),
+        (ToolCalled(2, "search"), {"event": "call", "t": 2, "tool": "search"}),
         (
-            Called(2, "search", "web", "mcp", "failed", 3, 4, 5, FILE, "size_cap", True),
+            ToolCalled(2, "search", "web", "mcp", "failed", 3, 4, 5, FILE, "size_cap", True),
             {
                 "event": "call", "t": 2, "tool": "search", "server": "web", "kind": "mcp", "status": "failed", "latency": 3,
                 "chars_in": 4, "chars_out": 5, "id": FILE, "reason": "size_cap", "truncated": True,
             },
         ),
         (
-            Stored(3, Kept("s", FILE, "search", "size_cap", Size(9, 8, 1, 2), "ab", 7)),
+            OutputStored(3, Kept("s", FILE, "search", "size_cap", Size(9, 8, 1, 2), "ab", 7)),
             {
                 "event": "kept", "t": 3,
                 "kept": {
@@ -34,11 +44,11 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
             },
         ),
         (
-            Retrieved(4, "get_artifact", "", id=FILE, end=3, chars_in=7),
+            OutputRetrieved(4, "get_artifact", "", id=FILE, end=3, chars_in=7),
             {"event": "retrieval", "t": 4, "tool": "get_artifact", "mode": "", "id": FILE, "end": 3, "chars_in": 7},
         ),
-        (RefUsed(5, "send", FILE, 10), {"event": "ref", "t": 5, "tool": "send", "id": FILE, "bytes": 10}),
-        (Settled(6, 10, 12), {"event": "tokens", "t": 6, "estimated": 10, "reported": 12}),
+        (ReferenceUsed(5, "send", FILE, 10), {"event": "ref", "t": 5, "tool": "send", "id": FILE, "bytes": 10}),
+        (TokensReported(6, 10, 12), {"event": "tokens", "t": 6, "estimated": 10, "reported": 12}),
         (
             JobChanged(7, FILE, "crawl", "failed", 1.5, "x", "web", True),
             {
@@ -47,11 +57,11 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
             },
         ),
         (
-            Looked(8, "op", "Grep", "failed", 3, 40),
+            OutputInspected(8, "op", "Grep", "failed", 3, 40),
             {"event": "look", "t": 8, "op": "op", "tool": "Grep", "status": "failed", "latency": 3, "chars_out": 40},
         ),
         (
-            Extracted(9, "op", FILE, "tool_output", "auto", status="failed", found=False),
+            OutputExtracted(9, "op", FILE, "tool_output", "auto", status="failed", found=False),
             {
                 "event": "extraction", "t": 9, "op": "op", "id": FILE, "tool": "tool_output", "mode": "auto",
                 "status": "failed", "found": False,
@@ -60,19 +70,19 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
     ],
 )  # fmt: skip
 def test_an_event_is_a_line_and_the_line_is_the_event_again(event: events.Entry, line: dict[str, object]):
-    encoded = events.lines([event])
+    encoded = events.encode_events([event])
     assert msgspec.json.decode(encoded) == line
-    assert list(events.read([encoded])) == [event]
+    assert list(events.decode_events([encoded])) == [event]
 
 
 def test_a_lone_surrogate_in_a_name_spoils_no_journal():
-    happened = [Called(1, "a"), Called(2, "b\ud800"), Called(3, "c")]
-    lines = events.lines(happened).splitlines(keepends=True)
-    assert [event.tool for event in events.read(lines) if isinstance(event, Called)] == ["a", "b?", "c"]
+    happened = [ToolCalled(1, "a"), ToolCalled(2, "b\ud800"), ToolCalled(3, "c")]
+    lines = events.encode_events(happened).splitlines(keepends=True)
+    assert [event.tool for event in events.decode_events(lines) if isinstance(event, ToolCalled)] == ["a", "b?", "c"]
 
 
 def test_lines_nobody_understands_are_passed_over():
-    good = events.lines([Called(1, "a")])
+    good = events.encode_events([ToolCalled(1, "a")])
     lines = [
         b'{"event":"from the future","t":1}\n',
         b'{"event":"call","t":"x"}\n',
@@ -82,7 +92,7 @@ def test_lines_nobody_understands_are_passed_over():
         b"[]\n",
         good,
     ]
-    assert list(events.read(lines)) == [Called(1, "a")]
+    assert list(events.decode_events(lines)) == [ToolCalled(1, "a")]
 
 
 def test_time_is_in_unix_milliseconds():

@@ -8,8 +8,8 @@ from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.handles import artifact_id
 from overspill.record import events
-from overspill.record.events import Asked, Called, JobChanged, Retrieved, Settled, Stored
-from overspill.record.ledger import Ledger, accounting, composed_name, provider
+from overspill.record.events import JobChanged, ModelCalled, OutputRetrieved, OutputStored, TokensReported, ToolCalled
+from overspill.record.ledger import Ledger, accounting, compose_name, provider
 from overspill.types import Kept, Reason, Size
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
@@ -17,9 +17,9 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
 HANDLE = f"session-{SESSION}/{FILE}"
 
 
-def stored(reason: Reason = "size_cap", server: str = "filesystem") -> Stored:
+def stored(reason: Reason = "size_cap", server: str = "filesystem") -> OutputStored:
     kept = Kept(SESSION, FILE, "read_file", reason, Size(45678, 45000, 1234, 8900), "ab", 1, server=server)
-    return Stored(1, kept, "mcp" if server else "function")
+    return OutputStored(1, kept, "mcp" if server else "function")
 
 
 class Journal:
@@ -34,20 +34,20 @@ class Journal:
 
     @property
     def events(self) -> list[events.Entry]:
-        return list(events.read(b"".join(self.writes).splitlines()))
+        return list(events.decode_events(b"".join(self.writes).splitlines()))
 
 
 def test_calls_and_retrievals_wait_and_are_written_together():
     journal, asked = Journal(), []
     ledger = Ledger(SESSION, journal.write)
     ledger.waits = lambda: asked.append(True)
-    ledger.record(Called(1, "a"))
-    ledger.record(Retrieved(2, "get_artifact", ""))
+    ledger.record(ToolCalled(1, "a"))
+    ledger.record(OutputRetrieved(2, "get_artifact", ""))
     assert (journal.writes, asked) == ([], [True])
     ledger.flush()
     assert len(journal.writes) == 1
-    assert journal.events == [Called(1, "a"), Retrieved(2, "get_artifact", "")]
-    ledger.record(Retrieved(3, "get_artifact", ""))
+    assert journal.events == [ToolCalled(1, "a"), OutputRetrieved(2, "get_artifact", "")]
+    ledger.record(OutputRetrieved(3, "get_artifact", ""))
     assert asked == [True, True]
 
 
@@ -60,9 +60,9 @@ def test_nothing_waiting_writes_nothing():
 def test_what_is_stored_is_written_at_once_after_what_waited():
     journal = Journal()
     ledger = Ledger(SESSION, journal.write)
-    ledger.record(Called(1, "a"))
+    ledger.record(ToolCalled(1, "a"))
     ledger.record(stored())
-    assert journal.events == [Called(1, "a"), stored()]
+    assert journal.events == [ToolCalled(1, "a"), stored()]
     ledger.record(JobChanged(2, FILE, "a", "ready"))
     assert len(journal.writes) == 2
 
@@ -71,15 +71,15 @@ def test_at_most_256_events_wait():
     journal = Journal()
     ledger = Ledger(SESSION, journal.write)
     for _ in range(255):
-        ledger.record(Called(1, "a"))
+        ledger.record(ToolCalled(1, "a"))
     assert journal.writes == []
-    ledger.record(Called(1, "a"))
+    ledger.record(ToolCalled(1, "a"))
     assert len(journal.events) == 256
 
 
 def test_the_counters_are_current_also_for_what_waits():
     ledger = Ledger(SESSION, Journal().write)
-    ledger.record(Called(1, "a"))
+    ledger.record(ToolCalled(1, "a"))
     assert ledger.counters.calls == 1
 
 
@@ -123,20 +123,20 @@ def test_what_the_host_stored_itself_is_no_warning(caplog: pytest.LogCaptureFixt
 
 def test_other_events_are_not_logged(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
-    Ledger(SESSION, Journal().write).record(Called(1, "a"))
+    Ledger(SESSION, Journal().write).record(ToolCalled(1, "a"))
     assert caplog.records == []
 
 
 def test_a_tools_full_name():
-    assert composed_name("read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
-    assert composed_name("filesystem__read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
-    assert composed_name("search", "", "function") == "function/search"
+    assert compose_name("read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
+    assert compose_name("filesystem__read_file", "filesystem", "mcp") == "mcp:filesystem/read_file"
+    assert compose_name("search", "", "function") == "function/search"
     assert provider("", "rest") == "rest"
 
 
 def test_the_accounting_entry_of_a_call():
     for tool in ("read_file", "filesystem__read_file"):
-        (entry,) = accounting([Called(1737012800000, tool, "filesystem", "mcp", "ok", 150, 256, 345)], SESSION)
+        (entry,) = accounting([ToolCalled(1737012800000, tool, "filesystem", "mcp", "ok", 150, 256, 345)], SESSION)
         assert entry == {
             "type": "tool",
             "timestamp": 1737012800000,
@@ -150,7 +150,7 @@ def test_the_accounting_entry_of_a_call():
 
 
 def test_the_accounting_entry_of_a_call_whose_output_was_stored():
-    (entry,) = accounting([Called(1, "read_file", "", "mcp", "failed", 2, 3, 4, FILE, "token_budget", True)], SESSION)
+    (entry,) = accounting([ToolCalled(1, "read_file", "", "mcp", "failed", 2, 3, 4, FILE, "token_budget", True)], SESSION)
     assert entry == {
         "type": "tool",
         "timestamp": 1,
@@ -165,8 +165,8 @@ def test_the_accounting_entry_of_a_call_whose_output_was_stored():
 
 
 def test_the_accounting_entries_of_retrievals():
-    shown = Retrieved(1, "get_tool_output", "raw", "ok", FILE, 0, 9, chars_out=9, latency=2, call="c1", chars_in=60)
-    first, second = accounting([shown, Retrieved(3, "wait_for_tool_output", "", "failed")], SESSION)
+    shown = OutputRetrieved(1, "get_tool_output", "raw", "ok", FILE, 0, 9, chars_out=9, latency=2, call="c1", chars_in=60)
+    first, second = accounting([shown, OutputRetrieved(3, "wait_for_tool_output", "", "failed")], SESSION)
     assert first == {
         "type": "tool",
         "timestamp": 1,
@@ -204,7 +204,7 @@ def test_the_accounting_entries_of_a_job_that_ended():
 
 def test_the_accounting_entries_of_model_calls_tell_an_extraction_from_a_turn():
     facts = {"input_tokens": 7, "output_tokens": 8, "cost": 0.25}
-    in_turn, in_extraction = accounting([Asked(1, op, "openai/gpt", "ok", 5, **facts) for op in ("", "op")], SESSION)
+    in_turn, in_extraction = accounting([ModelCalled(1, op, "openai/gpt", "ok", 5, **facts) for op in ("", "op")], SESSION)
     assert in_turn == {
         "type": "llm",
         "timestamp": 1,
@@ -219,7 +219,7 @@ def test_the_accounting_entries_of_model_calls_tell_an_extraction_from_a_turn():
 
 
 def test_other_events_have_no_accounting_entry():
-    assert list(accounting([stored(), Settled(1, 2, 3)], SESSION)) == []
+    assert list(accounting([stored(), TokensReported(1, 2, 3)], SESSION)) == []
 
 
 def test_what_the_host_settled_goes_on_record_once():
@@ -230,4 +230,7 @@ def test_what_the_host_settled_goes_on_record_once():
     ledger = Ledger(SESSION, journal.write)
     ledger.note_settlements(budget)
     ledger.note_settlements(budget)
-    assert [(event.estimated, event.reported) for event in journal.events if isinstance(event, Settled)] == [(15, 20), (20, 30)]
+    assert [(event.estimated, event.reported) for event in journal.events if isinstance(event, TokensReported)] == [
+        (15, 20),
+        (20, 30),
+    ]

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from overspill.handles import artifact_id
-from overspill.record.events import Asked, Called, Extracted, JobChanged, Looked, Opened, Retrieved, Spawned, TurnBegan
+from overspill.record.events import (
+    AgentStarted,
+    JobChanged,
+    ModelCalled,
+    OutputExtracted,
+    OutputInspected,
+    OutputRetrieved,
+    SessionOpened,
+    ToolCalled,
+    TurnOpened,
+)
 from overspill.record.op_tree import Op, op_tree
 
 SESSION = "01a1de41-6edd-721a-a918-7e77a9c1fc94"
@@ -13,14 +23,14 @@ FILE = "01a1de41-6488-75ca-8a8b-5e79c4086245"
 def test_what_follows_a_turn_belongs_to_it() -> None:
     tree = op_tree(
         [
-            Opened(1, SESSION),
-            Called(2, "before"),
-            TurnBegan(10, 1, 5),
-            Asked(12, op="", model="x/y", latency=2),
-            Called(15, "search", call="c1"),
-            TurnBegan(20, 2, 5, "no turns left."),
-            Retrieved(22, "get_tool_output", "raw", call="c2"),
-            Spawned(23, "agent__b", "01b"),
+            SessionOpened(1, SESSION),
+            ToolCalled(2, "before"),
+            TurnOpened(10, 1, 5),
+            ModelCalled(12, op="", model="x/y", latency=2),
+            ToolCalled(15, "search", call="c1"),
+            TurnOpened(20, 2, 5, "no turns left."),
+            OutputRetrieved(22, "get_tool_output", "raw", call="c2"),
+            AgentStarted(23, "agent__b", "01b"),
             JobChanged(24, FILE, "slow", "running"),
             JobChanged(25, FILE, "slow", "ready", 1.5, kept=True),
             JobChanged(26, FILE, "slow", "failed", 2.0, "no disk"),
@@ -41,9 +51,16 @@ def test_what_follows_a_turn_belongs_to_it() -> None:
 
 
 def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> None:
-    asked = Asked(5, op="one", model="x/y")
-    ended = Extracted(6, op="two", id=FILE, tool="tool_output", mode="auto", strategy="full-chunked")
-    events = [Opened(1, SESSION), TurnBegan(2, 1, 2), asked, Asked(5, op="two", model="x/y"), ended, TurnBegan(7, 2, 2)]
+    asked = ModelCalled(5, op="one", model="x/y")
+    ended = OutputExtracted(6, op="two", id=FILE, tool="tool_output", mode="auto", strategy="full-chunked")
+    events = [
+        SessionOpened(1, SESSION),
+        TurnOpened(2, 1, 2),
+        asked,
+        ModelCalled(5, op="two", model="x/y"),
+        ended,
+        TurnOpened(7, 2, 2),
+    ]
     first, second = op_tree(events).children
     done, lost = first.children
     assert (done.name, done.status, len(done.children)) == ("tool_output", "ok", 1)
@@ -54,14 +71,14 @@ def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> N
 def test_a_failed_extraction_stands_where_it_happened_with_the_steps_it_took() -> None:
     tree = op_tree(
         [
-            Opened(1, SESSION),
-            TurnBegan(2, 1, 3),
-            Asked(5, op="one", model="x/y"),
-            Looked(6, "one", "Grep", "ok", 3, 120),
-            Looked(6, "one", "Read", "failed", 1, 40),
-            Extracted(7, "one", FILE, "tool_output", "read-grep", status="failed", found=False, latency=5),
-            Retrieved(8, "tool_output", "read-grep", "failed", call="c1"),
-            TurnBegan(9, 2, 3),
+            SessionOpened(1, SESSION),
+            TurnOpened(2, 1, 3),
+            ModelCalled(5, op="one", model="x/y"),
+            OutputInspected(6, "one", "Grep", "ok", 3, 120),
+            OutputInspected(6, "one", "Read", "failed", 1, 40),
+            OutputExtracted(7, "one", FILE, "tool_output", "read-grep", status="failed", found=False, latency=5),
+            OutputRetrieved(8, "tool_output", "read-grep", "failed", call="c1"),
+            TurnOpened(9, 2, 3),
         ]
     )
     (extraction, retrieved), after = tree.children[0].children, tree.children[1].children

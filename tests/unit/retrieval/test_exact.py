@@ -36,11 +36,11 @@ LINES = "".join(f"line {number:03}\n" for number in range(1, 101))
 
 
 def artifact(asked: GetArtifact, bound: Bound = WIDE, data: bytes | str = LINES, media: Media = "text") -> Page:
-    return exact.artifact(stored(data, media), asked, bound)
+    return exact.artifact_page(stored(data, media), asked, bound)
 
 
 def output(asked: GetToolOutput, bound: Bound = WIDE, data: bytes | str = LINES, media: Media = "text") -> Page:
-    return exact.tool_output(stored(data, media), asked, bound)
+    return exact.output_page(stored(data, media), asked, bound)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_an_anchor_whose_window_does_not_fit_names_both_continuations():
 
 def test_the_footer_of_a_very_large_output_stays_within_the_bound():
     """Figures of ten digits and two continuations."""
-    footer = exact._place(
+    footer = exact._describe_place(
         exact.Passage("", 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, omitted=10**12, matches=1000),
         [f'get_tool_output(id="{ID}", mode="slice", slice={{"start": {10**12}, "length": {10**12}}})'] * 2,
     )
@@ -290,7 +290,7 @@ def test_binary_past_its_end_is_refused():
 
 
 def test_of_a_running_tool_a_note_follows_and_stays_within_the_bound():
-    page = exact.partial(stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
+    page = exact.partial_page(stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
     assert page.text.endswith("]\n[Partial.]")
     assert len(page.text) <= 800
 

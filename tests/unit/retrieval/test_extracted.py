@@ -4,7 +4,7 @@ import pytest
 
 from overspill import handles
 from overspill.reading import Bound
-from overspill.retrieval.extracted import abstract
+from overspill.retrieval.extracted import format_abstract
 from overspill.types import Excerpt, Extraction, Kept, Size
 
 KEPT = Kept(handles.new(), handles.new(), "read_log", "size_cap", Size(99_999, 99_999, 999, 25_000), "ab" * 32, 1)
@@ -18,15 +18,15 @@ def found(text: str, *excerpts: Excerpt) -> Extraction:
 
 def test_the_words_of_citations_give_way_before_their_places():
     answer = found("Short.", QUOTE)
-    assert ": " + "x" * 300 in abstract(KEPT, answer, Bound(2_000)).text
-    shorter = abstract(KEPT, answer, Bound(400)).text
+    assert ": " + "x" * 300 in format_abstract(KEPT, answer, Bound(2_000)).text
+    shorter = format_abstract(KEPT, answer, Bound(400)).text
     assert shorter.endswith("[1] line 1, bytes 0-300")
-    assert abstract(KEPT, answer, Bound(270)).text.endswith("]\nCITATIONS: 1 checked, none fits.")
+    assert format_abstract(KEPT, answer, Bound(270)).text.endswith("]\nCITATIONS: 1 checked, none fits.")
 
 
 @pytest.mark.parametrize("bound", [700, 1_500, 12_288])
 def test_as_many_citations_stand_below_an_answer_as_fit_and_how_many_more_were_checked(bound: int):
-    shown = abstract(KEPT, found("Short.", *[QUOTE] * 1000), Bound(bound)).text
+    shown = format_abstract(KEPT, found("Short.", *[QUOTE] * 1000), Bound(bound)).text
     assert bound - 40 < len(shown.encode()) <= bound
     count = shown.count(" line 1, bytes 0-300\n")
     assert count > 5
@@ -36,6 +36,6 @@ def test_as_many_citations_stand_below_an_answer_as_fit_and_how_many_more_were_c
 @pytest.mark.promise("no-answer-over-budget")
 @pytest.mark.parametrize("bound", [400, 1_000, 5_000, 12_288])
 def test_a_text_over_the_bound_ends_with_how_much_is_left_out(bound: int):
-    shown = abstract(KEPT, found(TEXT, QUOTE), Bound(bound)).text
+    shown = format_abstract(KEPT, found(TEXT, QUOTE), Bound(bound)).text
     assert len(shown.encode()) <= bound
     assert "[Remainder omitted: " in shown

@@ -14,7 +14,7 @@ from overspill import Session, Settings
 from overspill.errors import BadRequest
 from overspill.handles import artifact_id
 from overspill.models.protocol import ModelError, Request, Response, Usage
-from overspill.record.events import Asked, Extracted, read
+from overspill.record.events import ModelCalled, OutputExtracted, decode_events
 from overspill.record.ledger import accounting
 from overspill.testing import ScriptedModel
 from overspill.text import tokens
@@ -333,10 +333,10 @@ async def test_the_record_of_an_extraction_holds_places_not_words(session: Sessi
     (journal,) = tmp_path.rglob("journal.jsonl")
     lines = journal.read_bytes().splitlines(keepends=True)
     assert b"very private question" not in b"".join(lines)
-    (event,) = [event for event in read(lines) if isinstance(event, Extracted)]
+    (event,) = [event for event in decode_events(lines) if isinstance(event, OutputExtracted)]
     start = LOG.index(CAUSE)
     assert [(quote.start, quote.end) for quote in event.quotes] == [(start, start + len(CAUSE))]
-    (asked,) = [event for event in read(lines) if isinstance(event, Asked)]
+    (asked,) = [event for event in decode_events(lines) if isinstance(event, ModelCalled)]
     (entry,) = accounting([asked], session.id)
     assert entry == {
         "type": "llm",

@@ -10,7 +10,7 @@ import pytest
 
 from overspill import Session, Settings
 from overspill.errors import UnknownHandle
-from overspill.retrieval.group import Family
+from overspill.retrieval.group import SessionGroup
 from overspill.store.files.shelf import FileShelf
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
@@ -83,7 +83,7 @@ class RemovedOnTheWay(FileStore):
 
 
 async def test_a_session_that_is_removed_while_it_is_looked_at_is_passed_over(tmp_path: Path) -> None:
-    ann = Family(RemovedOnTheWay(tmp_path), "ann")
+    ann = SessionGroup(RemovedOnTheWay(tmp_path), "ann")
     kept = await kept_by("ann", FileStore(tmp_path))
     assert ann.find(kept.handle) is None
     await kept_by("ann", FileStore(tmp_path))

@@ -11,7 +11,7 @@ import pytest
 from frames import parted
 
 from overspill.budget import ContextBudget
-from overspill.record.events import Retrieved, read
+from overspill.record.events import OutputRetrieved, decode_events
 from overspill.retrieval.definitions import TOOLS
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -388,7 +388,7 @@ async def test_once_shown_tools_stay_shown_where_they_are_sticky(sticky: bool, c
     async with opened(Settings(surfaceSticky=sticky)) as session:
         await session.keep("x", "note")
         assert len(session.tools()) == 3
-        session._opened.gate.kept.clear()
+        session._parts.gate.kept.clear()
         assert len(session.tools()) == count
 
 
@@ -398,7 +398,7 @@ async def test_retrievals_are_on_record_with_what_they_showed():
         await session.invoke("get_artifact", {"id": kept.artifact_id, "bytes": "2-4"})
         await session.invoke("get_tool_output", {"id": NEVER, "mode": "raw"})
         session.op_tree()
-        first, second = (event for event in read(session._opened.shelf.journal()) if isinstance(event, Retrieved))
+        first, second = (event for event in decode_events(session._parts.shelf.journal()) if isinstance(event, OutputRetrieved))
         assert (first.tool, first.mode, first.status, first.id, first.start, first.end, first.chars_out) == (
             "get_artifact", "", "ok", kept.id, 2, 5, 3,
         )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from overspill import handles
 from overspill.errors import BadRequest, ExpiredHandle, MalformedHandle, UnknownHandle
-from overspill.retrieval.outputs import Outputs
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Shelf
 from overspill.types import Kept, Size
@@ -36,19 +36,19 @@ def kept(shelf: Shelf) -> Kept:
 
 
 @pytest.fixture
-def outputs(shelf: Shelf, kept: Kept) -> Iterator[Outputs]:
-    outputs = Outputs(shelf, {kept.id: kept}, {})
+def outputs(shelf: Shelf, kept: Kept) -> Iterator[StoredOutputs]:
+    outputs = StoredOutputs(shelf, {kept.id: kept}, {})
     yield outputs
     outputs.close()
 
 
-def test_an_output_is_found_by_every_spelling(outputs: Outputs, kept: Kept):
+def test_an_output_is_found_by_every_spelling(outputs: StoredOutputs, kept: Kept):
     for spelling in (kept.handle, kept.artifact_id, kept.id):
         assert outputs.find(spelling) is kept
         assert outputs.file_id(spelling) == kept.id
 
 
-def test_an_output_is_read_by_bytes_lines_and_as_a_whole(outputs: Outputs, kept: Kept):
+def test_an_output_is_read_by_bytes_lines_and_as_a_whole(outputs: StoredOutputs, kept: Kept):
     with outputs.open(kept.handle) as found:
         assert found.kept is kept
         assert found.bytes() == b'{"a": [1, 2]}\r\nsecond \xc3\xa9\rthird'
@@ -60,7 +60,7 @@ def test_an_output_is_read_by_bytes_lines_and_as_a_whole(outputs: Outputs, kept:
             found.lines(9)
 
 
-def test_an_output_is_searched(outputs: Outputs, kept: Kept):
+def test_an_output_is_searched(outputs: StoredOutputs, kept: Kept):
     with outputs.open(kept.handle) as found:
         assert found.grep("SEC.nd", ignore_case=True).text == "2:second é"
         assert found.grep("c.nd", literal=True).hits == 0
@@ -69,11 +69,11 @@ def test_an_output_is_searched(outputs: Outputs, kept: Kept):
 
 def test_an_output_is_queried(shelf: Shelf):
     kept = stored(shelf, b'{"a": [1, {"b": "x"}]}')
-    with Outputs(shelf, {kept.id: kept}, {}).open(kept.handle) as found:
+    with StoredOutputs(shelf, {kept.id: kept}, {}).open(kept.handle) as found:
         assert (found.query("/a/1/b").text, found.query("a[0]").text) == ("x", "1")
 
 
-def test_a_closed_output_cannot_be_read(outputs: Outputs, kept: Kept):
+def test_a_closed_output_cannot_be_read(outputs: StoredOutputs, kept: Kept):
     found = outputs.open(kept.handle)
     found.close()
     found.close()
@@ -96,14 +96,16 @@ def test_a_closed_output_cannot_be_read(outputs: Outputs, kept: Kept):
         "session-01A1DD7B-0000-7000-8000-000000000001/01a1dd7b-13a4-7c37-a821-1e5e402e61f9",
     ],
 )
-def test_what_is_no_handle_is_malformed(outputs: Outputs, spelling: str):
+def test_what_is_no_handle_is_malformed(outputs: StoredOutputs, spelling: str):
     for look in (outputs.find, outputs.open, outputs.recent, outputs.file_id):
         with pytest.raises(MalformedHandle):
             look(spelling)
 
 
 @pytest.mark.promise("nobody-elses")
-def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(shelf: Shelf, outputs: Outputs, kept: Kept, tmp_path: Path):
+def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(
+    shelf: Shelf, outputs: StoredOutputs, kept: Kept, tmp_path: Path
+):
     other = FileStore(tmp_path).open_shelf(handles.new())
     theirs = stored(other, b"theirs")
     never = handles.new()
@@ -119,24 +121,24 @@ def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(shelf: She
                 look(spelling)
     with pytest.raises(UnknownHandle):
         outputs.open(handles.handle(theirs.session, kept.id))
-    assert Outputs(other, {theirs.id: theirs}, {}).open(theirs.handle).text() == "theirs"
+    assert StoredOutputs(other, {theirs.id: theirs}, {}).open(theirs.handle).text() == "theirs"
     other.close()
 
 
-def test_an_output_that_was_removed_has_expired(shelf: Shelf, outputs: Outputs, kept: Kept):
+def test_an_output_that_was_removed_has_expired(shelf: Shelf, outputs: StoredOutputs, kept: Kept):
     shelf.delete(kept.id)
     for look in (outputs.open, outputs.recent):
         with pytest.raises(ExpiredHandle, match="was stored and has been removed since"):
             look(kept.handle)
 
 
-def test_an_output_read_again_is_opened_once(outputs: Outputs, kept: Kept):
+def test_an_output_read_again_is_opened_once(outputs: StoredOutputs, kept: Kept):
     assert outputs.recent(kept.handle) is outputs.recent(kept.artifact_id)
 
 
 def test_an_output_that_is_being_read_outlives_its_place_among_the_recent_ones(shelf: Shelf):
     all_kept = [stored(shelf, b"%d" % number) for number in range(40)]
-    outputs = Outputs(shelf, {kept.id: kept for kept in all_kept}, {})
+    outputs = StoredOutputs(shelf, {kept.id: kept for kept in all_kept}, {})
     held = [outputs.recent(kept.handle) for kept in all_kept]
     assert [each.bytes() for each in held] == [b"%d" % number for number in range(40)]
     assert outputs.recent(all_kept[0].handle) is not held[0]
@@ -145,7 +147,7 @@ def test_an_output_that_is_being_read_outlives_its_place_among_the_recent_ones(s
 
 def test_more_outputs_than_are_held_open_can_be_read_from_many_threads(shelf: Shelf):
     all_kept = [stored(shelf, b"%d" % number * 1000) for number in range(40)]
-    outputs = Outputs(shelf, {kept.id: kept for kept in all_kept}, {})
+    outputs = StoredOutputs(shelf, {kept.id: kept for kept in all_kept}, {})
     barrier, wrong = Barrier(8), []
 
     def look(offset: int) -> None:

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from overspill.agent.file.keys import OutputKeys
-from overspill.agent.report import Reports
+from overspill.agent.report import ReportCheck
 from overspill.errors import BadRequest, SettingsError
-from overspill.mcp.client.arguments import suits
+from overspill.mcp.client.arguments import fits_schema
 from overspill.schema import Unchecked, find_flaw, find_misfit
 
 SECRET = "the content of a file of yours"  # noqa: S105
 EVIL = "^(a+)+$"
 
 
-def reports(format: Any, schema: Any) -> Reports:
-    return Reports(OutputKeys(format, schema))
+def reports(format: Any, schema: Any) -> ReportCheck:
+    return ReportCheck(OutputKeys(format, schema))
 
 
 class Recorder:
@@ -80,7 +80,7 @@ def elsewhere(url: str) -> list[dict[str, Any]]:
 @pytest.mark.filterwarnings("ignore:Automatically retrieving")  # which would be an error, and hide what was fetched
 def test_no_schema_of_a_server_is_looked_for_on_the_web(web: Recorder) -> None:
     for schema in elsewhere(f"{web.url}/redirect"):
-        assert suits(schema)({"a": "b"}) is None
+        assert fits_schema(schema)({"a": "b"}) is None
     assert web.requests == []
 
 
@@ -89,7 +89,7 @@ def test_no_schema_of_a_server_is_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "secret.json"
     file.write_text(json.dumps({"const": SECRET}))
     for schema in elsewhere(file.as_uri()):
-        assert suits(schema)({"a": "b"}) is None
+        assert fits_schema(schema)({"a": "b"}) is None
 
 
 def test_an_agent_whose_reports_need_a_schema_from_elsewhere_is_refused(web: Recorder) -> None:
@@ -119,13 +119,13 @@ def nested(depth: int) -> dict[str, Any]:
     ],
 )
 def test_patterns_are_matched_in_linear_time(schema: dict[str, Any]) -> None:
-    wrong = suits(schema)({"a": "a" * 35 + "!", "b" * 35 + "!": 1})
+    wrong = fits_schema(schema)({"a": "a" * 35 + "!", "b" * 35 + "!": 1})
     assert wrong is not None
     assert wrong.startswith("$")
 
 
 def test_a_pattern_is_found_anywhere_in_a_text_as_the_standard_has_it() -> None:
-    check = suits({"properties": {"a": {"pattern": "b.d"}}})
+    check = fits_schema({"properties": {"a": {"pattern": "b.d"}}})
     assert check({"a": "abcde"}) is None
     assert check({"a": "a\ud800bcde"}) is None
     assert check({"a": "bd"}) == '$.a breaks the rule {"pattern":"b.d"}.'
@@ -147,7 +147,7 @@ def test_a_pattern_is_found_anywhere_in_a_text_as_the_standard_has_it() -> None:
 def test_what_cannot_be_checked_is_left_to_the_server(schema: dict[str, Any]) -> None:
     with pytest.raises(Unchecked):
         find_misfit(schema, {"a": "c"} if "$ref" in schema else deep(100))
-    assert suits(schema)(deep(100)) is None
+    assert fits_schema(schema)(deep(100)) is None
 
 
 def deep(depth: int) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def test_a_check_that_has_no_end_is_ended() -> None:
 
 def test_a_large_schema_is_no_hindrance() -> None:
     schema = {"properties": {f"p{n}": {"type": "integer"} for n in range(50_000)}}
-    assert suits(schema)({"p7": 7}) is None
-    assert suits(schema)({"p7": "seven"}) == '$.p7 breaks the rule {"type":"integer"}.'
+    assert fits_schema(schema)({"p7": 7}) is None
+    assert fits_schema(schema)({"p7": "seven"}) == '$.p7 breaks the rule {"type":"integer"}.'
 
 
 @pytest.mark.parametrize(

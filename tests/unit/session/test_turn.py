@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from overspill import Session, Settings, ToolCall
-from overspill.record.events import TurnBegan
+from overspill.record.events import TurnOpened
 from overspill.store.memory import MemoryStore
 from overspill.testing import SlowTool
 
@@ -141,5 +141,5 @@ async def test_a_call_may_go_to_the_background_from_the_beginning():
 
 async def test_a_host_may_put_its_own_doings_on_record():
     async with session() as s:
-        s.note(TurnBegan(1, 1, 3))
+        s.note(TurnOpened(1, 1, 3))
         assert [(op.kind, op.name) for op in s.op_tree().children] == [("turn", "1")]

@@ -11,10 +11,10 @@ import pytest
 
 from overspill import handles
 from overspill.errors import StoreError, StoreFull, UnknownHandle
-from overspill.store.files.failures import failure
+from overspill.store.files.failures import to_store_error
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import ShelfLabel
-from overspill.store.rules import KeptShelf, expired
+from overspill.store.rules import KeptShelf, expired_sessions
 
 DAY = 86_400
 ROOM = "What was stored before is still there; free space or set another storeDir."
@@ -153,11 +153,11 @@ def test_the_run_goes_with_its_last_kept_session(store):
 
 def test_limits_count_what_stays_live_ones_included():
     shelves = [KeptShelf("a", False, 10, 100), KeptShelf("b", True, 5, 100), KeptShelf("c", False, 1, 100)]
-    assert expired(shelves, now=10, days=1, total_bytes=300) == []
-    assert expired(shelves, now=10, days=1, total_bytes=299) == ["c"]
-    assert expired(shelves, now=10, days=1, total_bytes=100) == ["c", "a"]
-    assert expired(shelves, now=DAY + 1, days=1, total_bytes=300) == []
-    assert expired(shelves, now=DAY + 2, days=1, total_bytes=300) == ["c"]
+    assert expired_sessions(shelves, now=10, days=1, total_bytes=300) == []
+    assert expired_sessions(shelves, now=10, days=1, total_bytes=299) == ["c"]
+    assert expired_sessions(shelves, now=10, days=1, total_bytes=100) == ["c", "a"]
+    assert expired_sessions(shelves, now=DAY + 1, days=1, total_bytes=300) == []
+    assert expired_sessions(shelves, now=DAY + 2, days=1, total_bytes=300) == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -171,5 +171,5 @@ def test_limits_count_what_stays_live_ones_included():
     ],
 )
 def test_a_failure_says_what_and_what_next(code, kind, reason):
-    found = failure("store x", OSError(code, os.strerror(code)))
+    found = to_store_error("store x", OSError(code, os.strerror(code)))
     assert (type(found), str(found)) == (kind, f"Could not store x: {reason}")

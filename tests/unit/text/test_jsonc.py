@@ -62,7 +62,7 @@ def test_what_is_not_json_is_refused_with_its_place(text: str, problem: str):
 
 
 def test_edits_at_one_place_come_in_their_order():
-    assert jsonc.edited("abc", [Edit(1, 2, "X"), Edit(1, 1, "1"), Edit(1, 1, "2"), Edit(3, 3, "!")]) == "a12Xc!"
+    assert jsonc.apply_edits("abc", [Edit(1, 2, "X"), Edit(1, 1, "1"), Edit(1, 1, "2"), Edit(3, 3, "!")]) == "a12Xc!"
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_edits_at_one_place_come_in_their_order():
 )
 def test_what_is_inserted_is_laid_out_like_the_rest_and_can_be_removed_again(text: str, after: str):
     node = scan(text)
-    done = jsonc.edited(text, [jsonc.inserted(node, ['"x"', '"y"'])])
+    done = jsonc.apply_edits(text, [jsonc.insert(node, ['"x"', '"y"'])])
     assert done == after
-    assert jsonc.edited(done, jsonc.removed(scan(done), [0, 1])) == text
+    assert jsonc.apply_edits(done, jsonc.remove(scan(done), [0, 1])) == text
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_what_is_inserted_is_laid_out_like_the_rest_and_can_be_removed_again(tex
     ],
 )
 def test_a_member_is_added_after_another_and_can_be_removed_again(text: str, after: str):
-    done = jsonc.edited(text, [jsonc.appended(scan(text), "a", '"b": 2')])
+    done = jsonc.apply_edits(text, [jsonc.append(scan(text), "a", '"b": 2')])
     assert done == after
-    assert jsonc.edited(done, jsonc.removed(scan(done), [1])) == text
+    assert jsonc.apply_edits(done, jsonc.remove(scan(done), [1])) == text
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_a_member_is_added_after_another_and_can_be_removed_again(text: str, aft
     ],
 )
 def test_comments_beside_what_is_removed_stay(text: str, indexes: list[int], after: str):
-    done = jsonc.edited(text, jsonc.removed(scan(text), indexes))
+    done = jsonc.apply_edits(text, jsonc.remove(scan(text), indexes))
     assert done == after
     scan(done)
 
 
 def test_nothing_is_removed_when_nothing_is_named():
-    assert jsonc.removed(scan("[1]"), []) == []
+    assert jsonc.remove(scan("[1]"), []) == []

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from overspill.text.lenient_json import cleaned, dumped, loaded
+from overspill.text.lenient_json import clean_value, dumps, loads
 
 
 class Pair(Struct):
@@ -18,22 +18,22 @@ class Pair(Struct):
     "value", [{"a": ["ü", None, 1.5]}, {"a\ud83d": "\udc00"}, [2**80, "\ud800"], {"deep": [{"x": "\udfff"}]}]
 )
 def test_what_is_written_is_read_again(value: Any):
-    assert loaded(dumped(value)) == value
-    assert json.loads(dumped(value, indent=2)) == value
+    assert loads(dumps(value)) == value
+    assert json.loads(dumps(value, indent=2)) == value
 
 
 def test_nouns_are_written_too():
-    assert dumped({"pair": Pair("a", 1)}) == b'{"pair":{"left":"a","right":1}}'
-    assert dumped({"pair": Pair("\ud800", 1)}, indent=2) == (b'{\n  "pair": {\n    "left": "\\ud800",\n    "right": 1\n  }\n}')
+    assert dumps({"pair": Pair("a", 1)}) == b'{"pair":{"left":"a","right":1}}'
+    assert dumps({"pair": Pair("\ud800", 1)}, indent=2) == (b'{\n  "pair": {\n    "left": "\\ud800",\n    "right": 1\n  }\n}')
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000])
 def test_what_is_no_json_is_refused(data: bytes):
     with pytest.raises((ValueError, RecursionError)):
-        loaded(data)
+        loads(data)
 
 
 def test_a_value_is_cleaned_through_and_through_and_otherwise_left_alone():
-    assert cleaned({"a\ud800": ["\udfff", 2**80, None]}) == {"a\ufffd": ["\ufffd", 2**80, None]}
+    assert clean_value({"a\ud800": ["\udfff", 2**80, None]}) == {"a\ufffd": ["\ufffd", 2**80, None]}
     plain = {"a": "\U0001f600", "b": 2**80}
-    assert cleaned(plain) is plain
+    assert clean_value(plain) is plain

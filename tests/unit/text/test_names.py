@@ -2,7 +2,7 @@
 
 import pytest
 
-from overspill.text.names import offered_name, own_name, prefixes
+from overspill.text.names import offer_name, own_name, prefixes
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from overspill.text.names import offered_name, own_name, prefixes
     ],
 )
 def test_a_model_calls_a_servers_tool_by_a_name_that_every_provider_takes(tool: str, server: str, offered: str):
-    assert offered_name(tool, server) == offered
+    assert offer_name(tool, server) == offered
 
 
 @pytest.mark.parametrize(

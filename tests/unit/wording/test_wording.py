@@ -50,7 +50,7 @@ def test_a_reference_with_hints():
 
 
 def test_the_ready_text():
-    assert wording.ready(KEPT) == (
+    assert wording.ready_message(KEPT) == (
         f"Tool Output ID: {ID}\nTool: read_file\nSize: ~8900 tokens\n\n"
         f'Use get_tool_output("{ID}", mode) to retrieve this output:\n'
         '- "extract": Extract specific information you need\n'
@@ -59,14 +59,14 @@ def test_the_ready_text():
 
 
 def test_the_running_text():
-    assert wording.running("X1", "fetch") == (
+    assert wording.running_message("X1", "fetch") == (
         "Tool Output ID: X1\nTool: fetch\n\n"
         'When the System Notice shows this tool is ready, use get_tool_output("X1", mode) to retrieve its output.'
     )
 
 
 def test_the_running_text_where_no_notice_can_be_shown():
-    assert wording.running("X1", "fetch", notice=False) == (
+    assert wording.running_message("X1", "fetch", notice=False) == (
         "Tool Output ID: X1\nTool: fetch\n\n"
         'It goes on in the background. Call wait_for_tool_output(), then get_tool_output("X1", mode).'
     )
@@ -75,19 +75,20 @@ def test_the_running_text_where_no_notice_can_be_shown():
 def test_binary_output():
     said = f"Image image/png (46 KB) is stored and not shown, since it is not text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"
     kept = replace(KEPT, media="binary")
-    assert wording.binary(kept, "Image image/png", ["get_artifact"]) == (
+    assert wording.binary_message(kept, "Image image/png", ["get_artifact"]) == (
         f'{said}\nRead its bytes with get_artifact(id="{ID}", bytes="0-999").'
     )
-    assert wording.binary(kept, "Image image/png", ["tool_output", "get_tool_output"]) == (
+    assert wording.binary_message(kept, "Image image/png", ["tool_output", "get_tool_output"]) == (
         f'{said}\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
-    assert wording.binary(kept, "Image image/png", ["tool_output"]) == said
+    assert wording.binary_message(kept, "Image image/png", ["tool_output"]) == said
 
 
 def test_what_could_not_be_stored_is_said():
     said = "[The output has 99,999 bytes. Only the first 45,678 are stored: the disk is full. "
     assert [
-        wording.not_kept(KEPT, 99999, "the disk is full.", [tool]) for tool in ("tool_output", "get_tool_output", "get_artifact")
+        wording.incomplete_output(KEPT, 99999, "the disk is full.", [tool])
+        for tool in ("tool_output", "get_tool_output", "get_artifact")
     ] == [
         f"{said}Read those with {call}; for the rest call the tool again for less.]"
         for call in (
@@ -96,8 +97,8 @@ def test_what_could_not_be_stored_is_said():
             f'get_artifact(id="{ID}", lines="1-100")',
         )
     ]
-    assert wording.not_kept(KEPT, 99999, "the disk is full.", []) == f"{said}For the rest call the tool again for less.]"
-    assert wording.not_kept(None, 99999, "the disk is full.", []) == (
+    assert wording.incomplete_output(KEPT, 99999, "the disk is full.", []) == f"{said}For the rest call the tool again for less.]"
+    assert wording.incomplete_output(None, 99999, "the disk is full.", []) == (
         "[The output has 99,999 bytes. Nothing of it could be stored: the disk is full. "
         "What is not shown above is gone; call the tool again for less.]"
     )
@@ -120,7 +121,7 @@ def test_what_could_not_be_stored_is_said():
     ],
 )
 def test_failed_retrievals_are_worded_for_their_tool(tool: str, error: Exception, text: str):
-    assert wording.retrieval_failed(tool, "x", error) == text
+    assert wording.retrieval_failure(tool, "x", error) == text
 
 
 RUNNING = JobStatus("a1", "fetcher", "running", 7.2)
@@ -157,7 +158,7 @@ def test_without_jobs_there_is_no_notice():
 
 
 def test_completed_tools_are_listed_with_their_size_or_failure():
-    assert wording.completed([READY, FAILED]) == (
+    assert wording.completed_jobs([READY, FAILED]) == (
         "Completed tools:\n- jina-reader (id: c3, size: 180KB)\n- crawl (id: e5, failed: TimeoutError: too slow)"
     )
 
@@ -199,7 +200,7 @@ def test_options_go_with_the_state(jobs: list[JobStatus], second: str | None):
     ],
 )
 def test_sizes_for_people_are_decimal(count: int, people: str, short: str):
-    assert wording.people_size(count) == people
+    assert wording.format_size(count) == people
     assert wording.short_size(count) == short
 
 

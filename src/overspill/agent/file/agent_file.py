@@ -40,11 +40,11 @@ def read_agent_file(path: Path) -> AgentFile:
     given: dict[str, Any] = {}
     for key, value in frontmatter.items():
         if key in own:
-            given[key] = _checked(key, value, path.name)
+            given[key] = _check(key, value, path.name)
         elif key not in others and (near := get_close_matches(key, [*own, *others], n=1)) and near[0] in own:
             raise SettingsError(f"Unknown key {key!r} in {path.name}. Did you mean {near[0]!r}?")
         else:
-            settings[key] = _beside(key, value, path.parent)
+            settings[key] = _resolve_beside(key, value, path.parent)
     return AgentFile(path, FileKeys(**given), settings, prompt)
 
 
@@ -67,7 +67,7 @@ def _parts(text: str, name: str) -> tuple[dict[str, Any], str]:
     return cast("dict[str, Any]", parsed or {}), "\n".join(lines[end + 1 :]).strip()
 
 
-def _checked(key: str, value: object, name: str) -> object:
+def _check(key: str, value: object, name: str) -> object:
     if isinstance(value, str) and key in ("tools", "agents"):
         value = [value]
     try:
@@ -79,7 +79,7 @@ def _checked(key: str, value: object, name: str) -> object:
     return checked
 
 
-def _beside(key: str, value: object, folder: Path) -> object:
+def _resolve_beside(key: str, value: object, folder: Path) -> object:
     """A script lies beside the agent that uses it, wherever the command is called, and whichever key names it."""
     match by_spelling(Settings)[key].name if key in by_spelling(Settings) else "":
         case "models" if isinstance(value, list):
@@ -88,7 +88,7 @@ def _beside(key: str, value: object, folder: Path) -> object:
             return _script(value, folder)
         case "tool_output" if isinstance(value, dict):
             section = cast("dict[str, object]", value)
-            return section | {"models": _beside("models", section["models"], folder)} if "models" in section else section
+            return section | {"models": _resolve_beside("models", section["models"], folder)} if "models" in section else section
         case _:
             return value
 

@@ -17,7 +17,7 @@ from overspill.types import Reply
 _PER_MESSAGE = 4  # tokens that mark where a message begins and who says it
 
 
-class Guard:
+class ContextGuard:
     """`overfull`: an answer had to be given that did not fit. From then on only the final report is possible."""
 
     def __init__(self, settings: Settings, window: int, output: int) -> None:
@@ -61,9 +61,9 @@ class Guard:
         """The provider's count, or our own where it gives none."""
         usage = response.usage
         sent = usage.input_tokens or self._tokens(request)
-        self.budget.settle(sent + (usage.output_tokens or self._said(response.text, response.calls)), self._mark)
+        self.budget.settle(sent + (usage.output_tokens or self._count_answer(response.text, response.calls)), self._mark)
 
-    def heed(self, replies: Iterable[Reply]) -> None:
+    def count_replies(self, replies: Iterable[Reply]) -> None:
         self.overfull = self.overfull or not all(reply.fits for reply in replies)
 
     def afford(self, text: str, reserved: int = 0) -> bool:
@@ -76,10 +76,10 @@ class Guard:
 
     def _tokens(self, request: Request) -> int:
         counted = tokens.count(request.system, self._model).tokens + sum(map(self._schema, request.tools))
-        return counted + sum(_PER_MESSAGE + self._said(message.text, message.calls) for message in request.messages)
+        return counted + sum(_PER_MESSAGE + self._count_answer(message.text, message.calls) for message in request.messages)
 
     def _schema(self, tool: dict[str, Any]) -> int:
         return tokens.count(json.dumps(tool, ensure_ascii=False), self._model).tokens
 
-    def _said(self, text: str, calls: Iterable[object]) -> int:
+    def _count_answer(self, text: str, calls: Iterable[object]) -> int:
         return tokens.count("\n".join([text, *map(str, calls)]), self._model).tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 
-class Control:
+class RunControl:
     """Shared by an agent and the agents it calls."""
 
     def __init__(self) -> None:
@@ -25,5 +25,5 @@ class Control:
     def stopping(self) -> bool:
         return self._stop.is_set()
 
-    async def stopped(self) -> None:
+    async def wait_for_stop(self) -> None:
         await self._stop.wait()

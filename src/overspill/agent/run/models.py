@@ -8,21 +8,21 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import anyio
 from msgspec.structs import replace
 
-from overspill.agent.report import Reports
-from overspill.agent.run.context_guard import Guard
+from overspill.agent.report import ReportCheck
+from overspill.agent.run.context_guard import ContextGuard
 from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint, open_model
 from overspill.models.facts import ModelFacts
-from overspill.models.protocol import Connects, Model, ModelError, Request, Response
+from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response
 from overspill.models.targets import Targets
-from overspill.models.written import understand
+from overspill.models.written import find_written_calls
 from overspill.settings import Settings
 
 
-class Asking:
+class AgentModels:
     """`plain`: whether a text that is neither a call nor a report is taken for one. `model`: who answered last."""
 
-    def __init__(self, targets: Targets, guard: Guard, reports: Reports) -> None:
+    def __init__(self, targets: Targets, guard: ContextGuard, reports: ReportCheck) -> None:
         self.plain = False
         self.model: str | None = None
         self._targets = targets
@@ -34,14 +34,14 @@ class Asking:
         response = await self._targets.ask(request)
         self._guard.settle(request, response)
         self.model = response.model or self._targets.name
-        response = self._reports.understood(response, plain=False)
+        response = self._reports.parse_report(response, plain=False)
         if self.plain and not response.calls:  # a call that is only written down is no report
-            written = understand(response, [tool["name"] for tool in request.tools])
-            response = self._reports.understood(written, plain=True)
-        return _told_apart(response)
+            written = find_written_calls(response, [tool["name"] for tool in request.tools])
+            response = self._reports.parse_report(written, plain=True)
+        return _make_ids_unique(response)
 
 
-def _told_apart(response: Response) -> Response:
+def _make_ids_unique(response: Response) -> Response:
     """Some providers give several calls one id, and each is to have its own answer."""
     ids = [call.id for call in response.calls]
     if len(set(ids)) == len(ids):
@@ -51,7 +51,7 @@ def _told_apart(response: Response) -> Response:
     return replace(response, calls=tuple(named))
 
 
-class Timed:
+class TimedModel:
     """A model that has to answer within so many seconds."""
 
     def __init__(self, model: Model, seconds: float) -> None:
@@ -61,8 +61,8 @@ class Timed:
         self._model = model
         self._seconds = seconds
 
-    def connected(self) -> AbstractAsyncContextManager[None]:
-        return self._model.connected() if isinstance(self._model, Connects) else nullcontext()
+    def keep_connected(self) -> AbstractAsyncContextManager[None]:
+        return self._model.keep_connected() if isinstance(self._model, HasConnections) else nullcontext()
 
     async def ask(self, request: Request) -> Response:
         try:
@@ -96,4 +96,4 @@ def open_models(
         raise SettingsError(" ".join(failed))
     for problem in failed:
         warn(problem)
-    return [Timed(model, seconds) for model in opened] if seconds is not None else opened
+    return [TimedModel(model, seconds) for model in opened] if seconds is not None else opened

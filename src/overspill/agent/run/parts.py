@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from overspill.agent.file.load import Agent
-from overspill.agent.report import Reports
-from overspill.agent.run.context_guard import Guard
-from overspill.agent.run.models import Asking, open_models
+from overspill.agent.report import ReportCheck
+from overspill.agent.run.context_guard import ContextGuard
+from overspill.agent.run.models import AgentModels, open_models
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.models.targets import Observer, Targets
@@ -25,8 +25,8 @@ class Parts:
     ) -> None:
         opened = open_models(agent.settings, models, endpoints, warn)
         targets = Targets(opened, retries=agent.settings.max_retries, observe=noted)
-        self.connected = targets.connected
+        self.connected = targets.keep_connected
         self.models = {model.name: model for model in opened}
-        self.guard = Guard(agent.settings, targets.context_window, targets.max_output_tokens)
-        self.reports = Reports(agent.file.keys.output)
-        self.asking = Asking(targets, self.guard, self.reports)
+        self.guard = ContextGuard(agent.settings, targets.context_window, targets.max_output_tokens)
+        self.reports = ReportCheck(agent.file.keys.output)
+        self.asking = AgentModels(targets, self.guard, self.reports)

@@ -27,7 +27,7 @@ class Totals(Struct, frozen=True):
         return Totals(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
 
-class Record(Struct):
+class RunRecord(Struct):
     """Filled while the agent runs, complete when it has ended, however it ended."""
 
     agent: str
@@ -46,7 +46,7 @@ class Record(Struct):
     warnings: list[str] = []
     own_threads: list[str] = []
     """Tools that could not be interrupted: their threads go on."""
-    below: list[Record] = []
+    below: list[RunRecord] = []
 
     @property
     def totals(self) -> Totals:

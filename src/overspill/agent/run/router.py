@@ -11,17 +11,17 @@ import msgspec
 
 from overspill.agent import internal, wording
 from overspill.agent.internal import BATCH, REPORT, STATUS
-from overspill.agent.progress import CallEnded, CallStarted, Observe, Said
-from overspill.agent.report import Reports
-from overspill.agent.run.context_guard import Guard
-from overspill.agent.tools.batch import anything_new, run_batch, shown
+from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
+from overspill.agent.report import ReportCheck
+from overspill.agent.run.context_guard import ContextGuard
+from overspill.agent.tools.batch import anything_new, render_results, run_batch
 from overspill.agent.tools.batch import size as batch_size
-from overspill.agent.tools.offers import Offer
+from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
 from overspill.models.conversation import complaint
 from overspill.models.protocol import Message
-from overspill.record.events import Called, now_ms
+from overspill.record.events import ToolCalled, now_ms
 from overspill.session.session import Session
 from overspill.store.meter import chars_in
 from overspill.text.humanize import one_line
@@ -30,11 +30,17 @@ from overspill.types import Reply, ToolCall
 _NOT_RUNNING = (STATUS, REPORT)
 
 
-class Desk:
+class ToolRouter:
     """`model` extracts in this turn where no other is configured."""
 
     def __init__(
-        self, name: str, session: Session, offers: Mapping[str, Offer], reports: Reports, guard: Guard, observe: Observe
+        self,
+        name: str,
+        session: Session,
+        offers: Mapping[str, OfferedTool],
+        reports: ReportCheck,
+        guard: ContextGuard,
+        observe: Observe,
     ) -> None:
         self.turn = 0
         self.model: str | None = None
@@ -66,15 +72,15 @@ class Desk:
 
     async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
         self._report_alone = all(call.name in _NOT_RUNNING for call in calls)
-        self._quota = self._shared(calls)
+        self._quota = self._count_shared(calls)
         replies = await self._session.turn(calls, model=self.model, answer=self._answer)
-        self._guard.heed(replies)
+        self._guard.count_replies(replies)
         return [
-            Message("tool", _shown(reply), call_id=call.id, is_error=reply.is_error)
+            Message("tool", _render_reply(reply), call_id=call.id, is_error=reply.is_error)
             for call, reply in zip(calls, replies, strict=True)
         ]
 
-    def note_refused(self, call: ToolCall, answer: str) -> None:
+    def record_refused(self, call: ToolCall, answer: str) -> None:
         """A call that was answered before it came here."""
         if (self.turn, call.id) not in self.answers:
             self._record(call, answer, time.perf_counter(), failed=True)
@@ -99,7 +105,7 @@ class Desk:
         if self._session.owns(call.name):
             return await self._session.invoke(call.name, call.args, id=call.id)
         if call.name == STATUS:
-            self._observe(Said(self._name, str(call.args.get("now", ""))))
+            self._observe(ModelSaid(self._name, str(call.args.get("now", ""))))
             return self._own(call, wording.NOTED, started)
         if call.name == REPORT:
             if not self._report_alone:
@@ -129,11 +135,11 @@ class Desk:
     async def _batch(self, call: ToolCall, started: float) -> Reply:
         results = await run_batch(call, self._inner, self._quota[call.id], self._session.settings.max_tool_calls_per_turn)
         replies = [result.reply for result in results if result.reply]
-        reply = self._own(call, shown(results), started, reserved=sum(reply.tokens for reply in replies))
+        reply = self._own(call, render_results(results), started, reserved=sum(reply.tokens for reply in replies))
         fits = reply.fits and all(reply.fits for reply in replies)
         return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
 
-    def _shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
+    def _count_shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
         """In the order of the calls, whichever of them happens to start first."""
         left = self._session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
@@ -147,7 +153,7 @@ class Desk:
         if said := complaint(call, self._definitions):
             raise BadRequest(said)
         reply = await self._answer(call)
-        return msgspec.structs.replace(reply, text=_shown(reply))
+        return msgspec.structs.replace(reply, text=_render_reply(reply))
 
     def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
         fits = self._guard.afford(text, reserved)
@@ -159,7 +165,7 @@ class Desk:
         self.answers[self.turn, call.id] = text
         offer = self._offers.get(call.name)
         self._session.note(
-            Called(
+            ToolCalled(
                 now_ms(),
                 tool=call.name,
                 server=offer.server if offer else "agent",
@@ -173,8 +179,8 @@ class Desk:
         )
 
 
-def _shown(reply: Reply) -> str:
+def _render_reply(reply: Reply) -> str:
     """The text, and a word about what of the result is not text: nothing else can be handed on."""
     others = [block for block in reply.content if block_text(block) is None]
     kinds = [str(field(block, "mimeType") or field(block, "mime_type") or field(block, "type") or "block") for block in others]
-    return "\n".join(filter(None, [reply.text, *map(wording.unshown, kinds)]))
+    return "\n".join(filter(None, [reply.text, *map(wording.not_shown, kinds)]))

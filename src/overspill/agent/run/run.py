@@ -10,20 +10,20 @@ from msgspec.structs import replace
 
 from overspill.agent import wording
 from overspill.agent.file.load import Agent
-from overspill.agent.progress import ModelAnswered, Observe, Said, nobody
-from overspill.agent.run.control import Control
+from overspill.agent.progress import ModelAnswered, ModelSaid, Observe, ignore_progress
+from overspill.agent.run.control import RunControl
 from overspill.agent.run.parts import Parts
-from overspill.agent.run.record import Record, Totals
-from overspill.agent.run.router import Desk
+from overspill.agent.run.record import RunRecord, Totals
+from overspill.agent.run.router import ToolRouter
 from overspill.agent.run.turns import Outcome, Turns
-from overspill.agent.tools.offers import Offer, failure
+from overspill.agent.tools.offers import OfferedTool, failure
 from overspill.agent.tools.subagents import as_tool
-from overspill.agent.tools.toolbox import Tools, open_tools
+from overspill.agent.tools.toolbox import Toolbox, open_tools
 from overspill.errors import OverspillError
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.models.targets import Attempt
-from overspill.record.events import Spawned, now_ms
+from overspill.record.events import AgentStarted, now_ms
 from overspill.session.session import Session
 from overspill.store.protocols import Store
 from overspill.types import Output
@@ -32,10 +32,10 @@ from overspill.types import Output
 class Surroundings(Struct, frozen=True):
     """What all agents of a run share."""
 
-    tools: Tools
+    tools: Toolbox
     models: Mapping[str, Model]
     endpoints: Mapping[str, Endpoint]
-    control: Control
+    control: RunControl
     observe: Observe
     store: Store | None
 
@@ -47,17 +47,17 @@ async def run_agent(
     functions: Mapping[str, str] | None = None,
     models: Mapping[str, Model] | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
-    control: Control | None = None,
-    observe: Observe = nobody,
+    control: RunControl | None = None,
+    observe: Observe = ignore_progress,
     store: Store | None = None,
     environ: Mapping[str, str] | None = None,
-) -> Record:
+) -> RunRecord:
     """SettingsError for what keeps it from starting; whatever happens later is in the record's outcome.
 
     `functions` are offered to this agent besides those it names. `models` are asked by their target's name, others at their
     provider's or at `endpoints`. `environ` is what MCP servers are started with.
     """
-    control = control or Control()
+    control = control or RunControl()
     record = _record(agent, question)
     for each in agent.everyone():
         Parts(each, models or {}, endpoints or {})  # so that a mistake in any of them shows now
@@ -71,14 +71,14 @@ async def run_agent(
 
 
 async def _run(
-    agent: Agent, record: Record, around: Surroundings, functions: Iterable[str], begun: Callable[[str], None] = lambda _: None
+    agent: Agent, record: RunRecord, around: Surroundings, functions: Iterable[str], begun: Callable[[str], None] = lambda _: None
 ) -> None:
     def warn(text: str) -> None:
         record.warnings.append(text)
-        around.observe(Said(agent.name, text, warning=True))
+        around.observe(ModelSaid(agent.name, text, warning=True))
 
     def noted(attempt: Attempt) -> None:
-        session.note(attempt.asked())
+        session.note(attempt.to_event())
         around.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
 
     for warning in agent.warnings:
@@ -91,7 +91,7 @@ async def _run(
         record.session = session.id
         begun(session.id)
         offers = {**tools, **_agents(agent, record, session, around)}
-        desk = Desk(agent.name, session, offers, parts.reports, parts.guard, around.observe)
+        desk = ToolRouter(agent.name, session, offers, parts.reports, parts.guard, around.observe)
         turns = Turns(agent, session, parts, desk, around.control, around.observe)
         record.messages, record.answers = turns.messages, desk.answers
         try:
@@ -103,9 +103,9 @@ async def _run(
             _complete(record, session)
 
 
-async def _converse(turns: Turns, record: Record, session: Session, control: Control) -> None:
+async def _converse(turns: Turns, record: RunRecord, session: Session, control: RunControl) -> None:
     async def stop() -> None:
-        await control.stopped()
+        await control.wait_for_stop()
         await session.stop()
 
     async with anyio.create_task_group() as group:
@@ -117,11 +117,11 @@ async def _converse(turns: Turns, record: Record, session: Session, control: Con
         group.cancel_scope.cancel()
 
 
-def _agents(agent: Agent, record: Record, session: Session, around: Surroundings) -> dict[str, Offer]:
+def _agents(agent: Agent, record: RunRecord, session: Session, around: Surroundings) -> dict[str, OfferedTool]:
     async def run(tool: str, below: Agent, prompt: str) -> str | Output:
         child = _record(below, prompt)
         record.below.append(child)
-        await _run(below, child, around, (), lambda id: session.note(Spawned(now_ms(), tool, id)))
+        await _run(below, child, around, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
         report = child.outcome.report
         return report.content if report else failure(wording.no_report(below.name, child.outcome.why))
 
@@ -129,11 +129,11 @@ def _agents(agent: Agent, record: Record, session: Session, around: Surroundings
     return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}
 
 
-def _record(agent: Agent, question: str) -> Record:
-    return Record(agent.name, agent.file.name, question, now_ms())
+def _record(agent: Agent, question: str) -> RunRecord:
+    return RunRecord(agent.name, agent.file.name, question, now_ms())
 
 
-def _complete(record: Record, session: Session) -> None:
+def _complete(record: RunRecord, session: Session) -> None:
     counters = session.counters
     record.ended = now_ms()
     record.tree = session.op_tree()

@@ -12,23 +12,23 @@ from typing import Any, cast
 
 import msgspec
 
-from overspill.agent.run.record import Record
+from overspill.agent.run.record import RunRecord
 from overspill.errors import BadRequest, StoreError
 from overspill.record.op_tree import Op
-from overspill.text.lenient_json import dumped, loaded
+from overspill.text.lenient_json import dumps, loads
 
 VERSION = 1
 _MOST_BYTES = 1 << 30
 _BEGINNING = b'{"version":'
 
 
-def snapshot(record: Record) -> dict[str, Any]:
+def snapshot(record: RunRecord) -> dict[str, Any]:
     """`opTree.turns[].ops[]` is what was done; a tool's `response` is what the model was answered."""
     return {"version": VERSION, **_summary(record), "accounting": record.accounting}
 
 
-def write_snapshot(path: Path, record: Record) -> None:
-    data = gzip.compress(dumped(snapshot(record)))
+def write_snapshot(path: Path, record: RunRecord) -> None:
+    data = gzip.compress(dumps(snapshot(record)))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -59,9 +59,9 @@ def may_replace(path: Path) -> bool:
         return False
 
 
-def append_accounting(path: Path, record: Record) -> None:
+def append_accounting(path: Path, record: RunRecord) -> None:
     """One JSON object a line; a file that is there grows."""
-    lines = b"".join(dumped(entry) + b"\n" for entry in record.accounting)
+    lines = b"".join(dumps(entry) + b"\n" for entry in record.accounting)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "ab") as file:
@@ -73,7 +73,7 @@ def append_accounting(path: Path, record: Record) -> None:
 def read_snapshot(path: Path) -> dict[str, Any]:
     try:
         with gzip.open(path) as file:
-            found: Any = loaded(file.read(_MOST_BYTES))
+            found: Any = loads(file.read(_MOST_BYTES))
     except OSError as error:
         why = error.strerror or "it is not gzipped"
         raise BadRequest(f"The snapshot {path} cannot be read: {why}.") from None
@@ -84,7 +84,7 @@ def read_snapshot(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _summary(record: Record) -> dict[str, Any]:
+def _summary(record: RunRecord) -> dict[str, Any]:
     outcome = record.outcome
     return {
         "agent": record.agent,
@@ -105,18 +105,18 @@ def _summary(record: Record) -> dict[str, Any]:
     }
 
 
-def _tree(record: Record) -> dict[str, Any]:
+def _tree(record: RunRecord) -> dict[str, Any]:
     turns = [op for op in record.tree.children if op.kind == "turn"]
     return {"session": record.session, "turns": [_turn(record, op) for op in turns]}
 
 
-def _turn(record: Record, turn: Op) -> dict[str, Any]:
+def _turn(record: RunRecord, turn: Op) -> dict[str, Any]:
     number = int(turn.name)
     ops = [_op(record, number, op) for op in turn.children]
     return {"turn": number, **turn.attributes, "t": turn.t, "latency": turn.latency, "ops": ops}
 
 
-def _op(record: Record, turn: int, op: Op) -> dict[str, Any]:
+def _op(record: RunRecord, turn: int, op: Op) -> dict[str, Any]:
     attributes = {"name": op.name, **op.attributes}
     shown: dict[str, Any] = {"kind": op.kind, "status": op.status, "t": op.t, "latency": op.latency, "attributes": attributes}
     if op.kind == "model":

@@ -13,16 +13,16 @@ from overspill.agent import internal, wording
 from overspill.agent.file.load import Agent
 from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
-from overspill.agent.run.control import Control
+from overspill.agent.run.control import RunControl
 from overspill.agent.run.parts import Parts
-from overspill.agent.run.router import Desk
+from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import Step, step
 from overspill.models.protocol import Message, Request
-from overspill.record.events import TurnBegan, now_ms
+from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
 from overspill.types import ToolCall
-from overspill.wording import tool_failed
+from overspill.wording import tool_failure
 
 Status: TypeAlias = Literal["reported", "unreported", "failed", "aborted"]
 _FINAL_ATTEMPTS = 3
@@ -41,7 +41,9 @@ class Outcome(Struct, frozen=True):
 class Turns:
     """One conversation. `messages` grows by what was said; notices are never part of it."""
 
-    def __init__(self, agent: Agent, session: Session, parts: Parts, desk: Desk, control: Control, observe: Observe) -> None:
+    def __init__(
+        self, agent: Agent, session: Session, parts: Parts, desk: ToolRouter, control: RunControl, observe: Observe
+    ) -> None:
         self.messages: list[Message] = []
         self.turn = 0
         output = agent.file.keys.output
@@ -64,7 +66,7 @@ class Turns:
         for self.turn in range(1, most + 1):
             if self._control.stopping:
                 await self._wind_up()
-            request, final = self._opened(most)
+            request, final = self._open_request(most)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
                 await self._step(request, most, final)
                 if self._reports.taken is not None:
@@ -74,7 +76,7 @@ class Turns:
                 break
         return Outcome("unreported", self.turn, why="The model gave no final report, though asked for nothing else.", early=final)
 
-    def _opened(self, most: int) -> tuple[Request, str]:
+    def _open_request(self, most: int) -> tuple[Request, str]:
         """The request of this turn without its notice, and why the turn is final where it is."""
         final = wording.STOPPED if self._control.stopping else wording.LAST_TURN if self.turn == most else ""
         request = self._request(final)
@@ -87,7 +89,7 @@ class Turns:
         if not final and self._guard.full:
             final = wording.CONTEXT_FULL
             request = self._request(final)
-        self._session.note(TurnBegan(now_ms(), self.turn, most, final))
+        self._session.note(TurnOpened(now_ms(), self.turn, most, final))
         self._observe(TurnStarted(self._name, self.turn, most, self._guard.percent, final))
         return request, final
 
@@ -112,16 +114,16 @@ class Turns:
         # Whoever has no tools to call, or was told how to report and answers in plain words again, means that as the report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)))
-        self._heed(await step(self._asking, asked, self._run_calls))
+        self._count(await step(self._asking, asked, self._run_calls))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
         self._desk.model = self._asking.model
         return await self._desk.run_calls(calls)
 
-    def _heed(self, taken: Step) -> None:
+    def _count(self, taken: Step) -> None:
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
-            self._desk.note_refused(call, answer.text)
+            self._desk.record_refused(call, answer.text)
         self._remark = "" if response.calls else wording.NOT_WRAPPED if response.text.strip() else wording.NO_MOVE
         if response.calls or response.text.strip():  # an empty message is refused by some providers
             self.messages.extend(taken.messages)
@@ -137,7 +139,7 @@ class Turns:
     async def _late(self, id: str) -> str:
         """All of it; of what is too large, the beginning and how much is missing; of what failed, why."""
         whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
-        if not whole.is_error or whole.text.startswith(tool_failed("")):
+        if not whole.is_error or whole.text.startswith(tool_failure("")):
             return whole.text
         part = await self._session.invoke("get_tool_output", {"id": id, "mode": "slice", "slice": {"start": 0}})
         return whole.text if part.is_error else part.text

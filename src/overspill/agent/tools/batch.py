@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill.agent import wording
 from overspill.agent.internal import BATCH, REPORT
 from overspill.errors import BadRequest
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 from overspill.types import Reply, ToolCall
 
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -29,7 +29,7 @@ class _Batch(Struct, frozen=True):
     calls: tuple[_Entry, ...]
 
 
-class Result(Struct, frozen=True):
+class BatchResult(Struct, frozen=True):
     """`ok` without an output: the call went to the background, and `output` says how to get it."""
 
     id: str
@@ -39,7 +39,7 @@ class Result(Struct, frozen=True):
     output: str
     reply: Reply | None = None
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         base = {"id": self.id, "tool": self.tool, "ok": self.ok, "elapsedMs": self.elapsed_ms}
         return {**base, "output": self.output} if self.ok else {**base, "error": {"message": self.output}}
 
@@ -50,7 +50,7 @@ def size(call: ToolCall) -> int:
     return len(cast("list[object]", calls)) if isinstance(calls, list) else 0
 
 
-async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> list[Result]:
+async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> list[BatchResult]:
     """At most `most` of its calls are run, of `allowed` a turn.
 
     BadRequest where the batch itself cannot be read; what is wrong with one of its calls stands in its result.
@@ -59,7 +59,7 @@ async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> 
         asked = msgspec.convert(dict(call.args), _Batch)
     except msgspec.ValidationError as error:
         raise BadRequest(wording.bad_arguments(BATCH, str(error))) from None
-    results: dict[int, Result] = {}
+    results: dict[int, BatchResult] = {}
 
     async def one(place: int, entry: _Entry) -> None:
         id = str(entry.id or place + 1)
@@ -73,7 +73,7 @@ async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> 
             ok, text = not reply.is_error, reply.text
         except BadRequest as error:
             reply, ok, text = None, False, str(error)
-        results[place] = Result(id, entry.tool, ok, round((time.perf_counter() - started) * 1000), text, reply)
+        results[place] = BatchResult(id, entry.tool, ok, round((time.perf_counter() - started) * 1000), text, reply)
 
     async with anyio.create_task_group() as group:
         for place, entry in enumerate(asked.calls):
@@ -81,9 +81,9 @@ async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> 
     return [results[place] for place in range(len(asked.calls))]
 
 
-def shown(results: Sequence[Result]) -> str:
-    return dumped({"results": [result.shown() for result in results]}).decode()
+def render_results(results: Sequence[BatchResult]) -> str:
+    return dumps({"results": [result.to_json() for result in results]}).decode()
 
 
-def anything_new(results: Sequence[Result]) -> bool:
+def anything_new(results: Sequence[BatchResult]) -> bool:
     return any(result.reply is None or result.reply.new for result in results)

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from overspill.agent import wording
-from overspill.agent.tools.offers import Offer, failure
+from overspill.agent.tools.offers import OfferedTool, failure
 from overspill.errors import SettingsError
 
 Files: TypeAlias = dict[Path, ModuleType]
@@ -24,7 +24,7 @@ Files: TypeAlias = dict[Path, ModuleType]
 _NAMELESS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def load_function(name: str, reference: str, files: Files | None = None) -> Offer:
+def load_function(name: str, reference: str, files: Files | None = None) -> OfferedTool:
     """Imports it; from a file only once, so that its functions share what is in it. SettingsError for whatever keeps it from
     being a tool."""
     place, colon, attribute = reference.rpartition(":")
@@ -36,7 +36,9 @@ def load_function(name: str, reference: str, files: Files | None = None) -> Offe
     if not callable(function):
         raise SettingsError(f"The function {name} is {reference!r}, and {place} has no function {attribute!r}.")
     arguments = _arguments(name, function)
-    return Offer(name, inspect.getdoc(function) or name, _schema(name, arguments), partial(_call, name, function, arguments))
+    return OfferedTool(
+        name, inspect.getdoc(function) or name, _schema(name, arguments), partial(_call, name, function, arguments)
+    )
 
 
 def _module(name: str, place: str, files: Files) -> ModuleType:

@@ -11,7 +11,7 @@ from overspill.reading.references import Check
 from overspill.types import Kind, Output
 
 
-class Offer(Struct, frozen=True):
+class OfferedTool(Struct, frozen=True):
     name: str
     description: str
     parameters: dict[str, Any]

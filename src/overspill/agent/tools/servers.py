@@ -8,11 +8,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from overspill.agent.progress import Observe, Said
-from overspill.agent.tools.offers import Offer
+from overspill.agent.progress import ModelSaid, Observe
+from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import MissingPackage, ServerError, SettingsError
 from overspill.reading.references import Check
-from overspill.text.names import offered_name
+from overspill.text.names import offer_name
 from overspill.types import Output
 
 Suits: TypeAlias = Callable[[object], Check]
@@ -21,7 +21,7 @@ Suits: TypeAlias = Callable[[object], Check]
 @asynccontextmanager
 async def open_servers(
     configured: Mapping[str, Any], environ: Mapping[str, str], observe: Observe
-) -> AsyncGenerator[Mapping[str, Mapping[str, Offer]]]:
+) -> AsyncGenerator[Mapping[str, Mapping[str, OfferedTool]]]:
     """Started at the same time; by server, what each offers by its own name. ServerError for one that does not start."""
     if not configured:
         yield {}
@@ -36,24 +36,24 @@ async def open_servers(
             raise SettingsError(f"The server {name} is disabled in your settings.")
 
     def log(text: str) -> None:
-        observe(Said("", text, warning=True))
+        observe(ModelSaid("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
         yield {name: await _offers(name, server, client.suits) for name, server in servers.items()}
 
 
-async def _offers(name: str, server: Any, suits: Suits) -> dict[str, Offer]:
+async def _offers(name: str, server: Any, suits: Suits) -> dict[str, OfferedTool]:
     try:
         return {tool.name: _offer(name, server, tool, suits) for tool in await server.list_tools()}
     except ServerError as error:
         raise ServerError(server.problem or str(error)) from None
 
 
-def _offer(name: str, server: Any, tool: Any, suits: Suits) -> Offer:
+def _offer(name: str, server: Any, tool: Any, suits: Suits) -> OfferedTool:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    shown, described = offered_name(tool.name, name), tool.description or tool.name
-    return Offer(shown, described, parameters, run, server=name, kind="mcp", check=suits(parameters))
+    shown, described = offer_name(tool.name, name), tool.description or tool.name
+    return OfferedTool(shown, described, parameters, run, server=name, kind="mcp", check=suits(parameters))
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:

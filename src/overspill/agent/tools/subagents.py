@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from overspill.agent.file.load import Agent
-from overspill.agent.tools.offers import Offer
+from overspill.agent.tools.offers import OfferedTool
 from overspill.types import Output
 
 RunBelow: TypeAlias = Callable[[str, Agent, str], Awaitable[str | Output]]
 """The tool's name, the agent, the question; returns the report, or what went wrong."""
 
 
-def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> Offer:
+def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> OfferedTool:
     async def call(prompt: str) -> str | Output:
         return await run(name, agent, prompt)
 
@@ -24,4 +24,6 @@ def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> Offe
             "description": "true: it works in the background from the beginning, and you go on meanwhile",
         }
     parameters = {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
-    return Offer(name, agent.file.keys.description or f"Hand a task to the agent {agent.name}", parameters, call, kind="agent")
+    return OfferedTool(
+        name, agent.file.keys.description or f"Hand a task to the agent {agent.name}", parameters, call, kind="agent"
+    )

@@ -13,7 +13,7 @@ from overspill.agent.file.load import Agent
 from overspill.agent.internal import PREFIX
 from overspill.agent.progress import Observe
 from overspill.agent.tools.functions import Files, load_function
-from overspill.agent.tools.offers import Offer
+from overspill.agent.tools.offers import OfferedTool
 from overspill.agent.tools.servers import open_servers
 from overspill.errors import SettingsError
 from overspill.retrieval.definitions import TOOLS
@@ -21,22 +21,22 @@ from overspill.retrieval.definitions import TOOLS
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-class Wanted(Struct, frozen=True):
+class WantedTools(Struct, frozen=True):
     """A name under `tools`, and which of a server's tools are meant; None for all."""
 
     name: str
     only: frozenset[str] | None = None
 
 
-class Tools(Struct, frozen=True):
-    functions: Mapping[str, Offer]
-    servers: Mapping[str, Mapping[str, Offer]]
+class Toolbox(Struct, frozen=True):
+    functions: Mapping[str, OfferedTool]
+    servers: Mapping[str, Mapping[str, OfferedTool]]
     """By server, then by the tool's own name."""
 
-    def of(self, agent: Agent, more: Iterable[str] = ()) -> dict[str, Offer]:
+    def of(self, agent: Agent, more: Iterable[str] = ()) -> dict[str, OfferedTool]:
         """What this agent may call, by name; `more` are functions it is given besides."""
-        found: dict[str, Offer] = {}
-        for wanted in [*_wanted(agent), *map(Wanted, more)]:
+        found: dict[str, OfferedTool] = {}
+        for wanted in [*_wanted_tools(agent), *map(WantedTools, more)]:
             if wanted.name in self.functions:
                 found[wanted.name] = self.functions[wanted.name]
                 continue
@@ -64,11 +64,11 @@ class Tools(Struct, frozen=True):
 @asynccontextmanager
 async def open_tools(
     agent: Agent, functions: Mapping[str, str], environ: Mapping[str, str], observe: Observe
-) -> AsyncGenerator[Tools]:
+) -> AsyncGenerator[Toolbox]:
     """Those of the agent and of all below it. What can be called is what the user configured; agent files only name it."""
     known = {**(agent.settings.functions or {}), **functions}
     servers = agent.settings.mcp_servers or {}
-    wanted = {name.name: each.file.name for each in agent.everyone() for name in _wanted(each)}
+    wanted = {name.name: each.file.name for each in agent.everyone() for name in _wanted_tools(each)}
     for name, file in wanted.items():
         if name in known and name in servers:
             raise SettingsError(f"{name} is both a function and a server in your settings. Rename one of them.")
@@ -77,16 +77,16 @@ async def open_tools(
     files: Files = {}
     loaded = {name: load_function(_usable(name), known[name], files) for name in {*wanted, *functions} & set(known)}
     async with open_servers({name: servers[name] for name in wanted if name in servers}, environ, observe) as offered:
-        yield Tools(loaded, offered)
+        yield Toolbox(loaded, offered)
 
 
-def _wanted(agent: Agent) -> list[Wanted]:
-    found: list[Wanted] = []
+def _wanted_tools(agent: Agent) -> list[WantedTools]:
+    found: list[WantedTools] = []
     for entry in agent.file.keys.tools:
         if isinstance(entry, str):
-            found.append(Wanted(entry))
+            found.append(WantedTools(entry))
         else:
-            found += [Wanted(name, frozenset(only)) for name, only in entry.items()]
+            found += [WantedTools(name, frozenset(only)) for name, only in entry.items()]
     return found
 
 

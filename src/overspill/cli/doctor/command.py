@@ -25,7 +25,7 @@ from overspill.settings import Settings
 from overspill.text.humanize import visible
 
 if TYPE_CHECKING:
-    from overspill.cli.doctor.servers import Look
+    from overspill.cli.doctor.servers import ServerReport
 
 
 @click.command()
@@ -49,11 +49,11 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     Exit code 1 if anything is wrong.
     """
     cli = command_line(options["preset"], options["assignments"])
-    findings, settings = config.examined(cli, options["config"], Path.cwd(), user_config_dir())
+    findings, settings = config.examine(cli, options["config"], Path.cwd(), user_config_dir())
     findings += [*_models(settings), *_stores(settings)]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE: whose servers?")
-    looks: list[Look] = []
+    looks: list[ServerReport] = []
     try:
         looks = _servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
     except MissingPackage as problem:
@@ -69,7 +69,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 def _stores(settings: Settings) -> list[Finding]:
     """Without a storeDir there are two: what a program stores lies elsewhere than what the proxy keeps."""
     roots = [Path(settings.store_dir)] if settings.store_dir else [None, Path(lasting_store())]
-    return [finding for root in roots for finding in store.examined(root, settings)]
+    return [finding for root in roots for finding in store.examine(root, settings)]
 
 
 def _models(settings: Settings) -> list[Finding]:
@@ -77,13 +77,13 @@ def _models(settings: Settings) -> list[Finding]:
         served = endpoints(settings, os.environ)
     except SettingsError as problem:
         return [Finding("settings", "wrong", str(problem), "Set it where you start Overspill from, your client included.")]
-    return models.examined(settings, served)
+    return models.examine(settings, served)
 
 
-def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[Look]:
+def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[ServerReport]:
     # Takes a second to import, which nobody needs who only asks about settings and store.
     try:
-        from overspill.cli.doctor.servers import looked_at
+        from overspill.cli.doctor.servers import examine
     except ImportError as missing:
         raise MissingPackage("Looking at servers", "mcp") from missing
     if file is None:
@@ -93,8 +93,8 @@ def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeou
         name, text, expands = file, target.file.text, target.client is None or target.client.name != "claude-desktop"
     servers = rewriting.chosen(rewriting.servers(text, name), name, chosen)
 
-    async def run() -> list[Look]:
-        return await looked_at(
+    async def run() -> list[ServerReport]:
+        return await examine(
             servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
         )
 
@@ -112,7 +112,7 @@ def _unseen() -> list[str]:
     return lines
 
 
-def _print(findings: Sequence[Finding], looks: Sequence[Look], unseen: Sequence[str]) -> None:
+def _print(findings: Sequence[Finding], looks: Sequence[ServerReport], unseen: Sequence[str]) -> None:
     lines = [line for finding in findings for line in _lines(finding)]
     for each in looks:
         lines += _lines(each.finding)

@@ -14,7 +14,7 @@ from overspill.settings.files import file_layers
 from overspill.settings.load import load
 
 
-def examined(cli: Mapping[str, Any], config: Path | None, cwd: Path, user_config_dir: Path) -> tuple[list[Finding], Settings]:
+def examine(cli: Mapping[str, Any], config: Path | None, cwd: Path, user_config_dir: Path) -> tuple[list[Finding], Settings]:
     """And the settings that hold, or the defaults where none can be had."""
     try:
         loaded = load(cli=cli, config=config, cwd=cwd, user_config_dir=user_config_dir)

@@ -12,7 +12,7 @@ from overspill.models.endpoints import Endpoint, complete, open_model
 from overspill.settings import Settings
 
 
-def examined(settings: Settings, endpoints: Mapping[str, Endpoint]) -> list[Finding]:
+def examine(settings: Settings, endpoints: Mapping[str, Endpoint]) -> list[Finding]:
     """Nothing is sent, and no key is shown. What is wrong with a provider is said once, not again for each of its models."""
     found: list[Finding] = []
     for about, subject, check in _checks(settings, endpoints):

@@ -17,8 +17,8 @@ from overspill.mcp.client import ServerConfig, server_configs
 from overspill.mcp.client.probe import Probe, probe
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.entries import speaks_sse
-from overspill.mcp.host_configs.originals import unwrapped
-from overspill.mcp.host_configs.proxied import recognised
+from overspill.mcp.host_configs.originals import unwrap_entry
+from overspill.mcp.host_configs.proxied import recognize
 from overspill.mcp.host_configs.rewriting import Server
 from overspill.text import humanize, jsonc
 
@@ -28,7 +28,7 @@ _BY_HAND = "Start its command in a shell and see what it says."
 _REMOTE = "Check its address and its headers, and whether it wants you to sign in."
 
 
-class Look(Struct, frozen=True):
+class ServerReport(Struct, frozen=True):
     """What was found, and the server's own answers where there are any."""
 
     finding: Finding
@@ -49,7 +49,7 @@ class Variables(dict[str, str]):
         return f"${{{key}}}" if value is None else value
 
 
-async def looked_at(
+async def examine(
     servers: Sequence[Server],
     environ: Mapping[str, str],
     *,
@@ -58,10 +58,10 @@ async def looked_at(
     expands: bool,
     within: float,
     model: str | None,
-) -> list[Look]:
+) -> list[ServerReport]:
     """Side by side, in their order. `name` is what errors call their file. Servers of other projects than `folder` are left out;
     `expands`: whether the client fills in `${…}`."""
-    looks: dict[int, Look] = {}
+    looks: dict[int, ServerReport] = {}
     places = anyio.Semaphore(_AT_ONCE)
     variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
 
@@ -78,21 +78,23 @@ async def looked_at(
 
 async def _look(
     server: Server, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
-) -> Look:
+) -> ServerReport:
     ready = _ready(server, name, environ, variables)
     if isinstance(ready, Finding):
-        return Look(ready)
+        return ServerReport(ready)
     seen = await probe(ready, environ, within, model)
     if seen.problem:
         missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
-        return Look(Finding(server.name, "wrong", seen.problem, " ".join([*missing, _REMOTE if ready.url else _BY_HAND])), seen)
+        return ServerReport(
+            Finding(server.name, "wrong", seen.problem, " ".join([*missing, _REMOTE if ready.url else _BY_HAND])), seen
+        )
     software = humanize.one_line(seen.software) or "A server without a name"
     text = (
         f"{software} answers after {seen.seconds:.1f} s, in protocol {seen.protocol}. "
-        f"{humanize.counted(len(seen.tools), 'tool')}: {seen.bytes:,} bytes of schema, {seen.tokens:,} tokens."
+        f"{humanize.count_noun(len(seen.tools), 'tool')}: {seen.bytes:,} bytes of schema, {seen.tokens:,} tokens."
         f"{' It runs through Overspill.' if _behind(server)[0] else ''}"
     )
-    return Look(Finding(server.name, "ok", text), seen)
+    return ServerReport(Finding(server.name, "ok", text), seen)
 
 
 def _ready(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
@@ -114,8 +116,8 @@ def _ready(server: Server, name: str, environ: Mapping[str, str], variables: Var
 def _behind(server: Server) -> tuple[str, Any]:
     """What starts Overspill, if the server runs through it, and the entry of the server itself: the proxy would answer for one
     that does not work."""
-    found = recognised(server.name, server.entry) if server.entry.kind == "object" else None
-    edits = unwrapped(server.entry, found) if found else None
+    found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
+    edits = unwrap_entry(server.entry, found) if found else None
     if not found or edits is None:
         return "", server.entry.value
     return found.launch[0], jsonc.scan(rewriting.after(server.entry, edits), server.name).value

@@ -18,13 +18,13 @@ _LEAST_ROOM = 100_000_000
 _ELSEWHERE = "Set storeDir in your config file to a folder of your own."
 
 
-def examined(root: Path | None, settings: Settings) -> list[Finding]:
+def examine(root: Path | None, settings: Settings) -> list[Finding]:
     """One root; None: the temporary directory."""
     store = FileStore(root, run_bytes=settings.max_run_bytes)
     if unusable := _unusable(store.root):
         return [_wrong(unusable, _ELSEWHERE)]
     try:
-        return [*_untrusted(store), _content(store, settings), *_leftovers(store), *_room(store)]
+        return [*_find_untrusted(store), _content(store, settings), *_leftovers(store), *_room(store)]
     except StoreError as problem:
         return [_wrong(str(problem), _ELSEWHERE)]
 
@@ -45,7 +45,7 @@ def _unusable(root: Path) -> str:
     return ""
 
 
-def _untrusted(store: FileStore) -> list[Finding]:
+def _find_untrusted(store: FileStore) -> list[Finding]:
     if not store.root.exists():
         return []
     with store.place.open() as directory:
@@ -56,8 +56,8 @@ def _content(store: FileStore, settings: Settings) -> Finding:
     labels = store.shelves()
     size = sum(item.kept.size.bytes for item in Archive([store]).items())
     live = sum(label.live for label in labels)
-    sessions = humanize.counted(len(labels), "session")
-    text = f"{store.root} holds {sessions}, {live} of them live, with {humanize.people_size(size)} of outputs."
+    sessions = humanize.count_noun(len(labels), "session")
+    text = f"{store.root} holds {sessions}, {live} of them live, with {humanize.format_size(size)} of outputs."
     over = size > settings.keep_bytes
     return Finding("store", "note" if over else "ok", text, "The next session that is kept removes the oldest." if over else "")
 
@@ -66,13 +66,13 @@ def _leftovers(store: FileStore) -> list[Finding]:
     left = [label for label in store.shelves() if not label.live and label.retention != "keep"]
     if not left:
         return []
-    text = f"Left behind by processes that ended without clearing up: {humanize.counted(len(left), 'session')}."
+    text = f"Left behind by processes that ended without clearing up: {humanize.count_noun(len(left), 'session')}."
     return [Finding("store", "note", text, "The next start removes them, or do it now: overspill artifacts clean")]
 
 
 def _room(store: FileStore) -> list[Finding]:
     room = store.free()
     if room >= _LEAST_ROOM:
-        return [Finding("store", "ok", f"{store.root} has room for {humanize.people_size(room)} more.")]
-    text = f"{store.root} has room for {humanize.people_size(room)} only: large outputs will be cut."
+        return [Finding("store", "ok", f"{store.root} has room for {humanize.format_size(room)} more.")]
+    text = f"{store.root} has room for {humanize.format_size(room)} only: large outputs will be cut."
     return [_wrong(text, "Free space on that disk, or set storeDir in your config file to another one.")]

@@ -10,7 +10,7 @@ from overspill.schema import Unchecked, find_misfit
 from overspill.text.humanize import one_line
 
 
-def suits(schema: Any) -> Check:
+def fits_schema(schema: Any) -> Check:
     """What is wrong with arguments, as a sentence. A schema that cannot be used finds nothing: the server judges for itself."""
 
     def check(args: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.settings.files import parse_yaml
 from overspill.text import jsonc
-from overspill.text.humanize import mistyped
+from overspill.text.humanize import suggest
 from overspill.text.names import HEADER
 
 _SECTIONS = ("mcpServers", "servers")
@@ -68,7 +68,7 @@ def host_of(url: str) -> str:
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
     """From a client's own file; `mcpServers`, or `servers` as VS Code calls it. JSON may have comments, as it has there."""
-    content = _parsed(path)
+    content = _parse(path)
     for section in _SECTIONS:
         if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
             if not isinstance(found, dict):
@@ -89,17 +89,17 @@ def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str,
     return configs
 
 
-def _parsed(path: Path) -> Any:
+def _parse(path: Path) -> Any:
     try:
         text = path.read_text("utf-8-sig")
-        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parsed_json(text, str(path))
+        return parse_yaml(text, str(path)) if path.suffix in (".yaml", ".yml") else _parse_json(text, str(path))
     except OSError as problem:
         raise SettingsError(f"{path} cannot be read: {problem.strerror}.") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8. Save it as UTF-8.") from None
 
 
-def _parsed_json(text: str, name: str) -> Any:
+def _parse_json(text: str, name: str) -> Any:
     try:
         return json.loads(text)  # at once, for such a file may hold a client's whole history
     except (ValueError, RecursionError):
@@ -116,7 +116,7 @@ class _Entry:
     def config(self) -> ServerConfig:
         command, url = self._text("command"), self._text("url") or self._text("serverUrl")
         if bool(command) == bool(url):
-            guess = "" if command else mistyped(self._values, ("command", "url"))
+            guess = "" if command else suggest(self._values, ("command", "url"))
             raise self._wrong(f"needs either a command or a url{guess}")
         kind = self._text("type") or self._text("transport")
         if url and kind and kind not in _REMOTE:
@@ -130,8 +130,8 @@ class _Entry:
             args=self._texts("args") or (),
             env=self._pairs("env"),
             cwd=self._text("cwd") or None,
-            url=self._checked_url(url),
-            headers=self._checked_headers(),
+            url=self._check_url(url),
+            headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
         )
 
@@ -139,14 +139,14 @@ class _Entry:
         value = self._values.get(key)
         if value is not None and not isinstance(value, str):
             raise self._wrong(f"has {key} {type(value).__name__}, a text is wanted")
-        return self._expanded(value or "")
+        return self._expand(value or "")
 
-    def _checked_url(self, url: str) -> str:
+    def _check_url(self, url: str) -> str:
         if url and not host_of(url):
             raise self._wrong("has a url that is not http:// or https:// with a host, or has characters that no url has")
         return url
 
-    def _checked_headers(self) -> dict[str, str]:
+    def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._pairs("headers").items()}
         for name, value in headers.items():
             if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
@@ -159,7 +159,7 @@ class _Entry:
             return None
         if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
             raise self._wrong(f"has {key} that is not a list of texts")
-        return tuple(map(self._expanded, cast("list[str]", value)))
+        return tuple(map(self._expand, cast("list[str]", value)))
 
     def _pairs(self, key: str) -> dict[str, str]:
         value: Any = self._values.get(key) or {}
@@ -168,9 +168,9 @@ class _Entry:
         pairs = cast("dict[str, Any]", value)
         if not all(isinstance(each, str | int | float) for each in pairs.values()):
             raise self._wrong(f"has a value in {key} that is not a text")
-        return {str(name): self._expanded(_spelled(each)) for name, each in pairs.items()}
+        return {str(name): self._expand(_spell(each)) for name, each in pairs.items()}
 
-    def _expanded(self, text: str) -> str:
+    def _expand(self, text: str) -> str:
         if self._environ is None:
             return text
         return _VARIABLE.sub(self._variable, text)
@@ -193,5 +193,5 @@ class _Entry:
         return SettingsError(f"Server {self._name!r} {self._where} {what}.")
 
 
-def _spelled(value: str | float) -> str:
+def _spell(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

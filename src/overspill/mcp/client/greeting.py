@@ -57,7 +57,7 @@ async def greet(ask: Ask, client: Client, name: str) -> Greeting:
     raise ServerError(f"The server {name} refused to start a session: {why}.")
 
 
-def enveloped(params: Raw, client: Client, version: str) -> Raw:
+def add_envelope(params: Raw, client: Client, version: str) -> Raw:
     """In the stateless protocol every request says who asks."""
     known = {mcp_types.CLIENT_INFO_META_KEY: client.info, mcp_types.CLIENT_CAPABILITIES_META_KEY: client.capabilities}
     return {**params, "_meta": {**known, **mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
@@ -72,7 +72,7 @@ async def _discover(ask: Ask, client: Client, name: str) -> Greeting:
     version = MODERN_PROTOCOL_VERSIONS[-1]
     headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "server/discover"}
     opts: CallOptions = {"timeout": _PROBE, "cancel_on_abandon": False, "headers": headers}
-    found = await ask("server/discover", enveloped({}, client, version), opts)
+    found = await ask("server/discover", add_envelope({}, client, version), opts)
     offered: Any = found.get("supportedVersions")
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
     if not mutual:

@@ -22,9 +22,9 @@ from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.greeting import mapping
 from overspill.mcp.client.lines import MAX_MESSAGE, decode
-from overspill.mcp.client.surrogates import Hidden, Shown, Surrogates
+from overspill.mcp.client.surrogates import HidingTransport, RestoringStream, Surrogates
 from overspill.text.humanize import quote_line
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 _WAIT = 30.0  # seconds for a connection, and for an answer that holds nothing
 _FAREWELL = 2.0
@@ -43,7 +43,7 @@ _ASKS = "overspill.asks"
 _Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
 
 
-class Veil(httpx2.AsyncBaseTransport):
+class RedactingTransport(httpx2.AsyncBaseTransport):
     """Puts in the real URL and headers, last; and turns what goes wrong into an answer, for one exception would end all calls."""
 
     def __init__(self, config: ServerConfig) -> None:
@@ -79,12 +79,12 @@ class Veil(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            return await self._veiled(request, await self._sent(request))
+            return await self._redact(request, await self._send(request))
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol) as problem:
             why = str(problem) or f"no connection within {_WAIT:g} s"
-            return self._failed(request, "unreached", f"The server {self.name} cannot be reached: {why.rstrip('.')}.")
+            return self._fail(request, "unreached", f"The server {self.name} cannot be reached: {why.rstrip('.')}.")
         except (httpx2.HTTPError, httpx2.InvalidURL):
-            return self._failed(request, "broken", f"The connection to the server {self.name} broke before it had answered.")
+            return self._fail(request, "broken", f"The connection to the server {self.name} broke before it had answered.")
 
     async def aclose(self) -> None:
         await self._way.aclose()
@@ -96,7 +96,7 @@ class Veil(httpx2.AsyncBaseTransport):
             with anyio.move_on_after(_FAREWELL, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):
                 await (await self._way.handle_async_request(httpx2.Request("DELETE", self._url, headers=headers))).aclose()
 
-    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         headers = httpx2.Headers([each for each in request.headers.multi_items() if each[0] != "host"])
         headers.update({name: value for name, value in self._headers.items() if name not in headers or name in _OURS})
         timeout = request.extensions["timeout"]
@@ -112,49 +112,51 @@ class Veil(httpx2.AsyncBaseTransport):
             target = url.join(response.headers["location"])
             same_place = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
             if not same_place or (request.method == "POST" and response.status_code not in (307, 308)):
-                return self._refused(f"a redirect to {target.scheme}://{target.host}, which is not followed; use that as its url")
+                return self._refuse(f"a redirect to {target.scheme}://{target.host}, which is not followed; use that as its url")
             url = target
-        return self._refused("one redirect after another")
+        return self._refuse("one redirect after another")
 
-    async def _veiled(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    async def _redact(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         ours = _SESSION in request.headers
         if request.method != "POST":
             if ours and response.status_code == 404:
                 await response.aclose()
-                return self._forgotten(request)
-            return self._streamed(response)
+                return self._forget_session(request)
+            return self._stream(response)
         self._session = response.headers.get(_SESSION, self._session)
         if response.status_code < 400 and _is_stream(response):
-            return self._streamed(response)
+            return self._stream(response)
         body = await _whole(response)
         if body is None:
-            return self._refused(f"a message of more than the {MAX_MESSAGE:,} bytes that are taken. Ask it for less")
+            return self._refuse(f"a message of more than the {MAX_MESSAGE:,} bytes that are taken. Ask it for less")
         if response.status_code >= 400:
             error = _error(body)
-            if ours and _means_forgotten(response.status_code, error):
-                return self._forgotten(request)
+            if ours and _is_session_unknown(response.status_code, error):
+                return self._forget_session(request)
             if error is None:
-                return self._refused(_status(response))
-        return httpx2.Response(response.status_code, headers=_handed_on(response), content=self.surrogates.hide(body))
+                return self._refuse(_status(response))
+        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=self.surrogates.hide(body))
 
-    def _streamed(self, response: httpx2.Response) -> httpx2.Response:
+    def _stream(self, response: httpx2.Response) -> httpx2.Response:
         if not _is_stream(response):
             return response
         return httpx2.Response(
-            response.status_code, headers=_handed_on(response), stream=Hidden(response, self.surrogates, MAX_MESSAGE)
+            response.status_code,
+            headers=_headers_to_pass(response),
+            stream=HidingTransport(response, self.surrogates, MAX_MESSAGE),
         )
 
-    def _forgotten(self, request: httpx2.Request) -> httpx2.Response:
+    def _forget_session(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None
-        return self._failed(request, "gone", f"The server {self.name} has forgotten its session, as after a restart.")
+        return self._fail(request, "gone", f"The server {self.name} has forgotten its session, as after a restart.")
 
-    def _failed(self, request: httpx2.Request, kind: _Kind, words: str) -> httpx2.Response:
+    def _fail(self, request: httpx2.Request, kind: _Kind, words: str) -> httpx2.Response:
         self.problem = words
         if kind != "broken" and not request.extensions[_ASKS]:
             self.lost()
         return self._answer(kind, words)
 
-    def _refused(self, words: str) -> httpx2.Response:
+    def _refuse(self, words: str) -> httpx2.Response:
         return self._answer("refused", words)
 
     def _answer(self, kind: _Kind, words: str) -> httpx2.Response:
@@ -167,16 +169,16 @@ class _Client(httpx2.AsyncClient):
         """Writes JSON as everywhere here: lone surrogates are escaped, where httpx2 would fail."""
         message = given.pop("json", None)
         if message is not None:
-            given["content"] = dumped(message)
+            given["content"] = dumps(message)
         request = super().build_request(method, url, **given)
         request.extensions[_ASKS] = message is not None and "id" in message and "method" in message
         return request
 
 
 @asynccontextmanager
-async def veiled(config: ServerConfig) -> AsyncGenerator[tuple[Veil, Any]]:
+async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
     """Reading has no limit of its own: calls have theirs, and a stream may be silent for as long as it likes."""
-    veil = Veil(config)
+    veil = RedactingTransport(config)
     # It logs whole messages and session ids; all that can go wrong in there is answered to whoever asked.
     logging.getLogger("mcp.client.streamable_http").disabled = True
     name = f"http://server/{quote(config.name, safe='')}"
@@ -185,7 +187,7 @@ async def veiled(config: ServerConfig) -> AsyncGenerator[tuple[Veil, Any]]:
         streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         try:
-            yield veil, (Shown(streams[0], veil.surrogates), streams[1])
+            yield veil, (RestoringStream(streams[0], veil.surrogates), streams[1])
         finally:
             await veil.farewell()
 
@@ -194,7 +196,7 @@ def _is_stream(response: httpx2.Response) -> bool:
     return response.headers.get("content-type", "").startswith("text/event-stream")
 
 
-def _handed_on(response: httpx2.Response) -> list[tuple[str, str]]:
+def _headers_to_pass(response: httpx2.Response) -> list[tuple[str, str]]:
     return [each for each in response.headers.multi_items() if each[0] in ("content-type", "set-cookie", _SESSION)]
 
 
@@ -220,7 +222,7 @@ def _error(body: bytes) -> mcp_types.ErrorData | None:
     return message.error if isinstance(message, mcp_types.JSONRPCError) else None
 
 
-def _means_forgotten(status: int, error: mcp_types.ErrorData | None) -> bool:
+def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
     """The protocol has 404 for it; many servers answer 400, with words. Tools speak of sessions too, of other kinds."""
     if error is None:
         return status == 404

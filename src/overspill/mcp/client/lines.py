@@ -10,7 +10,7 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-from overspill.text.lenient_json import dumped, loaded
+from overspill.text.lenient_json import dumps, loads
 
 MAX_MESSAGE = 256 * 1024 * 1024
 _EDGE = 4096
@@ -34,7 +34,7 @@ async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[by
     """Until `receive` ends. A line over the limit is not held in memory; its ends are. The last one may lack its end."""
     parts: list[bytes] = []
     size = 0
-    while chunk := await _received(receive):
+    while chunk := await _receive(receive):
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
             yield _whole(parts, piece, size + len(piece), limit)
@@ -48,7 +48,7 @@ async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[by
         yield last
 
 
-async def _received(receive: Receive) -> bytes:
+async def _receive(receive: Receive) -> bytes:
     try:
         return await receive()
     except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -78,7 +78,7 @@ def _edges(parts: list[bytes]) -> list[bytes]:
 
 def decode(line: bytes) -> SessionMessage | BadLine:
     try:
-        message = _message(loaded(line))
+        message = _message(loads(line))
     except (ValueError, RecursionError):
         return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
     return (
@@ -127,7 +127,7 @@ def encode(message: mcp_types.JSONRPCMessage) -> bytes:
     raw = {name: value for name in message.model_fields_set if (value := getattr(message, name)) is not ...}
     if isinstance(message, mcp_types.JSONRPCError):
         raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
-    return dumped({"jsonrpc": "2.0", **raw}) + b"\n"
+    return dumps({"jsonrpc": "2.0", **raw}) + b"\n"
 
 
 def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:

@@ -27,12 +27,12 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.greeting import Client, Greeting, Raw, enveloped, greet, mapping
-from overspill.mcp.client.http import Veil, veiled
+from overspill.mcp.client.greeting import Client, Greeting, Raw, add_envelope, greet, mapping
+from overspill.mcp.client.http import RedactingTransport, open_transport
 from overspill.mcp.client.process import Running, running
 from overspill.text.humanize import quote_line
 
-__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connected", "mapping", "pages"]
+__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connect", "mapping", "pages"]
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
@@ -50,18 +50,18 @@ _relayed_by: ContextVar[Link | None] = ContextVar("relayed_by", default=None)
 class Peer(Protocol):
     """Whoever hears what a server says by itself."""
 
-    async def requested(self, server: str, method: str, params: Raw) -> Raw:
+    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         """Answer it, or raise MCPError."""
         ...
 
-    async def notified(self, server: str, method: str, params: Raw) -> None: ...
+    async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
 
 
 class Link:
     """Open while `connected` is entered. `ended` is set when the server has gone."""
 
     def __init__(
-        self, config: ServerConfig, client: Client, peer: Peer, dispatcher: JSONRPCDispatcher, way: Running | Veil
+        self, config: ServerConfig, client: Client, peer: Peer, dispatcher: JSONRPCDispatcher, way: Running | RedactingTransport
     ) -> None:
         self.config = config
         self.greeting = Greeting("", {}, {}, None)
@@ -101,7 +101,7 @@ class Link:
             data["_meta"] = {**mapping(data.get("_meta")), "progressToken": token}
         self._asking += 1
         try:
-            result = await self._dispatcher.send_raw_request(method, *self._stamped(method, data))
+            result = await self._dispatcher.send_raw_request(method, *self._stamp(method, data))
             await self._hear_out()
         except MCPError as error:
             if failure := await self._failure(error):
@@ -128,11 +128,11 @@ class Link:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         try:
-            await self._dispatcher.run(self._on_request, _ignored, self._intercept, task_status=task_status)
+            await self._dispatcher.run(self._on_request, _ignore, self._intercept, task_status=task_status)
         finally:
             self.ended.set()
 
-    def lost(self) -> None:
+    def mark_lost(self) -> None:
         """The server seems to be gone. Those who wait for an answer will learn it by themselves, or yet get one."""
         if not self._asking:
             self.ended.set()
@@ -180,7 +180,7 @@ class Link:
             with anyio.move_on_after(_END):
                 await self.ended.wait()
             return Ended(self.problem) if self.ended.is_set() else None
-        if not isinstance(self._way, Veil):
+        if not isinstance(self._way, RedactingTransport):
             return None
         if failure := self._way.failure(error):
             return failure
@@ -190,14 +190,14 @@ class Link:
             return ServerError(f"The server {self.config.name} answered with something that is no message of the protocol.")
         return None
 
-    def _stamped(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
+    def _stamp(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
         """Each version has its own place for who asks and in which version."""
         version = self.greeting.version
         if not self.greeting.modern:
             if "_meta" in params:
                 params["_meta"] = {key: value for key, value in mapping(params["_meta"]).items() if key not in _ENVELOPE}
             return params or None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
-        params = enveloped(params, self._client, version)
+        params = add_envelope(params, self._client, version)
         headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: method}
         name = params.get(NAME_BEARING_METHODS.get(method, ""))
         if isinstance(name, str):
@@ -218,7 +218,7 @@ class Link:
         if progress is not None:
             await progress(params)
         elif method not in ("notifications/cancelled", "notifications/progress"):
-            await self._peer.notified(self.config.name, method, params)
+            await self._peer.on_notification(self.config.name, method, params)
 
     async def _hear_out(self) -> None:
         heard = self._heard
@@ -231,7 +231,7 @@ class Link:
         told.set()
 
     async def _on_request(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
-        return await self._peer.requested(self.config.name, method, dict(params or {}))
+        return await self._peer.on_request(self.config.name, method, dict(params or {}))
 
 
 async def pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
@@ -251,29 +251,29 @@ async def pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str
     raise ServerError(f"The server {name} gives its {key} in more than {_PAGES:,} pages. It seems to have no end.")
 
 
-async def _ignored(*_: object) -> None:
+async def _ignore(*_: object) -> None:
     """Every notification was intercepted already."""
 
 
 @asynccontextmanager
-async def connected(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
+async def connect(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
     """ServerError where it cannot be. `environ` is what a server that is started gets."""
-    async with linked(config, environ, client, peer) as link:
+    async with open_link(config, environ, client, peer) as link:
         await link.greet()
         yield link
 
 
 @asynccontextmanager
-async def linked(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
+async def open_link(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
     """Started or dialled, and not yet greeted."""
     async with AsyncExitStack() as stack:
         if config.command:
             way, streams = await stack.enter_async_context(running(config, {**environ, **config.env}))
         else:
-            way, streams = await stack.enter_async_context(veiled(config))
+            way, streams = await stack.enter_async_context(open_transport(config))
         link = Link(config, client, peer, JSONRPCDispatcher(streams[0], streams[1]), way)
-        if isinstance(way, Veil):
-            way.lost = link.lost
+        if isinstance(way, RedactingTransport):
+            way.lost = link.mark_lost
         async with anyio.create_task_group() as group:
             await group.start(link.run)
             group.start_soon(link.relay)

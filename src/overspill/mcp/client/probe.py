@@ -8,11 +8,11 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.link import Client, Link, Raw, linked, pages
+from overspill.mcp.client.link import Client, Link, Raw, open_link, pages
 from overspill.mcp.client.process import noise
-from overspill.mcp.client.server import Deaf, words
+from overspill.mcp.client.server import SilentPeer, describe_error
 from overspill.text import tokens
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 
 class ToolSize(Struct, frozen=True):
@@ -48,24 +48,24 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
     problem, listed, links, seconds = "", list[Raw](), list[Link](), 0.0
     try:
         with anyio.fail_after(within):
-            async with linked(config, environ, Client(), Deaf()) as link:
+            async with open_link(config, environ, Client(), SilentPeer()) as link:
                 links.append(link)
-                listed = await _looked(link)
+                listed = await _list_tools(link)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
         spoke = noise(links[0].garbage if links else 0)
         problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
     except* Exception as group:
-        problem = words(group, config.name)
+        problem = describe_error(group, config.name)
     if problem:
         return Probe(config.name, problem)
     greeting = links[0].greeting
     software = " ".join(str(greeting.info.get(key, "")) for key in ("name", "version")).strip()
-    tools = tuple(_weighed(tool, model) for tool in listed)
+    tools = tuple(_measure_tool(tool, model) for tool in listed)
     return Probe(config.name, "", greeting.version, software, tools, seconds)
 
 
-async def _looked(link: Link) -> list[Raw]:
+async def _list_tools(link: Link) -> list[Raw]:
     await link.greet()
     if not link.greeting.modern:  # the newer protocol has no ping
         await link.request("ping")
@@ -74,7 +74,7 @@ async def _looked(link: Link) -> list[Raw]:
     return await pages(link.request, "tools/list", "tools", link.config.name)
 
 
-def _weighed(tool: Raw, model: str | None) -> ToolSize:
+def _measure_tool(tool: Raw, model: str | None) -> ToolSize:
     shown = {key: tool[key] for key in ("name", "description", "inputSchema") if key in tool}
-    text = dumped(shown).decode()
+    text = dumps(shown).decode()
     return ToolSize(str(tool.get("name")), len(text.encode()), tokens.count(text, model).tokens)

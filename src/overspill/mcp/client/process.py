@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.lines import BadLine, decode, encode, lines, refusal
-from overspill.text.humanize import counted, quote_line
+from overspill.text.humanize import count_noun, quote_line
 
 _GRACE = 2.0  # seconds to end by itself once its input is closed
 _LAST = 0.5  # seconds to hear the last of it, and to learn how it ended
@@ -83,7 +83,7 @@ class Running:
 
 def noise(lines: int) -> str:
     """What is to be said of a server besides; nothing where there is nothing."""
-    return f" It wrote {counted(lines, 'line')} to its standard output that cannot be read as messages." if lines else ""
+    return f" It wrote {count_noun(lines, 'line')} to its standard output that cannot be read as messages." if lines else ""
 
 
 @asynccontextmanager

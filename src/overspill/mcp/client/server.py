@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from overspill.calls.job import Job, current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.link import Client, Link, Peer, Progress, Raw, connected, pages
+from overspill.mcp.client.link import Client, Link, Peer, Progress, Raw, connect, pages
 from overspill.mcp.client.results import as_output, progress_text
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
@@ -35,15 +35,15 @@ class ToolDefinition(Struct, frozen=True):
     input_schema: Mapping[str, Any]
 
 
-class Deaf:
+class SilentPeer:
     """A peer that hears nothing and answers only that it is there."""
 
-    async def requested(self, server: str, method: str, params: Raw) -> Raw:
+    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
         raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", method)
 
-    async def notified(self, server: str, method: str, params: Raw) -> None:
+    async def on_notification(self, server: str, method: str, params: Raw) -> None:
         pass
 
 
@@ -66,7 +66,7 @@ class Server:
         self.starts = 0
         self._environ = environ
         self._client = client or Client()
-        self._peer: Peer = peer or Deaf()
+        self._peer: Peer = peer or SilentPeer()
         self.log = log
         self._on_up = up
         self._link: Link | None = None
@@ -84,7 +84,7 @@ class Server:
                 try:
                     await self._life()
                 except* Exception as group:  # whatever one server makes go wrong must not end the others
-                    self.problem = words(group, self.name)
+                    self.problem = describe_error(group, self.name)
                     died = self._link is None and group.subgroup(Ended) is not None
                 if died and self._client.modern and self.config.command:
                     # The first SDKs end at a method they do not know, so the newer greeting may be what it died of.
@@ -161,7 +161,7 @@ class Server:
         self.starts += 1
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START
-            async with connected(self.config, self._environ, self._client, self._peer) as link:
+            async with connect(self.config, self._environ, self._client, self._peer) as link:
                 link.param_headers = self._param_headers  # what was learned outlives a connection
                 if self._on_up is not None:
                     await self._on_up(link)
@@ -191,7 +191,7 @@ async def _note(job: Job, progress: Raw) -> None:
     job.progress = progress_text(progress)
 
 
-def words(group: BaseExceptionGroup[Any], name: str) -> str:
+def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

@@ -30,32 +30,32 @@ class Surrogates:
 
     def hide(self, data: bytes) -> bytes:
         """In whole lines of JSON."""
-        return _ESCAPE.sub(self._hidden, data) if _SUSPECT.search(data) else data
+        return _ESCAPE.sub(self._hide_escape, data) if _SUSPECT.search(data) else data
 
     def show(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if self._any and isinstance(item, SessionMessage):
             message = item.message
             if isinstance(message, mcp_types.JSONRPCResponse):
-                message.result = self._shown(message.result)
+                message.result = self._restore(message.result)
             elif isinstance(message, mcp_types.JSONRPCError):
                 error = message.error
-                error.message, error.data = self._shown([error.message, error.data])
+                error.message, error.data = self._restore([error.message, error.data])
             elif message.params is not None:
-                message.params = self._shown(message.params)
+                message.params = self._restore(message.params)
         return item
 
-    def _hidden(self, escape: re.Match[bytes]) -> bytes:
+    def _hide_escape(self, escape: re.Match[bytes]) -> bytes:
         if escape[1] is None:
             return escape[0]
         self._any = True
         return self._seal.encode() + escape[1]
 
-    def _shown(self, value: Any) -> Any:
+    def _restore(self, value: Any) -> Any:
         spelled = json.dumps(value)
         return json.loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
 
 
-class Shown(ObjectReceiveStream[SessionMessage | Exception]):
+class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
     """Messages as they were sent."""
 
     def __init__(self, stream: Any, surrogates: Surrogates) -> None:
@@ -73,7 +73,7 @@ class Shown(ObjectReceiveStream[SessionMessage | Exception]):
         await self._stream.aclose()
 
 
-class Hidden(httpx2.AsyncByteStream):
+class HidingTransport(httpx2.AsyncByteStream):
     """A stream of events, line by line. What is too long for a line is handed on, for the reader to refuse."""
 
     def __init__(self, response: httpx2.Response, surrogates: Surrogates, limit: int) -> None:

@@ -18,7 +18,7 @@ class Client(Struct, frozen=True):
     restart: str
 
 
-def known(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
+def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
     """By the name that `overspill wrap` takes. `platform` is as in `sys.platform`."""
     data = _application_data(home, platform, environ)
     code = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
@@ -49,7 +49,7 @@ def known(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Cl
     return {client.name: client for client in clients}
 
 
-def owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
+def owner_of(path: Path, clients: Mapping[str, Client]) -> Client | None:
     """Whose file it is, by its place."""
     place = path.absolute()
     for client in clients.values():

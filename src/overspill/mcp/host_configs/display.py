@@ -20,20 +20,20 @@ _TELLING = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|h
 
 def difference(outcome: Outcome) -> str:
     """The whole entry as it was and as it will be."""
-    before, after = (masked(text).splitlines() for text in (outcome.before, outcome.after))
+    before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
     return "\n".join(list(lines)[3:])
 
 
-def masked(entry: str) -> str:
+def mask(entry: str) -> str:
     """Without the values of `env` and `headers`, and without URLs and arguments that look as if they held a secret."""
     node = jsonc.scan(entry, "the entry")
     parts = [part for key in ("env", "headers") if (part := node.get(key))]
-    edits = [jsonc.replaced(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
+    edits = [jsonc.replace(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
     url, args = node.get("url"), node.get("args")
     if url and secret_url(str(url.value)):
-        edits.append(jsonc.replaced(url, _HIDDEN))
-    return jsonc.edited(entry, edits + (_masked_args(args) if args else []))
+        edits.append(jsonc.replace(url, _HIDDEN))
+    return jsonc.apply_edits(entry, edits + (_mask_args(args) if args else []))
 
 
 def pattern(launch: Sequence[str]) -> dict[str, Any]:
@@ -56,10 +56,10 @@ def instructions(launch: Sequence[str]) -> str:
     return _INSTRUCTIONS.format(pattern=json.dumps(pattern(launch), indent=2))
 
 
-def _masked_args(args: Node) -> list[Edit]:
+def _mask_args(args: Node) -> list[Edit]:
     texts = ["", *(str(child.value) for child in args.children)]
     secret = [_secret(before, word) for before, word in pairwise(texts)]
-    return [jsonc.replaced(child, _HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
+    return [jsonc.replace(child, _HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
 
 
 def _secret(before: str, word: str) -> bool:

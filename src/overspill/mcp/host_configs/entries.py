@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognised
+from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognize
 from overspill.text import jsonc
-from overspill.text.humanize import mistyped
+from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER
 
@@ -30,23 +30,23 @@ class Refusal(Struct, frozen=True):
     unless_named: bool = False
 
 
-def refusal(name: str, entry: Node) -> Refusal | None:
+def refuse(name: str, entry: Node) -> Refusal | None:
     if entry.kind != "object":
         return Refusal("it is not an object")
     for part in (entry, entry.get("headers")):
         if part and (twice := part.twice):
             return Refusal(f"it has the key {twice!r} twice")
-    if recognised(name, entry):
+    if recognize(name, entry):
         return Refusal(ALREADY)
     value: dict[str, Any] = entry.value
     return _url_refusal(value) if "url" in value else _stdio_refusal(value)
 
 
-def wrapped(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
+def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
     """The edits for an entry that can be wrapped. `launch` are the words that start Overspill."""
     program, *words = launch
     words += ["proxy", "--name", name]
-    return _wrapped_url(entry, program, words) if entry.get("url") else _wrapped_stdio(entry, program, words)
+    return _wrap_url(entry, program, words) if entry.get("url") else _wrap_stdio(entry, program, words)
 
 
 def secret_url(url: str) -> bool:
@@ -65,7 +65,7 @@ def speaks_sse(value: Mapping[str, Any]) -> bool:
 
 def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
     if not isinstance(value.get("command"), str):
-        return Refusal(f"it has neither a command nor a url{mistyped(value, ('command', 'url'))}")
+        return Refusal(f"it has neither a command nor a url{suggest(value, ('command', 'url'))}")
     if value.get("type", "stdio") != "stdio":
         return _strange_type(value)
     if not _are_texts(value.get("args", [])):
@@ -110,15 +110,15 @@ def _are_headers(value: object) -> bool:
     return all(HEADER.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
 
 
-def _wrapped_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
+def _wrap_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     command, args = entry.get("command"), entry.get("args")
     assert command
     parts = [*map(jsonc.string, [*words, "--"]), command.raw]
-    start = jsonc.replaced(command, jsonc.string(program))
-    return [start, jsonc.inserted(args, parts) if args else jsonc.appended(entry, "command", f'"args": [{", ".join(parts)}]')]
+    start = jsonc.replace(command, jsonc.string(program))
+    return [start, jsonc.insert(args, parts) if args else jsonc.append(entry, "command", f'"args": [{", ".join(parts)}]')]
 
 
-def _wrapped_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
+def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     """`url` becomes `command` and `args`; `headers` become `env`, so that values, their comments and their order stay."""
     url, headers, kind = entry.get("url"), entry.get("headers"), entry.get("type")
     assert url
@@ -129,18 +129,18 @@ def _wrapped_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     address = jsonc.string(URL_VARIABLE) if hidden else url.raw
     args = [*map(jsonc.string, [*words, *pairs, "--url-env" if hidden else "--url"]), address]
     edits = [
-        jsonc.replaced(entry.key("url"), '"command"'),
-        jsonc.replaced(url, jsonc.string(program)),
-        jsonc.appended(entry, "url", f'"args": [{", ".join(args)}]'),
+        jsonc.replace(entry.key("url"), '"command"'),
+        jsonc.replace(url, jsonc.string(program)),
+        jsonc.append(entry, "url", f'"args": [{", ".join(args)}]'),
     ]
     extra = [f'"{URL_VARIABLE}": {url.raw}'] if hidden else []
     if kind:
-        edits.append(jsonc.replaced(kind, '"stdio"'))
+        edits.append(jsonc.replace(kind, '"stdio"'))
         extra += [f'"{TYPE_VARIABLE}": {kind.raw}'] if kind.value != "http" else []
     if headers and names:
-        edits.append(jsonc.replaced(entry.key("headers"), '"env"'))
-        edits += [jsonc.replaced(key, jsonc.string(variable)) for key, variable in zip(headers.keys, variables, strict=True)]
-        edits += [jsonc.inserted(headers, extra)] if extra else []
+        edits.append(jsonc.replace(entry.key("headers"), '"env"'))
+        edits += [jsonc.replace(key, jsonc.string(variable)) for key, variable in zip(headers.keys, variables, strict=True)]
+        edits += [jsonc.insert(headers, extra)] if extra else []
     elif extra:
-        edits.append(jsonc.appended(entry, "url", f'"env": {{{", ".join(extra)}}}'))
+        edits.append(jsonc.append(entry, "url", f'"env": {{{", ".join(extra)}}}'))
     return edits

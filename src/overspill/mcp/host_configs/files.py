@@ -85,7 +85,7 @@ def _beside(path: Path, text: str) -> Path:
     like = path.stat()
     fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.fchmod(fd, stat.S_IMODE(like.st_mode))
-    _filled(Path(name), fd, text, owner=(like.st_uid, like.st_gid))
+    _fill(Path(name), fd, text, owner=(like.st_uid, like.st_gid))
     return Path(name)
 
 
@@ -99,11 +99,11 @@ def _copy(file: ClientFile, now: datetime) -> Path:
             now += timedelta(microseconds=1)
         else:
             like = file.path.stat()
-            _filled(copy, fd, file.text, owner=(like.st_uid, like.st_gid))
+            _fill(copy, fd, file.text, owner=(like.st_uid, like.st_gid))
             return copy
 
 
-def _filled(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
+def _fill(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
     """Whole and on the disk, or not there."""
     with ExitStack() as undo, open(fd, "wb") as file:
         undo.callback(path.unlink)

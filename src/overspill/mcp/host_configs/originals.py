@@ -7,21 +7,21 @@ from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
 
-def unwrapped(entry: Node, found: Proxied) -> list[Edit] | None:
+def unwrap_entry(entry: Node, found: Proxied) -> list[Edit] | None:
     """None where the entry does not say what it was. Its comments stay, wherever it is written by `wrap` or by hand."""
     command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
     assert command
     assert args
     if found.command_at is not None:
         own = args.children[found.command_at].raw
-        return [jsonc.replaced(command, own), *jsonc.removed(args, range(found.command_at + 1))]
+        return [jsonc.replace(command, own), *jsonc.remove(args, range(found.command_at + 1))]
     url = _url(args, env, found)
     if found.strange or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
         return None
-    edits = [jsonc.replaced(entry.key("command"), '"url"'), jsonc.replaced(command, url.raw)]
+    edits = [jsonc.replace(entry.key("command"), '"url"'), jsonc.replace(command, url.raw)]
     if (kind := entry.get("type")) and kind.value == "stdio":
         spelled = env.get(TYPE_VARIABLE) if env else None
-        edits.append(jsonc.replaced(kind, spelled.raw if spelled else '"http"'))
+        edits.append(jsonc.replace(kind, spelled.raw if spelled else '"http"'))
     return edits + _without_args(entry, env, found)
 
 
@@ -35,17 +35,17 @@ def _without_args(entry: Node, env: Node | None, found: Proxied) -> list[Edit]:
     """And `env` without what is ours: as `headers`, where it holds nothing else."""
     gone = [entry.names.index("args")]
     if not env:
-        return jsonc.removed(entry, gone)
+        return jsonc.remove(entry, gone)
     own = [at for at, name in enumerate(env.names) if name in (found.url_variable, TYPE_VARIABLE)]
     headers = {variable: name for name, variable in found.headers}
     held = [at for at, name in enumerate(env.names) if name in headers]
     if held and len(held) == len(found.headers) == len(env.names) - len(own):
-        names = [jsonc.replaced(env.keys[at], jsonc.string(headers[env.names[at]])) for at in held]
-        return [*jsonc.removed(entry, gone), jsonc.replaced(entry.key("env"), '"headers"'), *names, *jsonc.removed(env, own)]
+        names = [jsonc.replace(env.keys[at], jsonc.string(headers[env.names[at]])) for at in held]
+        return [*jsonc.remove(entry, gone), jsonc.replace(entry.key("env"), '"headers"'), *names, *jsonc.remove(env, own)]
     added: list[Edit] = []
     if held:
         members = [f"{jsonc.string(name)}: {value.raw}" for name, variable in found.headers if (value := env.get(variable))]
-        added.append(jsonc.appended(entry, "command", f'"headers": {{{", ".join(members)}}}'))
+        added.append(jsonc.append(entry, "command", f'"headers": {{{", ".join(members)}}}'))
     if own and len(own) == len(env.names):
-        return added + jsonc.removed(entry, [*gone, entry.names.index("env")])
-    return [*added, *jsonc.removed(entry, gone), *jsonc.removed(env, [*own, *held])]
+        return added + jsonc.remove(entry, [*gone, entry.names.index("env")])
+    return [*added, *jsonc.remove(entry, gone), *jsonc.remove(env, [*own, *held])]

@@ -33,7 +33,7 @@ class Proxied(Struct, frozen=True):
     """Has options whose meaning an original entry could not have."""
 
 
-def recognised(name: str, entry: Node) -> Proxied | None:
+def recognize(name: str, entry: Node) -> Proxied | None:
     command, args = entry.get("command"), entry.get("args")
     if not command or not args or command.kind != "string" or args.kind != "array":
         return None

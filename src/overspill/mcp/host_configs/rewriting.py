@@ -10,8 +10,8 @@ from msgspec import Struct
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
 from overspill.mcp.host_configs.entries import Refusal
-from overspill.mcp.host_configs.originals import unwrapped
-from overspill.mcp.host_configs.proxied import recognised
+from overspill.mcp.host_configs.originals import unwrap_entry
+from overspill.mcp.host_configs.proxied import recognize
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
@@ -67,12 +67,12 @@ def servers(text: str, name: str) -> list[Server]:
 
 def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) -> Rewriting:
     def change(server: Server) -> list[Edit] | Refusal:
-        refusal = entries.refusal(server.name, server.entry)
+        refusal = entries.refuse(server.name, server.entry)
         if refusal and refusal.unless_named and server.name not in only:
             return Refusal(f"{refusal.reason}; name it with --server to wrap it all the same")
         if refusal and not refusal.unless_named:
             return refusal
-        return entries.wrapped(server.name, server.entry, launch)
+        return entries.wrap_entry(server.name, server.entry, launch)
 
     return _rewritten(text, chosen(servers(text, name), name, only), change, "wrapped")
 
@@ -82,13 +82,13 @@ def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str
     known = [server for old in earlier for server in _readable(old)]
 
     def change(server: Server) -> list[Edit] | Refusal:
-        found = recognised(server.name, server.entry) if server.entry.kind == "object" else None
+        found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
         if not found:
             return Refusal(NOT_WRAPPED)
         for old in known:
             if (old.name, old.project) == (server.name, server.project) and _became(old, server.entry, found.launch):
-                return [jsonc.replaced(server.entry, old.entry.raw)]
-        edits = unwrapped(server.entry, found)
+                return [jsonc.replace(server.entry, old.entry.raw)]
+        edits = unwrap_entry(server.entry, found)
         return Refusal(NO_ORIGINAL) if edits is None else edits
 
     return _rewritten(text, chosen(servers(text, name), name, only), change, "unwrapped")
@@ -131,21 +131,21 @@ def _rewritten(text: str, found: Sequence[Server], change: Callable[[Server], li
         else:
             edits += made
             outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, after(server.entry, made)))
-    return Rewriting(jsonc.edited(text, edits), tuple(outcomes))
+    return Rewriting(jsonc.apply_edits(text, edits), tuple(outcomes))
 
 
 def after(entry: Node, edits: Sequence[Edit]) -> str:
     """The entry's own text with edits of the file."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
-    return jsonc.edited(entry.raw, moved)
+    return jsonc.apply_edits(entry.raw, moved)
 
 
 def _became(old: Server, entry: Node, launch: Sequence[str]) -> bool:
     """Whether wrapping the old entry gives this one."""
-    refusal = entries.refusal(old.name, old.entry)
+    refusal = entries.refuse(old.name, old.entry)
     if refusal and not refusal.unless_named:
         return False
-    now = after(old.entry, entries.wrapped(old.name, old.entry, launch))
+    now = after(old.entry, entries.wrap_entry(old.name, old.entry, launch))
     return jsonc.scan(now, old.name).value == entry.value
 
 

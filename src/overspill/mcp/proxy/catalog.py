@@ -10,8 +10,8 @@ import anyio
 
 from overspill.mcp.client import Link, Server
 from overspill.mcp.client.link import Raw, mapping
-from overspill.mcp.proxy.reach import each, listed, reach
-from overspill.mcp.proxy.schemas import widened
+from overspill.mcp.proxy.reach import each, list_all, reach
+from overspill.mcp.proxy.schemas import widen_schema
 from overspill.retrieval.definitions import TOOLS, definition
 from overspill.session.session import Session
 from overspill.text.names import prefixes
@@ -37,14 +37,14 @@ class Catalog:
         """All tools of all servers; of one that is down or late, those it had."""
         found = await each(self._servers.values(), self._tools)
         known = {name: [*tools.values()] for name, tools in self._known.items()} | found
-        shown = [self._shown(server, known.get(name, [])) for name, server in self._servers.items()]
+        shown = [self._present(server, known.get(name, [])) for name, server in self._servers.items()]
         return [*chain.from_iterable(shown), *self.ours()]
 
     async def page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's own list. Ours stand at the end of the last."""
-        tools = _allowed(server, result.get("tools"))
+        tools = _filter_allowed(server, result.get("tools"))
         self._learn(await reach(server), tools, first=first, last="nextCursor" not in result)
-        shown = self._shown(server, tools)
+        shown = self._present(server, tools)
         return {**result, "tools": shown if "nextCursor" in result else shown + self.ours()}
 
     def ours(self) -> list[Raw]:
@@ -73,15 +73,15 @@ class Catalog:
         owner = max(owners, key=lambda each: len(self._prefixes[each]))
         return self._servers[owner], name.removeprefix(self._prefixes[owner])
 
-    def shown(self, server: str, name: str) -> str:
+    def public_name(self, server: str, name: str) -> str:
         return self._prefixes[server] + name
 
-    async def described(self, server: Server, name: str) -> Raw:
+    async def describe(self, server: Server, name: str) -> Raw:
         """The tool as its server lists it; nothing where that is not known in time."""
         await self._learn_of([server], _WAIT_FOR_SCHEMAS)
-        return self.known(server, name)
+        return self.describe_if_known(server, name)
 
-    def known(self, server: Server, name: str) -> Raw:
+    def describe_if_known(self, server: Server, name: str) -> Raw:
         """The same, as far as it is known now."""
         return self._known.get(server.name, {}).get(name, {})
 
@@ -91,7 +91,7 @@ class Catalog:
             await each([server for server in servers if server.name not in self._whole], self._tools)
 
     async def _tools(self, server: Server) -> Sequence[Raw]:
-        tools = _allowed(server, await listed(server, "tools/list", "tools"))
+        tools = _filter_allowed(server, await list_all(server, "tools/list", "tools"))
         self._learn(await reach(server, failed=0), tools, first=True, last=True)
         return tools
 
@@ -103,12 +103,15 @@ class Catalog:
         for tool in tools:
             link.learn(tool)
 
-    def _shown(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        return [widened({**tool, "name": self.shown(server.name, tool["name"])}) if "name" in tool else tool for tool in tools]
+    def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
+        return [
+            widen_schema({**tool, "name": self.public_name(server.name, tool["name"])}) if "name" in tool else tool
+            for tool in tools
+        ]
 
     def _name(self, own: str) -> str:
         """Theirs win their name."""
-        theirs = {self.shown(server, name) for server, tools in self._known.items() for name in tools}
+        theirs = {self.public_name(server, name) for server, tools in self._known.items() for name in tools}
         name = own
         while name in theirs:
             name = _PREFIX + name
@@ -125,6 +128,6 @@ class Catalog:
         }
 
 
-def _allowed(server: Server, tools: object) -> list[Raw]:
+def _filter_allowed(server: Server, tools: object) -> list[Raw]:
     every = cast("list[object]", tools) if isinstance(tools, list) else []
     return [mapping(tool) for tool in every if server.config.allows(mapping(tool).get("name", ""))]

@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from overspill.calls.job import Job
 from overspill.mcp.client.link import Raw, mapping
 from overspill.mcp.client.results import progress_text
-from overspill.text.lenient_json import cleaned
+from overspill.text.lenient_json import clean_value
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
@@ -56,7 +56,7 @@ class Exchange:
         self.meta, self._channel = later.meta, later._channel
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        await self._channel.notify(method, self.spoken(params))
+        await self._channel.notify(method, self.sendable(params))
 
     async def progress(self, params: Raw) -> None:
         """As the server said it, under the client's own token."""
@@ -67,22 +67,22 @@ class Exchange:
 
     async def ask(self, method: str, params: Raw) -> Raw:
         """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
-        with self.job.held() if self.job else nullcontext():
+        with self.job.pause_clocks() if self.job else nullcontext():
             if self.parked is not None:
                 return await self.parked(method, params)
             channel = self._channel if self._channel.can_send_request else self.connection.outbound
-            return await channel.send_raw_request(method, self.spoken(params))
+            return await channel.send_raw_request(method, self.sendable(params))
 
-    def spoken(self, value: Any) -> Any:
+    def sendable(self, value: Any) -> Any:
         """As the client can be sent it: what the SDK writes for the older protocol over HTTP must have no lone surrogates."""
-        return value if self.modern or self.request is None else cleaned(value)
+        return value if self.modern or self.request is None else clean_value(value)
 
 
 class Voice:
     """Where the client of an exchange hears what belongs to no request of it."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self._spoken = exchange.spoken
+        self._spoken = exchange.sendable
         self._outbound = exchange.connection.outbound
 
     async def notify(self, method: str, params: Raw) -> None:

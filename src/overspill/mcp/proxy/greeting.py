@@ -18,7 +18,7 @@ from overspill.wording import framing
 _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"listChanged": True}}
 
 
-def initialized(params: Mapping[str, Any], links: Mapping[str, Link | ServerError]) -> Raw:
+def initialize_result(params: Mapping[str, Any], links: Mapping[str, Link | ServerError]) -> Raw:
     requested = params.get("protocolVersion")
     version = requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
     said = instructions(links)
@@ -30,7 +30,7 @@ def initialized(params: Mapping[str, Any], links: Mapping[str, Link | ServerErro
     }
 
 
-def discovered(links: Mapping[str, Link | ServerError]) -> Raw:
+def discover_result(links: Mapping[str, Link | ServerError]) -> Raw:
     said = instructions(links)
     return {
         "resultType": "complete",

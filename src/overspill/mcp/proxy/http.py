@@ -22,8 +22,8 @@ from overspill.mcp.client import Client
 from overspill.mcp.proxy.connections import AT_A_TIME, Connection
 from overspill.mcp.proxy.exchange import Exchange
 from overspill.mcp.proxy.guard import MOST_BODY, Guard
-from overspill.mcp.proxy.scope import Scope
-from overspill.mcp.proxy.scopes import Owner, Scopes
+from overspill.mcp.proxy.scope import ClientScope
+from overspill.mcp.proxy.scopes import ClientKey, ClientScopes
 from overspill.mcp.proxy.serve import protocol
 
 PATH = "/mcp"
@@ -59,7 +59,7 @@ class Listening(Struct, frozen=True):
 
     def address(self, listener: socket.socket) -> str:
         scheme = "https" if self.certificate else "http"
-        return f"{scheme}://{_bracketed(self.host)}:{listener.getsockname()[1]}{PATH}"
+        return f"{scheme}://{_bracket(self.host)}:{listener.getsockname()[1]}{PATH}"
 
     def _check(self) -> None:
         if not self.tokens or not all(self.tokens):
@@ -82,7 +82,7 @@ class Listening(Struct, frozen=True):
 
     def called(self, port: int) -> frozenset[str]:
         """Everything that a client may call us, as the header `Host` has it."""
-        own = (_bracketed(self.host), *(_LOCAL if is_loopback(self.host) else ()))
+        own = (_bracket(self.host), *(_LOCAL if is_loopback(self.host) else ()))
         usual = 443 if self.certificate else 80
         names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
         return frozenset(name.lower() for name in names)
@@ -95,11 +95,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def application(scopes: Scopes, listening: Listening, port: int) -> Starlette:
-    async def find(exchange: Exchange, client: Client) -> Scope:
+def application(scopes: ClientScopes, listening: Listening, port: int) -> Starlette:
+    async def find(exchange: Exchange, client: Client) -> ClientScope:
         principal = exchange.request.scope["user"].access_token.client_id
         session = exchange.connection.session_id or ""
-        owner = Owner(principal, session)
+        owner = ClientKey(principal, session)
         if session and exchange.method == "initialize":
             exchange.connection.exit_stack.push_async_callback(scopes.close, owner)
         return await scopes.find(owner, client)
@@ -145,7 +145,7 @@ class _Web(uvicorn.Server):
             group.cancel_scope.cancel()
 
 
-async def serve_http(scopes: Scopes, listening: Listening, listener: socket.socket, told: anyio.Event) -> None:
+async def serve_http(scopes: ClientScopes, listening: Listening, listener: socket.socket, told: anyio.Event) -> None:
     """Until we are told to end."""
     config = uvicorn.Config(
         application(scopes, listening, listener.getsockname()[1]),
@@ -163,5 +163,5 @@ async def serve_http(scopes: Scopes, listening: Listening, listener: socket.sock
     await _Web(config).serve_until(told, listener)
 
 
-def _bracketed(host: str) -> str:
+def _bracket(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

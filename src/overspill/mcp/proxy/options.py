@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.mcp.client import ServerConfig
 from overspill.settings import Layer
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
 """Clients resume conversations, so what was kept stays; and many give a call up after a minute."""
@@ -32,5 +32,5 @@ class Options(Struct, frozen=True):
 
     def family(self, principal: str) -> str:
         """Whose outputs are whose: the same caller of the same servers, today and tomorrow."""
-        whole = dumped([principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]])
+        whole = dumps([principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]])
         return f"proxy-{hashlib.sha256(whole).hexdigest()[:32]}"

@@ -28,10 +28,10 @@ def uri_of(kept: Kept) -> str:
 
 
 def link(kept: Kept) -> Raw:
-    return {"type": "resource_link", **described(kept)}
+    return {"type": "resource_link", **describe(kept)}
 
 
-def described(kept: Kept) -> Raw:
+def describe(kept: Kept) -> Raw:
     facts = {"title": kept.source, "mimeType": _kind(kept), "size": kept.size.bytes}
     return {"uri": uri_of(kept), "name": kept.artifact_id, **facts}
 

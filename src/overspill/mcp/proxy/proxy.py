@@ -17,11 +17,11 @@ from overspill.mcp.client import Client, Server
 from overspill.mcp.client.link import Raw, mapping
 from overspill.mcp.proxy import greeting, outputs
 from overspill.mcp.proxy.exchange import Context, Exchange, Voice
-from overspill.mcp.proxy.reach import each, has, listed, reach
-from overspill.mcp.proxy.scope import Scope
-from overspill.mcp.proxy.versions import INPUT_METHODS, fitted
+from overspill.mcp.proxy.reach import each, has, list_all, reach
+from overspill.mcp.proxy.scope import ClientScope
+from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
 
-FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[Scope]]
+FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[ClientScope]]
 _PROBED = 5.0  # seconds: the official client gives the first question 10, our own start included, and gives up at the second try
 _LISTS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
@@ -36,25 +36,25 @@ class Proxy:
         exchange = Exchange(ctx)
         if ctx.request_id is None:
             await call_next(ctx)
-            await self._notified(exchange)
+            await self._on_notification(exchange)
             return None
         if not self._may_speak(exchange):
             return await call_next(ctx)
         scope = await self._find_scope(exchange, _client(exchange))
         try:
             with scope.answering():
-                return exchange.spoken(await Routes(scope).answer(exchange, ctx))
+                return exchange.sendable(await Routes(scope).answer(exchange, ctx))
         except MCPError as refusal:
             said = [refusal.message, refusal.data]
-            if (spoken := exchange.spoken(said)) is said:
+            if (spoken := exchange.sendable(said)) is said:
                 raise
             raise MCPError(refusal.code, *spoken) from None
         except ServerError as problem:
-            raise MCPError(mcp_types.INTERNAL_ERROR, exchange.spoken(str(problem))) from None
+            raise MCPError(mcp_types.INTERNAL_ERROR, exchange.sendable(str(problem))) from None
         finally:
             exchange.over |= exchange.parked is None
 
-    async def _notified(self, exchange: Exchange) -> None:
+    async def _on_notification(self, exchange: Exchange) -> None:
         # A client of the newer protocol notifies of nothing but what it cancels, and of that the SDK takes care.
         if exchange.modern or exchange.method == "notifications/cancelled" or not self._may_speak(exchange):
             return
@@ -81,7 +81,7 @@ def _client(exchange: Exchange) -> Client:
 
 
 class Routes:
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ClientScope) -> None:
         self._scope = scope
 
     async def answer(self, exchange: Exchange, ctx: Context) -> Raw:
@@ -91,9 +91,9 @@ class Routes:
         match method:
             case "initialize":
                 scope.voice = Voice(exchange)
-                return greeting.initialized(params, await scope.links(scope.options.first_wait))
+                return greeting.initialize_result(params, await scope.links(scope.options.first_wait))
             case "server/discover":
-                return greeting.discovered(await scope.links(min(scope.options.first_wait, _PROBED)))
+                return greeting.discover_result(await scope.links(min(scope.options.first_wait, _PROBED)))
             case "ping" if not exchange.modern:
                 return {}
             case "tools/list":
@@ -115,7 +115,7 @@ class Routes:
                 return await self._hand_on(exchange)
 
     def _ours(self, exchange: Exchange, result: Raw) -> Raw:
-        return fitted(result, exchange.method, modern=exchange.modern)
+        return adapt_result(result, exchange.method, modern=exchange.modern)
 
     async def _tools(self, exchange: Exchange) -> Raw:
         catalog, only = self._scope.catalog, self._scope.only
@@ -149,7 +149,7 @@ class Routes:
         """Whoever stands before us may have decided by the headers, so they must say what the arguments say."""
         if not exchange.modern or exchange.request is None:
             return
-        schema = (await self._scope.catalog.described(server, name)).get("inputSchema")
+        schema = (await self._scope.catalog.describe(server, name)).get("inputSchema")
         arguments = mapping(exchange.params.get("arguments"))
         if schema and (wrong := validate_mcp_param_headers(schema, arguments, exchange.request.headers)):
             raise MCPError(wrong.code, wrong.message)
@@ -165,7 +165,7 @@ class Routes:
     async def _listen(self, exchange: Exchange, ctx: Context) -> Raw:
         wanted = mcp_types.SubscriptionsListenRequestParams.model_validate(exchange.params, by_name=False)
         uris = wanted.notifications.resource_subscriptions or []
-        async with self._scope.subscriptions.listened([(await self._server_of(uri), uri) for uri in uris]) as heard:
+        async with self._scope.subscriptions.listen([(await self._server_of(uri), uri) for uri in uris]) as heard:
             wanted.notifications.resource_subscriptions = heard
             result = await self._scope.listen(ctx, wanted)
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -175,15 +175,15 @@ class Routes:
         if scope.only is not None:
             result = await self._list_of(exchange, scope.only, key)
         else:
-            found = await each(scope.servers.values(), lambda server: listed(server, exchange.method, key))
+            found = await each(scope.servers.values(), lambda server: list_all(server, exchange.method, key))
             every = [
-                self._prefixed(server, entry) if key == "prompts" else entry
+                self._prefix(server, entry) if key == "prompts" else entry
                 for server in scope.servers
                 for entry in found.get(server, [])
             ]
             result = self._ours(exchange, {key: every})
         if key == "resources" and scope.options.list_outputs and "nextCursor" not in result:
-            result = {**result, key: [*result.get(key, []), *map(outputs.described, scope.session.kept())]}
+            result = {**result, key: [*result.get(key, []), *map(outputs.describe, scope.session.kept())]}
         return result
 
     async def _list_of(self, exchange: Exchange, server: Server, key: str) -> Raw:
@@ -191,12 +191,12 @@ class Routes:
             return self._ours(exchange, {key: []})  # we announce tools and resources for it
         return await self._scope.forward(exchange, server, exchange.method, exchange.params)
 
-    def _prefixed(self, server: str, entry: Raw) -> Raw:
-        return {**entry, "name": self._scope.catalog.shown(server, str(entry.get("name")))}
+    def _prefix(self, server: str, entry: Raw) -> Raw:
+        return {**entry, "name": self._scope.catalog.public_name(server, str(entry.get("name")))}
 
     async def _hand_on(self, exchange: Exchange) -> Raw:
         server = await self._owner(exchange)
-        params = self._unprefixed(server, exchange.params)
+        params = self._unprefix(server, exchange.params)
         work = lambda: self._scope.forward(exchange, server, exchange.method, params)  # noqa: E731
         return await self._with_input(exchange, server, work)
 
@@ -220,9 +220,9 @@ class Routes:
             return self._scope.only
 
         async def lists(server: Server) -> bool:
-            if uri in [entry.get("uri") for entry in await listed(server, "resources/list", "resources")]:
+            if uri in [entry.get("uri") for entry in await list_all(server, "resources/list", "resources")]:
                 return True
-            entries = await listed(server, "resources/templates/list", "resourceTemplates")
+            entries = await list_all(server, "resources/templates/list", "resourceTemplates")
             templates = [str(entry.get("uriTemplate", "")) for entry in entries]
             return uri in templates or any(uri.startswith(start.split("{")[0]) for start in templates if "{" in start)
 
@@ -234,8 +234,8 @@ class Routes:
             raise MCPError(mcp_types.INVALID_PARAMS, f"No server has the resource {uri}.")
         return servers[candidates[0]]
 
-    def _unprefixed(self, server: Server, params: Raw) -> Raw:
-        prefix = self._scope.catalog.shown(server.name, "")
+    def _unprefix(self, server: Server, params: Raw) -> Raw:
+        prefix = self._scope.catalog.public_name(server.name, "")
         if isinstance(params.get("name"), str):
             params = {**params, "name": params["name"].removeprefix(prefix)}
         reference = mapping(params.get("ref"))

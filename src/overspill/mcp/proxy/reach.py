@@ -29,7 +29,7 @@ async def has(server: Server, method: str) -> bool:
     return method.split("/")[0] in (await reach(server, failed=0)).greeting.capabilities
 
 
-async def listed(server: Server, method: str, key: str) -> list[Raw]:
+async def list_all(server: Server, method: str, key: str) -> list[Raw]:
     """All pages of what it lists; ServerError where it does not say in time."""
     if not await has(server, method):
         return []

@@ -11,7 +11,7 @@ _AT_THE_ROOT = ("$schema", "$id", "$defs", "definitions", "title", "description"
 _KEPT: Raw = {"type": "object", "required": [MARK], "properties": {MARK: {"type": "object"}}}
 
 
-def widened(tool: Raw) -> Raw:
+def widen_schema(tool: Raw) -> Raw:
     """Clients refuse a result that does not match `outputSchema`, and a handle never would."""
     if not isinstance(tool.get("outputSchema"), dict):
         return tool

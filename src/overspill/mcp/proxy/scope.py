@@ -22,13 +22,13 @@ from overspill.mcp.proxy.parking import Parking
 from overspill.mcp.proxy.reach import reach
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.toolcalls import ToolCalls
-from overspill.mcp.proxy.versions import fitted, satisfied, wants_input
+from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
 from overspill.session.session import Session
 
 _ASKING = ("elicitation", "sampling", "roots")
 
 
-class Scope:
+class ClientScope:
     """Entered by `open_scope`. Hears its servers as their peer; `voice` is where its client hears what belongs to no request."""
 
     def __init__(
@@ -120,8 +120,8 @@ class Scope:
         with self._in_flight(server.name, exchange):
             result = await ask(params)
             if wants_input(result) and not exchange.modern:
-                result = await satisfied(result, params, ask=exchange.ask, again=ask)
-        return fitted(result, method, modern=exchange.modern, greeting=link.greeting)
+                result = await ask_for_input(result, params, ask=exchange.ask, again=ask)
+        return adapt_result(result, method, modern=exchange.modern, greeting=link.greeting)
 
     async def set_level(self, level: str, link: Link) -> None:
         """For a server of the older protocol; a newer one is told with each request."""
@@ -136,7 +136,7 @@ class Scope:
             if not self.options.tools_always:
                 await self._say("notifications/tools/list_changed", {})
 
-    async def requested(self, server: str, method: str, params: Raw) -> Raw:
+    async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
         # Of several requests, the newest is the likeliest to be what the server asks for.
@@ -148,7 +148,7 @@ class Scope:
             return await self.voice.ask(method, params)
         raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while one of its requests is being answered.")
 
-    async def notified(self, server: str, method: str, params: Raw) -> None:
+    async def on_notification(self, server: str, method: str, params: Raw) -> None:
         if method == "notifications/subscriptions/acknowledged":
             return
         if event_from_wire(method, params) is not None:
@@ -202,9 +202,11 @@ class Scope:
 
 
 @asynccontextmanager
-async def open_scope(options: Options, session: Session, client: Client, log: Callable[[str], None]) -> AsyncGenerator[Scope]:
+async def open_scope(
+    options: Options, session: Session, client: Client, log: Callable[[str], None]
+) -> AsyncGenerator[ClientScope]:
     async with anyio.create_task_group() as group:
         try:
-            yield Scope(options, session, client, group, log)
+            yield ClientScope(options, session, client, group, log)
         finally:
             group.cancel_scope.cancel()

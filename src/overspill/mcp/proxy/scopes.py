@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from overspill.mcp.client import Client
 from overspill.mcp.proxy.options import Options
-from overspill.mcp.proxy.scope import Scope, open_scope
+from overspill.mcp.proxy.scope import ClientScope, open_scope
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.text.lenient_json import dumped
+from overspill.text.lenient_json import dumps
 
 _MOST_KINDS = 8  # scopes that a principal of the newer protocol keeps; whoever comes back gets a new one
 
 
-class Owner(Struct, frozen=True):
+class ClientKey(Struct, frozen=True):
     """Whose handles are whose. Never a connection: the newer protocol has none."""
 
     principal: str
@@ -27,11 +27,11 @@ class Owner(Struct, frozen=True):
 
 
 class _Place(Struct):
-    scope: Scope
+    scope: ClientScope
     done: anyio.Event
 
 
-class Scopes:
+class ClientScopes:
     """Each scope lives in a task of its own, from when it is first needed."""
 
     def __init__(
@@ -47,12 +47,12 @@ class Scopes:
         self._options = options
         self._endpoints = endpoints
         self._log = log
-        self._places: dict[tuple[Owner, bytes], _Place] = {}
-        self._sessions: dict[Owner, Session] = {}
+        self._places: dict[tuple[ClientKey, bytes], _Place] = {}
+        self._sessions: dict[ClientKey, Session] = {}
         self._opening = anyio.Lock()
 
-    async def find(self, owner: Owner, client: Client) -> Scope:
-        kind = b"" if owner.session else dumped((client.info, client.capabilities))
+    async def find(self, owner: ClientKey, client: Client) -> ClientScope:
+        kind = b"" if owner.session else dumps((client.info, client.capabilities))
         place = self._places.pop((owner, kind), None)
         if place is not None:
             self._places[owner, kind] = place  # the last is the one that was used last
@@ -65,7 +65,7 @@ class Scopes:
         """Of the sessions that a principal has open."""
         return sum(owner.principal == principal for owner in self._sessions)
 
-    async def close(self, owner: Owner) -> None:
+    async def close(self, owner: ClientKey) -> None:
         for key in [key for key in self._places if key[0] == owner]:
             self._places.pop(key).done.set()
         if session := self._sessions.pop(owner, None):
@@ -75,7 +75,7 @@ class Scopes:
         for owner in list(self._sessions):
             await self.close(owner)
 
-    async def _open(self, owner: Owner, kind: bytes, client: Client) -> _Place:
+    async def _open(self, owner: ClientKey, kind: bytes, client: Client) -> _Place:
         mine = [key for key in self._places if key[0] == owner]
         idle = [key for key in mine if not self._places[key].scope.busy]
         for key in idle[: max(0, len(mine) - _MOST_KINDS + 1)]:

@@ -13,8 +13,8 @@ from overspill.mcp.client import Client
 from overspill.mcp.proxy.exchange import Exchange
 from overspill.mcp.proxy.options import Options
 from overspill.mcp.proxy.proxy import FindScope, Proxy
-from overspill.mcp.proxy.scope import Scope
-from overspill.mcp.proxy.scopes import Owner, Scopes
+from overspill.mcp.proxy.scope import ClientScope
+from overspill.mcp.proxy.scopes import ClientKey, ClientScopes
 from overspill.mcp.proxy.stdio import stdio_streams
 from overspill.models.endpoints import Endpoint
 from overspill.settings import Settings
@@ -30,9 +30,9 @@ def protocol(find_scope: FindScope) -> Protocol[Any]:
 @asynccontextmanager
 async def open_scopes(
     settings: Settings, options: Options, endpoints: Mapping[str, Endpoint], log: Callable[[str], None]
-) -> AsyncGenerator[Scopes]:
+) -> AsyncGenerator[ClientScopes]:
     async with anyio.create_task_group() as group:
-        scopes = Scopes(group, settings, options, endpoints, log)
+        scopes = ClientScopes(group, settings, options, endpoints, log)
         try:
             yield scopes
         finally:
@@ -41,11 +41,11 @@ async def open_scopes(
             group.cancel_scope.cancel()
 
 
-async def serve_stdio(scopes: Scopes, told: anyio.Event, source: int = 0, target: int = 1) -> None:
+async def serve_stdio(scopes: ClientScopes, told: anyio.Event, source: int = 0, target: int = 1) -> None:
     """Until the client closes its end, or we are told to end."""
-    owner = Owner("local", "stdio")
+    owner = ClientKey("local", "stdio")
 
-    async def find(_: Exchange, client: Client) -> Scope:
+    async def find(_: Exchange, client: Client) -> ClientScope:
         return await scopes.find(owner, client)
 
     async def end() -> None:

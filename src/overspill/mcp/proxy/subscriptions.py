@@ -44,7 +44,7 @@ class Subscriptions:
         return answer
 
     @asynccontextmanager
-    async def listened(self, wanted: Sequence[tuple[Server, str]]) -> AsyncGenerator[list[str]]:
+    async def listen(self, wanted: Sequence[tuple[Server, str]]) -> AsyncGenerator[list[str]]:
         """While a client of the newer protocol listens. What the servers let it hear."""
         heard: list[tuple[Server, str]] = []
         try:

@@ -14,7 +14,7 @@ from overspill.calls.job import current
 from overspill.errors import OverspillError
 from overspill.gate.decide import Pass, decide
 from overspill.mcp.client import Server
-from overspill.mcp.client.arguments import suits
+from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.link import Raw, mapping
 from overspill.mcp.client.results import as_output, error_text, texts
 from overspill.mcp.proxy import outputs
@@ -43,7 +43,7 @@ class ToolCalls:
 
     async def ours(self, name: str, args: object) -> Raw:
         reply = await self._session.invoke(name, mapping(args))
-        return self._worded({}, reply)
+        return self._render({}, reply)
 
     async def theirs(self, exchange: Exchange, server: Server, name: str) -> Raw:
         args = mapping(exchange.params.get("arguments"))
@@ -54,11 +54,11 @@ class ToolCalls:
                 await self._report(result, server, name)
             return result
         run = _Run(exchange, server, name, self._forward)
-        check = suits(self._catalog.known(server, name).get("inputSchema", True))
+        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
         try:
             reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise", check=check)
         except Exception as error:  # ours, or a time limit of ours: an answer the model can read
-            text = str(error) if isinstance(error, OverspillError) else wording.tool_failed(str(error))
+            text = str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
         return await self._answer(exchange, server, name, run, reply)
 
@@ -67,17 +67,17 @@ class ToolCalls:
             if run.error is not None:
                 raise run.error
             return run.result
-        result = self._worded({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
+        result = self._render({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
         if reply.kept is not None and is_version_at_least(exchange.version, _LINKS_SINCE):
             result["content"].append(outputs.link(reply.kept))
-        if not reply.is_error and isinstance((await self._catalog.described(server, name)).get("outputSchema"), dict):
+        if not reply.is_error and isinstance((await self._catalog.describe(server, name)).get("outputSchema"), dict):
             facts: Raw = {"message": reply.text.split("\n\n")[0]}
             if reply.kept is not None:
                 facts["handle"] = reply.kept.handle
             result["structuredContent"] = {MARK: facts}
         return result
 
-    def _worded(self, rest: Raw, reply: Reply) -> Raw:
+    def _render(self, rest: Raw, reply: Reply) -> Raw:
         extra = [text for text in (self._catalog.note, self._session.news()) if text]
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}

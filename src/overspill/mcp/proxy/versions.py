@@ -17,7 +17,7 @@ _ROUNDS = 10
 INPUT_METHODS = {"tools/call", "prompts/get", "resources/read"}
 
 
-def fitted(result: Raw, method: str, *, modern: bool, greeting: Greeting | None = None) -> Raw:
+def adapt_result(result: Raw, method: str, *, modern: bool, greeting: Greeting | None = None) -> Raw:
     """The same result for this client. Between equals nothing changes."""
     if greeting is not None and greeting.modern == modern:
         return result
@@ -36,7 +36,7 @@ def wants_input(result: Raw) -> bool:
     return result.get("resultType") == "input_required"
 
 
-async def satisfied(
+async def ask_for_input(
     result: Raw,
     params: Raw,
     *,

@@ -11,10 +11,10 @@ from jmespath.exceptions import JMESPathError  # pyright: ignore[reportMissingTy
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, whole
-from overspill.reading.query.document import Number, Value, expand, is_object, parse, quoted, skeleton, written
-from overspill.reading.query.outline import kind, outlined
-from overspill.reading.query.pointer import below, follow, is_pointer, tokens
+from overspill.reading.passage import Bound, clip, whole_passage
+from overspill.reading.query.document import Number, Value, expand, is_object, parse, quote, skeleton, write_within
+from overspill.reading.query.outline import kind, outline_within
+from overspill.reading.query.pointer import append_token, follow, is_pointer, tokens
 from overspill.reading.query.stream import follow_stream
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
@@ -55,16 +55,16 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
     """A JSON pointer if it is empty or begins with / or #, else JMESPath. `start` goes on in a text that did not fit."""
     if not isinstance(expression, str):
         raise BadRequest(_NOT_TEXT.format(value=expression))
-    begin = whole("from", start, 0)
+    begin = whole_passage("from", start, 0)
     try:
-        value, expanded = _found(reader, expression, largest)
+        value, expanded = _evaluate(reader, expression, largest)
         text = value if isinstance(value, str) else value.spelling if isinstance(value, Number) else None
         if text is not None:
             return _text(text, begin, bound, expanded=expanded)
         if begin:
             raise BadRequest(_NOT_A_TEXT.format(kind=kind(value)))
-        json = written(value, bound)
-        return _outlined(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
+        json = write_within(value, bound)
+        return _outline_within(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
@@ -72,12 +72,12 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
 def lookup(reader: Reader, pointer: str, *, largest: int = _LARGEST) -> Value:
     """The value that a JSON pointer leads to."""
     try:
-        return _found(reader, pointer, largest)[0]
+        return _evaluate(reader, pointer, largest)[0]
     except RecursionError:
         raise BadRequest(_TOO_DEEP) from None
 
 
-def _found(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
+def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
     if is_pointer(expression):
         path = tokens(expression)
         return follow_stream(reader, path) if reader.size > largest else follow(skeleton(_text_of(reader)), path)
@@ -87,14 +87,14 @@ def _found(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
         raise _unusable(error) from None
     if reader.size > largest:
         raise BadRequest(_TOO_LARGE.format(size=reader.size, largest=largest))
-    return _searched(compiled, parse(_text_of(reader)))
+    return _search(compiled, parse(_text_of(reader)))
 
 
 def _text_of(reader: Reader) -> str:
     return decode(reader.read(0, reader.size))
 
 
-def _searched(compiled: Any, value: Value) -> tuple[Value, bool]:
+def _search(compiled: Any, value: Value) -> tuple[Value, bool]:
     problem: JMESPathError | None = None
     for expanded, candidate in enumerate(_candidates(value)):
         try:
@@ -135,9 +135,9 @@ def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:
     return Found(piece, len(piece) == len(text), expanded, end if end < len(text) else None)
 
 
-def _outlined(value: Value, expression: str, bound: Bound, *, expanded: bool) -> Found:
+def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bool) -> Found:
     note = _LARGER.format(example=_example(value, expression))
-    outline = outlined(value, bound.after(f"\n[{note}]"))
+    outline = outline_within(value, bound.after(f"\n[{note}]"))
     if outline is None:
         return Found(clip(kind(value), bound), False, expanded)
     return Found(outline, False, expanded, note=note)
@@ -153,8 +153,8 @@ def _example(value: Value, expression: str) -> str:
 
 def _part(first: str | int, expression: str) -> str:
     if not is_pointer(expression):
-        return f"{expression} | {quoted(first) if isinstance(first, str) else '[0]'}"
+        return f"{expression} | {quote(first) if isinstance(first, str) else '[0]'}"
     place = ""
     for token in [*tokens(expression), first]:
-        place = below(place, token)
+        place = append_token(place, token)
     return place

@@ -79,7 +79,7 @@ def parse(text: str) -> Value:
     return _together(_complete(text.removeprefix(_BYTE_ORDER_MARK)))
 
 
-def opened(value: Value) -> Value:
+def open_raw(value: Value) -> Value:
     """One level of what was Raw."""
     if not isinstance(value, Raw):
         return value
@@ -87,22 +87,22 @@ def opened(value: Value) -> Value:
     return _OBJECT.decode(value) if first == b"{" else _ARRAY.decode(value) if first == b"[" else _DECODER.decode(_source(value))
 
 
-def embedded(text: str) -> Value:
+def parse_embedded(text: str) -> Value:
     """What a string holds if that is a JSON object or array; otherwise the very string."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:
-        value = opened(skeleton(text))
+        value = open_raw(skeleton(text))
     except (BadRequest, RecursionError):
         return text
-    value = embedded(value) if isinstance(value, str) else value
+    value = parse_embedded(value) if isinstance(value, str) else value
     return value if is_object(value) or is_array(value) else text
 
 
 def expand(value: Value) -> Value:
     """The value with every string that holds JSON replaced by what it holds; the very value if there is none."""
     if isinstance(value, str):
-        return value if embedded(value) is value else expand(parse(value))
+        return value if parse_embedded(value) is value else expand(parse(value))
     if is_array(value):
         items = [expand(item) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
@@ -112,7 +112,7 @@ def expand(value: Value) -> Value:
     return value
 
 
-def written(value: Value, bound: Bound) -> str | None:
+def write_within(value: Value, bound: Bound) -> str | None:
     """The value as compact JSON, or None as soon as it turns out larger than the bound."""
     parts: list[str] = []
     for part in _parts(value):
@@ -123,14 +123,14 @@ def written(value: Value, bound: Bound) -> str | None:
     return "".join(parts)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
 def _parts(value: Value) -> Iterator[str]:
     if is_object(value):
         for index, (key, member) in enumerate(value.items()):
-            yield f"{',' if index else '{'}{quoted(key)}:"
+            yield f"{',' if index else '{'}{quote(key)}:"
             yield from _parts(member)
         yield "}" if value else "{}"
     elif is_array(value):

@@ -6,8 +6,8 @@ from itertools import islice
 
 from overspill.errors import BadRequest
 from overspill.reading.passage import Bound
-from overspill.reading.query.document import Value, documents, embedded, is_array, is_object, opened, quoted, written
-from overspill.text.humanize import counted
+from overspill.reading.query.document import Value, documents, is_array, is_object, open_raw, parse_embedded, quote, write_within
+from overspill.text.humanize import count_noun
 
 _MOST_TEXT = 16 * 1024 * 1024
 _DETAIL = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
@@ -20,16 +20,16 @@ def outline(text: str, limit: int) -> str | None:
         return None
     try:
         first, *others = documents(text)
-        only = opened(first)
-        if not others and isinstance(only, str) and embedded(only) is only:
+        only = open_raw(first)
+        if not others and isinstance(only, str) and parse_embedded(only) is only:
             return None
         label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
-        return outlined(first, Bound(4 * limit, limit), label)
+        return outline_within(first, Bound(4 * limit, limit), label)
     except (BadRequest, RecursionError):
         return None
 
 
-def outlined(value: Value, bound: Bound, label: str = "") -> str | None:
+def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
     """As much detail as the bound holds; None when it does not even hold the kind of the value."""
     sketch = _Sketch()
     for depth, keys in _DETAIL:
@@ -42,18 +42,18 @@ def outlined(value: Value, bound: Bound, label: str = "") -> str | None:
 def kind(value: Value) -> str:
     """`object with 3 keys`, `array of 5`; a short scalar as it is."""
     if is_object(value):
-        return f"object with {counted(len(value), 'key')}"
+        return f"object with {count_noun(len(value), 'key')}"
     if is_array(value):
         return f"array of {len(value):,}"
-    text = written(value, _SHORT)
+    text = write_within(value, _SHORT)
     if text is None and isinstance(value, str):
-        return f"string of {len(value):,} characters, {short(value)}"
+        return f"string of {len(value):,} characters, {shorten_value(value)}"
     return text or "number of very many digits"
 
 
-def short(text: str) -> str:
+def shorten_value(text: str) -> str:
     """A string in quotes, its beginning if it is long."""
-    return quoted(text) if len(text) <= 40 else f'{quoted(text[:40])[:-1]}…"'
+    return quote(text) if len(text) <= 40 else f'{quote(text[:40])[:-1]}…"'
 
 
 class _Sketch:
@@ -75,13 +75,13 @@ class _Sketch:
         lines: list[str] = []
         for key, member in islice(members.items(), keys):
             first, *rest = self.lines(member, depth - 1, keys)
-            lines += [f"- {short(key)[1:-1]}: {first}", *(f"  {line}" for line in rest)]
+            lines += [f"- {shorten_value(key)[1:-1]}: {first}", *(f"  {line}" for line in rest)]
         return lines + [f"- … {len(members) - keys:,} more"] * (len(members) > keys)
 
     def _open(self, value: Value) -> tuple[Value, str]:
         # The value itself is held too, so that no other can come to have its id.
         if id(value) not in self._opened:
-            inside = opened(value)
-            held = embedded(inside) if isinstance(inside, str) else inside
+            inside = open_raw(value)
+            held = parse_embedded(inside) if isinstance(inside, str) else inside
             self._opened[id(value)] = (value, held, "" if held is inside else "string that holds JSON: ")
         return self._opened[id(value)][1:]

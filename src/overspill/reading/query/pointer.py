@@ -6,8 +6,8 @@ import re
 from urllib.parse import unquote
 
 from overspill.errors import BadRequest
-from overspill.reading.query.document import Value, embedded, is_array, is_object, opened
-from overspill.reading.query.outline import kind, short
+from overspill.reading.query.document import Value, is_array, is_object, open_raw, parse_embedded
+from overspill.reading.query.outline import kind, shorten_value
 
 _MALFORMED = "{pointer} is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."
 _NO_KEY = "{place}: there is no such key. {keys}"
@@ -31,7 +31,7 @@ def tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
 
 
-def below(place: str, token: str | int) -> str:
+def append_token(place: str, token: str | int) -> str:
     """The pointer one step further."""
     return f"{place}/{str(token).replace('~', '~0').replace('/', '~1')}"
 
@@ -40,9 +40,9 @@ def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]
     """The value at the end of the path, and whether it led through a string that holds JSON."""
     through = False
     for token in path:
-        place = below(place, token)
-        value = opened(value)
-        if isinstance(value, str) and (inner := embedded(value)) is not value:
+        place = append_token(place, token)
+        value = open_raw(value)
+        if isinstance(value, str) and (inner := parse_embedded(value)) is not value:
             through, value = True, inner
         if is_object(value):
             if token not in value:
@@ -55,7 +55,7 @@ def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]
             value = value[index]
         else:
             raise BadRequest(_NOTHING_BELOW.format(place=place, what=kind(value)))
-    return opened(value), through
+    return open_raw(value), through
 
 
 def index_of(token: str, place: str) -> int:
@@ -65,17 +65,17 @@ def index_of(token: str, place: str) -> int:
 
 
 def no_key(place: str, keys: list[str], count: int) -> BadRequest:
-    return BadRequest(_NO_KEY.format(place=place, keys=named(keys, count)))
+    return BadRequest(_NO_KEY.format(place=place, keys=list_keys(keys, count)))
 
 
 def no_element(place: str, count: int) -> BadRequest:
     return BadRequest(_NO_ELEMENT.format(place=place, count=count, s="" if count == 1 else "s"))
 
 
-def named(keys: list[str], count: int | None) -> str:
+def list_keys(keys: list[str], count: int | None) -> str:
     """The first keys of an object; `count` of all of them, where that is known."""
     if not keys:
         return "The object is empty."
-    shown = ", ".join(map(short, keys[:SHOWN_KEYS]))
+    shown = ", ".join(map(shorten_value, keys[:SHOWN_KEYS]))
     more = "" if count == len(keys[:SHOWN_KEYS]) else f" and {count - SHOWN_KEYS:,} more" if count else " and more"
     return f"The keys are {shown}{more}."

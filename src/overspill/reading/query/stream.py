@@ -16,7 +16,7 @@ from ijson.common import JSONError, ObjectBuilder  # pyright: ignore[reportMissi
 
 from overspill.errors import BadRequest
 from overspill.reading.query.document import Number, Value, documents, is_object
-from overspill.reading.query.pointer import SHOWN_KEYS, below, follow, index_of, named, no_element, no_key
+from overspill.reading.query.pointer import SHOWN_KEYS, append_token, follow, index_of, list_keys, no_element, no_key
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 
@@ -76,14 +76,14 @@ def _descend(events: Events, path: list[str]) -> tuple[Value, bool]:
     place = ""
     event, value = next(events)
     for position, token in enumerate(path):
-        here, place = place, below(place, token)
+        here, place = place, append_token(place, token)
         if event == "start_map":
             event, value = _member(events, token, place)
         elif event == "start_array":
             event, value = _element(events, index_of(token, place), place)
         else:
             return follow(_scalar(value), path[position:], here)
-    return _built(events, event, value, place), False
+    return _build(events, event, value, place), False
 
 
 def _member(events: Events, token: str, place: str) -> Event:
@@ -119,7 +119,7 @@ def _skip(events: Events, event: Event) -> None:
         depth += (event[0] in _STARTS) - (event[0] in _ENDS)
 
 
-def _built(events: Events, event: str, value: Any, place: str) -> Value:
+def _build(events: Events, event: str, value: Any, place: str) -> Value:
     builder = cast("Any", ObjectBuilder())
     depth = 0
     for _ in range(_MOST_PARTS):
@@ -129,7 +129,7 @@ def _built(events: Events, event: str, value: Any, place: str) -> Value:
             return builder.value
         event, value = next(events)
     partial = builder.value
-    what = named(list(partial), None) if is_object(partial) else f"an array with {len(partial):,} elements and more."
+    what = list_keys(list(partial), None) if is_object(partial) else f"an array with {len(partial):,} elements and more."
     raise BadRequest(_TOO_MUCH.format(place=place or "the top", what=what))
 
 

@@ -22,7 +22,7 @@ _BROKEN = {
 }
 
 
-def failure(doing: str, error: OSError) -> StoreError:
+def to_store_error(doing: str, error: OSError) -> StoreError:
     code = error.errno or 0
     if reason := _FULL.get(code):
         return StoreFull(
@@ -33,8 +33,8 @@ def failure(doing: str, error: OSError) -> StoreError:
 
 
 @contextmanager
-def explained(doing: str) -> Generator[None]:
+def explain_failures(doing: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise failure(doing, error) from error
+        raise to_store_error(doing, error) from error

@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill.errors import StoreError, StoreFull
 from overspill.store import rules
 from overspill.store.files import layout
-from overspill.store.files.failures import explained, failure
+from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import Retention
 
@@ -60,11 +60,11 @@ class Journal:
     def append(self, line: bytes) -> None:
         with self._mutex:
             if self._closed:
-                raise rules.no_longer_open("shelf")
+                raise rules.closed_error("shelf")
             try:
                 written = self._write(line)
             except OSError as error:
-                raise failure(f"write to {self._path}", error) from error
+                raise to_store_error(f"write to {self._path}", error) from error
             if written < len(line):
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
             self._end += written
@@ -89,7 +89,7 @@ class Journal:
 
 
 def whole_lines(directory: Directory) -> Iterator[bytes]:
-    with explained(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
+    with explain_failures(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
         for line in file:
             # Not `continue`: what its writer adds meanwhile would come as a line of its own.
             if not line.endswith(b"\n"):

@@ -55,11 +55,11 @@ class Directory:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
     def open_directory(self, name: str) -> Directory:
-        return self._entered(name, made=False)
+        return self._enter(name, made=False)
 
     def make_directory(self, name: str) -> Directory:
         os.mkdir(name, 0o700, dir_fd=self.fd)
-        return self._entered(name, made=True)
+        return self._enter(name, made=True)
 
     def make_file(self, name: str, flags: int = 0) -> int:
         fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | flags, 0o600, dir_fd=self.fd)
@@ -86,7 +86,7 @@ class Directory:
             os.close(self._fd)
             self._fd = None
 
-    def _entered(self, name: str, *, made: bool) -> Directory:
+    def _enter(self, name: str, *, made: bool) -> Directory:
         fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.fd)
         try:
             _check_private(os.fstat(fd), self.path / name)

@@ -41,30 +41,30 @@ def hold(directory: Directory) -> Lock:
 def take(directory: Directory) -> Lock | None:
     """The lock of a directory found, or None while somebody holds it."""
     fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
-    while not _locked(fd, fcntl.LOCK_EX):
+    while not _try_lock(fd, fcntl.LOCK_EX):
         # Whoever only looks is in the way for a moment; whoever holds it, to stay.
-        if not _locked(fd, fcntl.LOCK_SH):
+        if not _try_lock(fd, fcntl.LOCK_SH):
             os.close(fd)
             return None
         fcntl.flock(fd, fcntl.LOCK_UN)
     return Lock(fd)
 
 
-def held(directory: Directory) -> bool:
+def is_held(directory: Directory) -> bool:
     """Looks with a shared lock, so that two who look at once do not take each other for the holder."""
     try:
         fd = directory.open_file(LOCK)
     except FileNotFoundError:
         return False
     try:
-        return not _locked(fd, fcntl.LOCK_SH)
+        return not _try_lock(fd, fcntl.LOCK_SH)
     finally:
         fcntl.flock(fd, fcntl.LOCK_UN)
         os.close(fd)
 
 
 @contextmanager
-def alone(root: Directory) -> Generator[None]:
+def hold_alone(root: Directory) -> Generator[None]:
     """One at a time among this user's processes: starting a run, clearing up, giving out names. Leaves nothing behind.
 
     Where all may write, as in /tmp, another user could take any name we agreed on and hold it for ever. So the lock has no fixed
@@ -114,7 +114,7 @@ def _is_there(directory: Directory, fd: int) -> bool:
         return False
 
 
-def _locked(fd: int, kind: int) -> bool:
+def _try_lock(fd: int, kind: int) -> bool:
     try:
         fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:

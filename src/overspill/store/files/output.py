@@ -10,7 +10,7 @@ from threading import RLock
 
 from overspill import handles
 from overspill.store import rules
-from overspill.store.files.failures import explained, failure
+from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import PART, Directory
 from overspill.store.quota import Quota
 
@@ -48,10 +48,10 @@ class FileWriter:
             finally:
                 self._quota.give_back(self._session, self._id, granted - (self._size - before))
         if granted < view.nbytes:
-            raise self._quota.exhausted(view.nbytes - granted)
+            raise self._quota.exhausted_error(view.nbytes - granted)
 
     def commit(self) -> None:
-        with self._mutex, explained(f"complete {handles.handle(self._session, self._id)}"):
+        with self._mutex, explain_failures(f"complete {handles.handle(self._session, self._id)}"):
             if self._committed:
                 return
             fd = self._writable()
@@ -65,7 +65,7 @@ class FileWriter:
             self.abandon()
 
     def discard(self) -> None:
-        with self._mutex, explained(f"discard {handles.handle(self._session, self._id)}"):
+        with self._mutex, explain_failures(f"discard {handles.handle(self._session, self._id)}"):
             if self._fd is None:
                 return
             with suppress(FileNotFoundError):
@@ -83,7 +83,7 @@ class FileWriter:
 
     def _writable(self) -> int:
         if self._fd is None:
-            raise rules.no_longer_open("output")
+            raise rules.closed_error("output")
         return self._fd
 
     def _write(self, fd: int, view: memoryview) -> None:
@@ -96,7 +96,7 @@ class FileWriter:
             # A torn tail would be taken for part of the output.
             with suppress(OSError):
                 os.ftruncate(fd, self._size)
-            raise failure(f"store {handles.handle(self._session, self._id)}", error) from error
+            raise to_store_error(f"store {handles.handle(self._session, self._id)}", error) from error
 
 
 class FileReader:
@@ -114,7 +114,7 @@ class FileReader:
 
     def read(self, start: int, end: int) -> bytes:
         pieces: list[bytes] = []
-        with self._mutex, explained("read a stored output"):
+        with self._mutex, explain_failures("read a stored output"):
             fd = self._readable()
             start, end = max(start, 0), min(end, self.size)
             while start < end and (piece := os.pread(fd, end - start, start)):
@@ -123,7 +123,7 @@ class FileReader:
         return b"".join(pieces)
 
     def buffer(self) -> memoryview:
-        with self._mutex, explained("map a stored output"):
+        with self._mutex, explain_failures("map a stored output"):
             size = self.size
             if not size:
                 return memoryview(b"")
@@ -148,5 +148,5 @@ class FileReader:
 
     def _readable(self) -> int:
         if self._fd is None:
-            raise rules.no_longer_open("reader")
+            raise rules.closed_error("reader")
         return self._fd

@@ -19,7 +19,7 @@ from overspill.store.protocols import Retention
 from overspill.store.quota import Quota
 
 
-class Run:
+class StoreRun:
     def __init__(self, root: Root, *, run_bytes: int, mutex: RLock) -> None:
         with ExitStack() as undo:
             self._root = undo.enter_context(root.open())
@@ -48,7 +48,7 @@ class Run:
             undo.callback(journal.close, durable=False)
             journal.append(Opening.now(session, name, retention).line)
             undo.pop_all()
-        return self._shelved(session, directory, hold, journal, retention)
+        return self._make_shelf(session, directory, hold, journal, retention)
 
     def again(self, session: str, directory: Directory) -> LiveFileShelf | None:
         """A kept shelf, which stays where it is and stays kept; None while somebody holds it."""
@@ -60,7 +60,7 @@ class Run:
             undo.callback(hold.release)
             journal = Journal.again(directory)
             undo.pop_all()
-        return self._shelved(session, directory, hold, journal, "keep")
+        return self._make_shelf(session, directory, hold, journal, "keep")
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -83,7 +83,7 @@ class Run:
                 for shelf in self._shelves:
                     last.callback(shelf.close)
 
-    def _shelved(
+    def _make_shelf(
         self, session: str, directory: Directory, hold: lock.Lock, journal: Journal, retention: Retention
     ) -> LiveFileShelf:
         shelf = LiveFileShelf(
@@ -94,12 +94,12 @@ class Run:
             retention=retention,
             quota=self.quota,
             closing=self._mutex,
-            ended=self._ended,
+            ended=self._forget_shelf,
         )
         self._shelves.add(shelf)
         return shelf
 
-    def _ended(self, shelf: LiveFileShelf) -> None:
+    def _forget_shelf(self, shelf: LiveFileShelf) -> None:
         """Called with the mutex held."""
         self._shelves.discard(shelf)
         if shelf.retention == "session":

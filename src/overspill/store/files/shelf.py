@@ -10,7 +10,7 @@ from threading import RLock
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
-from overspill.store.files.failures import explained
+from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Journal, whole_lines
 from overspill.store.files.layout import PART, Directory
 from overspill.store.files.lock import Lock
@@ -27,21 +27,21 @@ class FileShelf:
         self.directory = directory
 
     def create(self, id: str) -> Writer:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def open(self, id: str) -> FileReader:
         rules.check_id(id)
         # The final name is tried again, for a commit may come between the first two.
         for name in (id, id + PART, id):
-            with explained(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
+            with explain_failures(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
                 return FileReader(self.directory.open_file(name))
         raise UnknownHandle(handles.handle(self.session, id))
 
     def delete(self, id: str) -> None:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def append_journal(self, lines: bytes) -> None:
-        raise rules.read_only(self.session)
+        raise rules.read_only_error(self.session)
 
     def journal(self) -> Iterator[bytes]:
         return whole_lines(self.directory)
@@ -79,19 +79,19 @@ class LiveFileShelf(FileShelf):
     def create(self, id: str) -> FileWriter:
         rules.check_id(id)
         handle = handles.handle(self.session, id)
-        with self._mutex, explained(f"create {handle}"):
+        with self._mutex, explain_failures(f"create {handle}"):
             self._check_writable()
             if self._is_there(id):
-                raise rules.already_there(handle)
+                raise rules.already_exists_error(handle)
             durable = self.retention == "keep"
-            writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._written)
+            writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._note_written)
             self._writers[id] = writer
             return writer
 
     def delete(self, id: str) -> None:
         rules.check_id(id)
         handle = handles.handle(self.session, id)
-        with explained(f"delete {handle}"):
+        with explain_failures(f"delete {handle}"):
             self._check_writable()
             if not self._is_there(id):
                 raise UnknownHandle(handle)
@@ -108,7 +108,7 @@ class LiveFileShelf(FileShelf):
         self._journal.append(lines)
 
     def close(self) -> None:
-        with self._closing, explained(f"close session {self.session}"), ExitStack() as last:
+        with self._closing, explain_failures(f"close session {self.session}"), ExitStack() as last:
             with self._mutex:
                 if self._closed:
                     return
@@ -124,7 +124,7 @@ class LiveFileShelf(FileShelf):
 
     def _check_writable(self) -> None:
         if self._closed:
-            raise rules.no_longer_open("shelf")
+            raise rules.closed_error("shelf")
         if self._lock.inherited:
             raise StoreError(
                 f"Session {self.session} belongs to the process this one was forked from. Open a session of your own."
@@ -137,5 +137,5 @@ class LiveFileShelf(FileShelf):
                 return True
         return False
 
-    def _written(self, id: str) -> None:
+    def _note_written(self, id: str) -> None:
         self._writers.pop(id, None)

@@ -11,9 +11,9 @@ from threading import RLock
 
 from overspill.store import rules
 from overspill.store.files import clearing, layout, lock
-from overspill.store.files.failures import explained
+from overspill.store.files.failures import explain_failures
 from overspill.store.files.layout import Directory, Root
-from overspill.store.files.run import Run
+from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import Place, find, survey, unknown
 from overspill.store.protocols import Retention, ShelfLabel
@@ -27,7 +27,7 @@ class FileStore:
     def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB) -> None:
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
-        self._run: Run | None = None
+        self._run: StoreRun | None = None
         self._mutex = RLock()
 
     @property
@@ -41,8 +41,8 @@ class FileStore:
     def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
         rules.check_id(session)
         rules.check_name(name)
-        with self._mutex, explained(f"open a session in {self.root}"), self.place.make() as root, lock.alone(root):
-            kept = _named(root, name) if name else None
+        with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root, lock.hold_alone(root):
+            kept = _find_by_name(root, name) if name else None
             run = self._running(root)
             try:
                 return _again(root, kept, run, name) if kept else run.new(session, name, retention)
@@ -52,14 +52,14 @@ class FileStore:
 
     def read_shelf(self, session: str) -> FileShelf:
         rules.check_id(session)
-        with explained(f"read session {session}"):
+        with explain_failures(f"read session {session}"):
             if not self.root.exists():
                 raise unknown(session)
             with self.place.open() as root, root.open_directory(find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def shelves(self) -> list[ShelfLabel]:
-        with explained(f"list {self.root}"):
+        with explain_failures(f"list {self.root}"):
             if not self.root.exists():
                 return []
             with self.place.open() as root:
@@ -67,16 +67,16 @@ class FileStore:
 
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
-        with explained(f"remove session {session}"):
+        with explain_failures(f"remove session {session}"):
             if not self.root.exists():
                 raise unknown(session)
-            with self.place.open() as root, lock.alone(root):
-                if not self._removed(root, find(root, session)):
-                    raise rules.still_live(session)
+            with self.place.open() as root, lock.hold_alone(root):
+                if not self._remove_place(root, find(root, session)):
+                    raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
         rules.check_id(session)
-        with explained(f"empty session {session}"):
+        with explain_failures(f"empty session {session}"):
             if not self.root.exists():
                 raise unknown(session)
             with (
@@ -93,15 +93,15 @@ class FileStore:
         return len(removed)
 
     def expire(self, days: float, total_bytes: int) -> list[str]:
-        with explained(f"apply the keep limits in {self.root}"):
+        with explain_failures(f"apply the keep limits in {self.root}"):
             if not self.root.exists():
                 return []
-            with self.place.open() as root, lock.alone(root):
-                doomed = rules.expired(_kept(root), now=time.time(), days=days, total_bytes=total_bytes)
-                return [session for session in doomed if self._removed(root, find(root, session))]
+            with self.place.open() as root, lock.hold_alone(root):
+                doomed = rules.expired_sessions(_kept_shelves(root), now=time.time(), days=days, total_bytes=total_bytes)
+                return [session for session in doomed if self._remove_place(root, find(root, session))]
 
     def free(self) -> int:
-        with self._mutex, explained(f"measure {self.root}"):
+        with self._mutex, explain_failures(f"measure {self.root}"):
             place = next(part for part in (self.root, *self.root.parents) if part.exists())
             disk = shutil.disk_usage(place).free
             if self._run and self._run.usable:
@@ -114,15 +114,15 @@ class FileStore:
                 self._run.end()
                 self._run = None
 
-    def _running(self, root: Directory) -> Run:
+    def _running(self, root: Directory) -> StoreRun:
         """This process's run; the first call starts it and clears what dead runs left."""
         if self._run is None or not self._run.usable:
             for name in layout.runs(root):
                 clearing.clear_dead_run(root, name)
-            self._run = Run(self.place, run_bytes=self._run_bytes, mutex=self._mutex)
+            self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex)
         return self._run
 
-    def _removed(self, root: Directory, place: Place) -> bool:
+    def _remove_place(self, root: Directory, place: Place) -> bool:
         with root.open_directory(place.run) as run:
             if not clearing.remove_free_session(run, place.session):
                 return False
@@ -132,32 +132,32 @@ class FileStore:
         return True
 
 
-def _named(root: Directory, name: str) -> Place | None:
+def _find_by_name(root: Directory, name: str) -> Place | None:
     found = survey(root)
     for place, label in found.shelves:
         if label.name == name and label.retention == "keep":
             return place
         if label.name == name and label.live:
-            raise rules.name_in_use(name)
+            raise rules.name_in_use_error(name)
     # The name may be on a shelf that cannot be trusted: a second one beside it would seem to have lost everything.
     if found.refusals:
         raise found.refusals[0]
     return None
 
 
-def _again(root: Directory, place: Place, run: Run, name: str) -> LiveFileShelf:
+def _again(root: Directory, place: Place, run: StoreRun, name: str) -> LiveFileShelf:
     with root.open_directory(place.run) as parent:
         shelf = run.again(place.session, parent.open_directory(layout.session_directory(place.session)))
     if shelf is None:
-        raise rules.name_in_use(name)
+        raise rules.name_in_use_error(name)
     return shelf
 
 
-def _kept(root: Directory) -> list[KeptShelf]:
-    return [_measured(root, place, label) for place, label in survey(root).shelves if label.retention == "keep"]
+def _kept_shelves(root: Directory) -> list[KeptShelf]:
+    return [_measure_shelf(root, place, label) for place, label in survey(root).shelves if label.retention == "keep"]
 
 
-def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
+def _measure_shelf(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
     with root.open_directory(place.run) as run, run.open_directory(layout.session_directory(place.session)) as directory:
         return KeptShelf(place.session, label.live, directory.stat(layout.JOURNAL).st_mtime, layout.size(directory))
 
@@ -165,9 +165,9 @@ def _measured(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
     """One for each root in a process: its sessions share a run. A relative one is below the working directory of now."""
     path = None if directory is None else Path(directory)
-    return _shared(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
+    return _shared_store(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
 
 
 @cache
-def _shared(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
+def _shared_store(root: Path | None, _cwd: Path | None, run_bytes: int) -> FileStore:
     return FileStore(root, run_bytes=run_bytes)

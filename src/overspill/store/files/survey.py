@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store.files import layout, lock
-from overspill.store.files.failures import failure
+from overspill.store.files.failures import to_store_error
 from overspill.store.files.journal import opening
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import ShelfLabel
@@ -52,7 +52,7 @@ def unknown(session: str) -> UnknownHandle:
 
 def _label(session: str, directory: Directory) -> ShelfLabel:
     first = opening(session, directory)
-    return ShelfLabel(session, live=lock.held(directory), name=first.name, retention=first.retention)
+    return ShelfLabel(session, live=lock.is_held(directory), name=first.name, retention=first.retention)
 
 
 def _trusted_runs(root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
@@ -68,6 +68,6 @@ def _noting(refusals: list[StoreError]) -> Generator[None]:
     except FileNotFoundError:
         return  # removed by its owner while we looked
     except OSError as error:
-        refusals.append(failure("open what lies in the store", error))
+        refusals.append(to_store_error("open what lies in the store", error))
     except StoreError as refusal:
         refusals.append(refusal)
