@@ -13,8 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from commands import RUN, SOURCE, Place
+from waiting import until
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -38,6 +40,12 @@ async def slow(file: str) -> str:
     open(file, "w").close()
     await anyio.sleep(0.5)
     return "slept"
+async def held(file: str) -> str:
+    import anyio, os
+    open(file, "w").close()
+    while not os.path.exists("released"):
+        await anyio.sleep(0.01)
+    return "released"
 """
 
 
@@ -307,26 +315,29 @@ def test_a_snapshot_takes_the_place_of_a_snapshot_only(place: Place) -> None:
 
 
 HANGING = [calls(("hang", {"file": "begun"})), {"text": "never"}]
-SLEEPING = [calls(("slow", {"file": "begun"})), calls(("slow", {"file": "x"})), {"text": "As far as I got."}]
+HELD = [calls(("held", {"file": "begun"})), calls(("held", {"file": "x"})), {"text": "As far as I got."}]
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def started(*args: str, **options: Any) -> subprocess.Popen[bytes]:
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     process = subprocess.Popen([sys.executable, "-c", RUN, "run", *args], env=env, **options)
-    while not Path("begun").exists():
-        assert process.poll() is None
+    anyio.run(until, lambda: Path("begun").exists() or process.poll() is not None, 60)
+    assert process.poll() is None
     return process
 
 
 @pytest.mark.usefixtures("place")
 def test_ctrl_c_once_asks_for_the_report() -> None:
-    write("b.ai", "", SLEEPING)
-    process = started("b.ai", "x", "--function", "f.py:slow", **PIPES)
+    write("b.ai", "asyncTimeoutSecs: 100", HELD)
+    process = started("b.ai", "x", "--function", "f.py:held", **PIPES)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    assert process.stderr is not None
+    stopping = b"overspill: Stopping: what runs comes to its end, then the final report is asked for. Ctrl-C again aborts.\n"
+    assert process.stderr.readline() == stopping
+    Path("released").touch()
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"As far as I got.\n")
-    assert b"Stopping: what runs comes to its end, then the final report is asked for. Ctrl-C again aborts." in err
     assert b"The report was asked for early: the user asked you to stop." in err
 
 
@@ -340,7 +351,7 @@ def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: lis
     if len(signals) == 2:
         assert process.stderr.readline().startswith(b"overspill: Stopping")
         process.send_signal(signals[1])
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (code, b"", b"overspill: It was aborted.\n")
     found = json.loads(gzip.decompress(Path("s.gz").read_bytes()))
     assert (found["status"], len(found["opTree"]["turns"])) == ("aborted", 1)
