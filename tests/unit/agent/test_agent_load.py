@@ -158,3 +158,15 @@ def test_two_tools_of_one_name_are_refused(tmp_path: Path, files: list[str], cla
 def test_a_name_no_tool_can_have_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^…\.ai has no name that a tool can have\. Rename it"):
         load_agent(write(tmp_path, "….ai"))
+
+
+@pytest.mark.parametrize("way", ["../secret", "link", "absolute"])
+def test_an_agent_file_cannot_make_a_prompt_of_a_file_outside_its_folder(tmp_path: Path, way: str) -> None:
+    folder = tmp_path / "agents"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("a key")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    name = str(tmp_path / "secret") if way == "absolute" else way
+    with pytest.raises(SettingsError) as error:
+        load_agent(write(folder, "a.ai", f"agents: [{name}]"))
+    assert str(error.value) == f"The agent {name} of a.ai is outside {folder}. Put it into the folder of the agent you run."

@@ -27,7 +27,10 @@ class FileKeys(Struct, frozen=True, kw_only=True):
             "What it may use: names of `mcpServers` and `functions`; `server: [tool, tool]` for some tools of a server.", "agent"
         ),
     ] = ()
-    agents: Annotated[tuple[Name, ...], Key("Agent files it may call as tools, relative to its own folder.", "agent")] = ()
+    agents: Annotated[
+        tuple[Name, ...],
+        Key("Agent files it may call as tools, relative to its own folder and inside the folder of the agent you run.", "agent"),
+    ] = ()
     output: Annotated[OutputKeys, Key("Its report: `format` and, for the format json, a JSON `schema`.", "agent")] = OutputKeys()
 
 

@@ -45,10 +45,10 @@ class Agent(Struct, frozen=True):
 
 def load_agent(path: Path, sources: Sources = Sources()) -> Agent:  # noqa: B008  # frozen
     """Whoever names no models is asked by those of its caller."""
-    return _load(path, sources, [], ())
+    return _load(path, sources, [], (), path.parent.resolve())
 
 
-def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[str]) -> Agent:
+def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[str], folder: Path) -> Agent:
     real = path.resolve()
     if real in callers:
         chain = " → ".join(each.name for each in (*callers[callers.index(real) :], real))
@@ -64,7 +64,12 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
     loaded = merge(layers)
     agents: dict[str, Agent] = {}
     for name in file.keys.agents:
-        below = _load(path.parent / name, sources, [*callers, real], loaded.settings.models)
+        # Any text is a prompt: without this, somebody else's agent file could have your files sent to a model.
+        if not (path.parent / name).resolve().is_relative_to(folder):
+            raise SettingsError(
+                f"The agent {name} of {file.name} is outside {folder}. Put it into the folder of the agent you run."
+            )
+        below = _load(path.parent / name, sources, [*callers, real], loaded.settings.models, folder)
         tool = f"{PREFIX}{below.name}"
         if tool in agents or tool in NAMES:
             raise SettingsError(f"The agent {name} of {file.name} would be the tool {tool}, which there is already. Rename it.")
