@@ -198,7 +198,6 @@ asyncTokenThreshold: 1
 asyncTimeoutSecs: 5e-324
 previewChars: 0
 maxInlineBlob: 1
-toolOutput: {maxChunks: 1, overlapPercent: 0, avgLineBytesThreshold: 1}
 truncation: {inlineLimit: 1, artifactThreshold: 1, defaultStrategy: none, headRatio: 0, headLines: 1, tailLines: 1,
   lineFrom: end, depth: 1, firstElements: 0, lastElements: 0, maxKeys: 1}
 """
@@ -208,7 +207,6 @@ asyncTokenThreshold: LARGE
 asyncTimeoutSecs: 1.7e308
 previewChars: LARGE
 maxInlineBlob: LARGE
-toolOutput: {maxChunks: LARGE, overlapPercent: 50, avgLineBytesThreshold: LARGE}
 truncation: {inlineLimit: LARGE, artifactThreshold: LARGE, defaultStrategy: element, headRatio: 1, headLines: LARGE,
   tailLines: LARGE, depth: LARGE, firstElements: LARGE, lastElements: LARGE, maxKeys: LARGE}
 """.replace("LARGE", "9" * 300)

@@ -65,11 +65,11 @@ class Allow(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "f
 class ToolOutputSettings(Struct, frozen=True):
     enabled: Annotated[bool, Key("Off: nothing is kept; outputs over the size cap are cut with a marker.", "agent")] = True
     max_chunks: Annotated[
-        Limit, Key("Outputs of up to this many chunks are extracted chunk by chunk in mode `auto`.", "anyone")
+        Limit, Key("Outputs of up to this many chunks are extracted chunk by chunk in mode `auto`.", "agent")
     ] = 1
-    overlap_percent: Annotated[Percent, Key("How much of a chunk the next one repeats.", "anyone")] = 10
+    overlap_percent: Annotated[Percent, Key("How much of a chunk the next one repeats.", "agent")] = 10
     avg_line_bytes_threshold: Annotated[
-        Limit, Key("Longer average lines are extracted chunk by chunk in mode `auto`.", "anyone")
+        Limit, Key("Longer average lines are extracted chunk by chunk in mode `auto`.", "agent")
     ] = 1_000
     models: Annotated[tuple[Name, ...], Key("Models that extract, tried in this order.", "agent")] = ()
     max_extraction_chunks: Annotated[

@@ -117,6 +117,7 @@ REFUSED = {
     "model": "model: evil/model",
     "toolOutput.models": "toolOutput: {models: evil/model}",
     "toolOutput.enabled": "toolOutput: {enabled: false}",
+    "toolOutput.maxChunks": "toolOutput: {maxChunks: 1000}",
     "toolOutput.answerWithinSecs": "toolOutput: {answerWithinSecs: 0.001}",
     "maxRunBytes": "maxRunBytes: 1",
     "maxRunning": "maxRunning: 1",
@@ -178,7 +179,6 @@ def test_an_agent_file_may_set_what_can_hurt_only_its_own_run(key: str, text: st
 
 HARMLESS = """
 preset toolResponseMaxBytes asyncTokenThreshold async asyncTimeoutSecs previewChars maxInlineBlob toolOutput truncation servers
-toolOutput.maxChunks toolOutput.overlapPercent toolOutput.avgLineBytesThreshold
 truncation.inlineLimit truncation.artifactThreshold truncation.defaultStrategy truncation.headRatio truncation.headLines
 truncation.tailLines truncation.lineFrom truncation.depth truncation.firstElements truncation.lastElements truncation.maxKeys
 truncation.overrides
@@ -277,13 +277,13 @@ def test_a_file_in_the_working_directory_with_mistakes_is_used_as_far_as_it_can_
                 "nonsense": 1,
                 "servers": {"a": {"off": 3, "strategy": "tail"}, "b\n": {}, "c": 3},
                 "truncation": [],
-                "toolOutput": {"maxChunks": 2, "storeDir": "/x"},
+                "toolOutput": {"storeDir": "/x"},
             }
         )
     )
     loaded = load(cwd=cwd, forgiving=True)
     s = loaded.settings
-    assert (s.preview_chars, s.async_timeout_secs, s.tool_output.max_chunks, s.store_dir) == (7, 5.0, 2, None)
+    assert (s.preview_chars, s.async_timeout_secs, s.store_dir) == (7, 5.0, None)
     assert s.servers == {"a": Override(strategy="tail")}
     assert [warning.split(" in ")[0] for warning in loaded.warnings] == [
         "Ignored: asyncTimeoutSecs is 0",
