@@ -44,10 +44,18 @@ def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str,
     assert (wide.get("type") == "object") is (schema.get("type") == "object")
 
 
+@pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("reference", ["#", "#/properties/a", "#anchor"])
-def test_a_schema_that_points_into_itself_is_left_out(reference: str) -> None:
-    schema = {"type": "object", "properties": {"a": {}, "b": {"anyOf": [{"$ref": reference}]}}}
+def test_a_schema_that_points_into_itself_is_left_out(key: str, reference: str) -> None:
+    schema = {"type": "object", "properties": {"a": {}, "b": {"anyOf": [{key: reference}]}}}
     assert widen_schema({"name": "t", "x": 1, "outputSchema": schema}) == {"name": "t", "x": 1}
+
+
+def test_a_schema_nested_however_deep_is_widened() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(5000):
+        schema = {"properties": {"a": schema}}
+    assert widen_schema({"name": "t", "outputSchema": schema})["outputSchema"]["anyOf"][0]["properties"] is schema["properties"]
 
 
 @pytest.mark.parametrize("tool", [{"name": "t"}, {"name": "t", "outputSchema": None}, {"name": "t", "outputSchema": True}])

@@ -37,7 +37,7 @@ AT_ONE_PLACE = ("match", "fullmatch")
 
 # Modules that spell a pattern from something that is not foreign, and such a pattern.
 MADE: dict[str, list[re.Pattern[Any]]] = {
-    "overspill.engine.reading": [escaped_words(bytes((NEVER_IN_UTF8[0],)))],
+    "overspill.lexical.reading": [escaped_words(bytes((NEVER_IN_UTF8[0],)))],
     "overspill.extraction.wrapper": [wrapper.tag_of(wrapper.new_nonce())],
 }
 

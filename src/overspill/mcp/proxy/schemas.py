@@ -8,6 +8,8 @@ from overspill.mcp.client.link import Raw, mapping
 
 MARK = "overspill"
 _AT_THE_ROOT = ("$schema", "$id", "$defs", "definitions", "title", "description")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_AT_THE_SAME_PLACE = ("#/$defs/", "#/definitions/")
 _KEPT: Raw = {"type": "object", "required": [MARK], "properties": {MARK: {"type": "object"}}}
 
 
@@ -25,11 +27,20 @@ def widen_schema(tool: Raw) -> Raw:
 
 
 def _points_inside(schema: Any) -> bool:
-    """Whether it refers to a part of itself that would not be where it was."""
-    if isinstance(schema, list):
-        return any(map(_points_inside, cast("list[Any]", schema)))
-    parts = mapping(schema)
-    reference = parts.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#") and not reference.startswith(("#/$defs/", "#/definitions/")):
-        return True
-    return any(map(_points_inside, parts.values()))
+    """Whether it refers to a part of itself that would not be where it was. It may be nested deeper than we could follow it by
+    calling ourselves, and then the client would be shown no tool at all."""
+    parts: list[Any] = [schema]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list):
+            parts += cast("list[Any]", part)
+            continue
+        members = mapping(part)
+        if any(_moves(members.get(key)) for key in _REFERENCES):
+            return True
+        parts += members.values()
+    return False
+
+
+def _moves(reference: object) -> bool:
+    return isinstance(reference, str) and reference.startswith("#") and not reference.startswith(_AT_THE_SAME_PLACE)
