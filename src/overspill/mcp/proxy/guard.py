@@ -66,7 +66,7 @@ class Guard:
         """The body counts for as long as the request lasts, because until then something may hold on to it."""
         taken, more = 0, True
 
-        async def counted() -> Message:
+        async def receive_counted() -> Message:
             nonlocal taken, more
             message = await receive()
             if more and message["type"] == "http.disconnect":
@@ -80,7 +80,7 @@ class Guard:
             return message
 
         try:
-            await self._app(scope, counted, send)
+            await self._app(scope, receive_counted, send)
         finally:
             self._bytes[principal] -= taken
 

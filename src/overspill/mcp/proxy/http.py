@@ -80,7 +80,7 @@ class Listening(Struct, frozen=True):
         """What pages of our own are served by. Where we do not encrypt, something in front of us may."""
         return ("https",) if self.certificate else ("http", "https")
 
-    def called(self, port: int) -> frozenset[str]:
+    def host_headers(self, port: int) -> frozenset[str]:
         """Everything that a client may call us, as the header `Host` has it."""
         own = (_bracket(self.host), *(_LOCAL if is_loopback(self.host) else ()))
         usual = 443 if self.certificate else 80
@@ -111,7 +111,7 @@ def application(scopes: ClientScopes, listening: Listening, port: int) -> Starle
         async with manager.run():
             yield
 
-    hosts = listening.called(port)
+    hosts = listening.host_headers(port)
     guard = Middleware(
         Guard,
         tokens=listening.tokens,

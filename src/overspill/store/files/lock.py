@@ -80,7 +80,7 @@ def hold_alone(root: Directory) -> Generator[None]:
                     root.make_directory(layout.new_lock_directory()).close()
                 continue
             # In the same order for all, so that no two wait for each other.
-            found = [locks.enter_context(_waited_for(root, name)) for name in names]
+            found = [locks.enter_context(_wait_for(root, name)) for name in names]
             if None not in found and layout.lock_directories(root) == names:
                 try:
                     yield
@@ -92,7 +92,7 @@ def hold_alone(root: Directory) -> Generator[None]:
 
 
 @contextmanager
-def _waited_for(root: Directory, name: str) -> Generator[Directory | None]:
+def _wait_for(root: Directory, name: str) -> Generator[Directory | None]:
     """None where the one before us removed it while we waited for it."""
     with ExitStack() as opened:
         try:
