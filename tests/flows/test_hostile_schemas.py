@@ -15,7 +15,6 @@ from tests.wire import PATIENCE, Process, proxied
 
 SERVER = Path(__file__).parents[1] / "servers" / "schemas.py"
 SECRET = "the content of a file of yours"  # noqa: S105
-HANDLE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 PATTERN = {"properties": {"it": {"pattern": "^(a+)+$"}}}
 DOUBLING = {
     "properties": {"it": {"$ref": "#/$defs/0"}},

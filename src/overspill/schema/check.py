@@ -52,7 +52,7 @@ def _ask(request: dict[str, Any]) -> _Answer:
     try:
         data = json.dumps(request).encode()
         done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=_PATIENCE, check=True)  # noqa: S603
-        answer = msgspec.json.decode(done.stdout, type=_Answer)
+        answer = msgspec.convert(json.loads(done.stdout), _Answer)
     except RecursionError:
         raise Unchecked("it is nested too deeply") from None
     except (subprocess.SubprocessError, OSError, ValueError, TypeError):  # ended by a limit, not started, or not JSON

@@ -203,3 +203,9 @@ def test_a_report_is_checked_in_linear_time() -> None:
 
 def test_a_usable_schema_has_no_flaw() -> None:
     assert find_flaw({"type": "object", "properties": {"a": {"pattern": "^a$"}}, "patternProperties": {"^b": {}}}) == ""
+
+
+def test_half_a_character_in_a_name_is_no_hindrance() -> None:
+    assert suits({"additionalProperties": {"type": "integer"}})({"\ud800": "x"}) == (
+        '$[\'\ud800\'] breaks the rule {"type":"integer"}.'
+    )
