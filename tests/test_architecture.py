@@ -30,6 +30,7 @@ ROOMS: dict[str, Room] = {
     "text": Room("strings and bytes: encodings, tokens, lenient JSON, names, patterns", "errors", "re2"),
     "schema": Room(
         "check values against JSON Schemas that others wrote",
+        packages="re2",
         late="a process of its own imports the library that checks, after it was told where packages are",
     ),
     "types": Room("the nouns that flow between rooms", "errors handles text"),
@@ -79,7 +80,8 @@ ROOMS: dict[str, Room] = {
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
-        "budget errors extraction gate handles models reading record retrieval schema session settings store text types wording",
+        "budget errors extraction gate handles mcp models reading record retrieval schema session settings store text types "
+        "wording",
         "mcp pydantic",
         "functions are named in the settings, and MCP is there only for agents that use it",
     ),
@@ -110,9 +112,14 @@ def room(module: str) -> str:
 
 
 def imported_by(tree: ast.AST) -> Iterator[str]:
-    """Dotted names, also under TYPE_CHECKING and inside functions; `from a import b` is a.b where that is a module of ours."""
+    """Dotted names, also under TYPE_CHECKING, inside functions and in `import_module("…")`.
+
+    `from a import b` is a.b where that is a module of ours.
+    """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield from (name.value for name in node.args if isinstance(name, ast.Constant))
+        elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: import by the full name"

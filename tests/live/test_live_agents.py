@@ -15,8 +15,9 @@ from waiting import until
 
 from overspill.agent import RunControl, RunRecord
 from overspill.agent.run.snapshot import read_snapshot, write_snapshot
-from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
+from overspill.models.opening import open_model
 from overspill.models.protocol import Model, Response
 from overspill.record.op_tree import Op
 

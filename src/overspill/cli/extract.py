@@ -22,7 +22,8 @@ from overspill.cli.models import endpoints
 from overspill.cli.terminal import on_terminal, progress_console
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
-from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.endpoints import Endpoint
+from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
 from overspill.session.oneshot import extract as extract_from
 from overspill.settings import Settings

@@ -1,23 +1,16 @@
-"""Where models are served, and how a target `provider/model` becomes something that can be asked.
-
-Nothing here speaks to anybody, and the client libraries (the extra `models`) are loaded only when a target is opened.
-"""
+"""Where models are served: the well-known providers, and the endpoints that you configure. Nothing here connects to anything."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct
 
-from overspill.errors import MissingPackage, SettingsError
+from overspill.errors import SettingsError
 from overspill.models import scripted
-from overspill.models.facts import ModelFacts, facts_of
-from overspill.models.protocol import Model
 from overspill.settings.keys import ProviderKind
 
 TIMEOUT = 120.0
@@ -86,21 +79,6 @@ def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
         # Whoever changes this address speaks to a server that is like OpenAI's, seldom to OpenAI's.
         found["openai"] = Endpoint(kind="openai-compatible", base_url=url, api_key=environ.get("OPENAI_API_KEY", ""))
     return found
-
-
-def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
-    """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
-    provider, name = split_target(target, endpoints)
-    if provider == scripted.PROVIDER and provider not in endpoints:
-        return scripted.ScriptFile(Path(name), facts_of(target, facts))
-    if provider == "builtin":
-        raise SettingsError(f"{target} only extracts from stored outputs and cannot be asked. Name a model, as provider/model.")
-    endpoint = complete(provider, endpoints)
-    try:
-        providers = import_module("overspill.models.providers")
-        return providers.ProviderModel(target, endpoint, facts_of(target, facts))
-    except ImportError as missing:
-        raise MissingPackage(target, "models") from missing
 
 
 def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from overspill.settings.keys import ModelLimits
+
 
 class ModelFacts(Struct, frozen=True):
     """0 where nothing is said: then the family's figure holds."""
@@ -42,6 +44,11 @@ _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     (re.compile(r"mistral-(large|medium|small)|ministral|codestral|devstral"), ModelFacts(131_072, 8_192)),
     (re.compile(r"grok"), ModelFacts(131_072, 16_384)),
 )
+
+
+def configured_facts(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
+    """The setting `modelLimits`, by target."""
+    return {target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0) for target, limit in limits.items()}
 
 
 def facts_of(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from overspill import handles, lexical, wording
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract
-from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment, open_model
-from overspill.models.facts import ModelFacts
+from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment
+from overspill.models.facts import configured_facts
+from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
 from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
@@ -111,10 +112,7 @@ class Extractor:
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
-            limits = {
-                target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
-                for target, limit in self._settings.model_limits.items()
-            }
+            limits = configured_facts(self._settings.model_limits)
             try:
                 self._models[name] = open_model(name, self._endpoints, limits)
             except SettingsError as error:

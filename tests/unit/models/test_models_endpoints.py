@@ -7,8 +7,9 @@ import pytest
 from rich.pretty import pretty_repr
 
 from overspill.errors import SettingsError
-from overspill.models.endpoints import Endpoint, from_environment, open_model
+from overspill.models.endpoints import Endpoint, from_environment
 from overspill.models.facts import UNKNOWN, ModelFacts, facts_of
+from overspill.models.opening import open_model
 
 
 def test_an_endpoint_shows_neither_key_nor_header_values_nor_passwords() -> None:

@@ -14,8 +14,9 @@ import pytest
 from waiting import until
 
 from overspill.agent.run.models import TimedModel
-from overspill.models.endpoints import Endpoint, open_model
+from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
+from overspill.models.opening import open_model
 from overspill.models.protocol import Message, Model, ModelError, Request, Response, Usage
 from overspill.models.targets import Targets
 from overspill.models.written import UNREADABLE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overspill.errors import SettingsError
-from overspill.models.endpoints import open_model
+from overspill.models.opening import open_model
 from overspill.models.protocol import Message, ModelError, Request
 from overspill.types import ToolCall
 

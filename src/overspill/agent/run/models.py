@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from overspill.agent.report import ReportCheck
 from overspill.agent.run.context_guard import ContextGuard
 from overspill.errors import SettingsError
-from overspill.models.endpoints import Endpoint, open_model
-from overspill.models.facts import ModelFacts
+from overspill.models.endpoints import Endpoint
+from overspill.models.facts import configured_facts
+from overspill.models.opening import open_model
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response
 from overspill.models.targets import Targets
 from overspill.models.written import find_written_calls
@@ -81,10 +82,7 @@ def open_models(
     seconds = settings.llm_timeout
     if seconds is not None:
         endpoints = {name: replace(endpoint, timeout=seconds) for name, endpoint in endpoints.items()}
-    limits = {
-        target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0)
-        for target, limit in settings.model_limits.items()
-    }
+    limits = configured_facts(settings.model_limits)
     opened: list[Model] = []
     failed: list[str] = []
     for target in settings.models:

@@ -8,7 +8,8 @@ from functools import partial
 from overspill.cli.doctor.findings import Finding
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
-from overspill.models.endpoints import Endpoint, complete, open_model
+from overspill.models.endpoints import Endpoint, complete
+from overspill.models.opening import open_model
 from overspill.settings import Settings
 
 

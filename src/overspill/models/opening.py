@@ -1,0 +1,28 @@
+"""Open a target, `provider/model`. Client libraries (the extra `models`) load only when a target needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+from overspill.errors import MissingPackage, SettingsError
+from overspill.models import scripted
+from overspill.models.endpoints import Endpoint, complete, split_target
+from overspill.models.facts import ModelFacts, facts_of
+from overspill.models.protocol import Model
+
+
+def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[str, ModelFacts]) -> Model:
+    """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
+    provider, name = split_target(target, endpoints)
+    if provider == scripted.PROVIDER and provider not in endpoints:
+        return scripted.ScriptFile(Path(name), facts_of(target, facts))
+    if provider == "builtin":
+        raise SettingsError(f"{target} only extracts from stored outputs and cannot be asked. Name a model, as provider/model.")
+    endpoint = complete(provider, endpoints)
+    try:
+        providers = import_module("overspill.models.providers")
+        return providers.ProviderModel(target, endpoint, facts_of(target, facts))
+    except ImportError as missing:
+        raise MissingPackage(target, "models") from missing
