@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from frames import parted
 
 from overspill import Session, Settings
 
@@ -64,7 +65,9 @@ async def test_what_fits_is_kept_and_the_model_is_told_what_is_not(disk: Path, f
         assert "the disk is full" in reply.kept.missing
         assert session.open(before.handle).text() == "kept before"
         part = await session.invoke("get_tool_output", {"id": reply.kept.artifact_id, "mode": "slice", "slice": {"lines": "1-2"}})
-        assert part.text.startswith("line 000001\nline 000002\n\n\n[Only the first ")
+        content, note = parted(part.text)
+        assert content == "line 000001\nline 000002\n"
+        assert note.startswith("[Only the first ")
 
 
 @pytest.mark.parametrize("form", ["text", "bytes"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from agents import Seen, Stage, call, report, scripted, seen
+from frames import unmarked
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ async def test_a_text_of_many_lines_is_read_and_grepped(stage: Stage) -> None:
     )
     record = await stage.run(agent, model)
     answer = seen(model)[-1].answers[-1]
-    assert ", STRATEGY:read-grep:\n\nThe disk is full." in answer
+    assert ", STRATEGY:read-grep:\n\n[untrusted data N]\nThe disk is full.\n" in unmarked(answer)
     assert "[1] line 500, bytes " in answer
     extraction, retrieval = record.tree.children[1].children[1:]
     assert (extraction.kind, extraction.name, retrieval.kind, retrieval.name) == ("session", "tool_output", "tool", "tool_output")
