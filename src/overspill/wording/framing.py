@@ -9,9 +9,8 @@ from itertools import count
 
 OPENING = "untrusted data"
 _DIGITS = 6  # three of them are one token in most vocabularies
-_OUR_BEGINNING = re.compile(r"[\W_]*\[\W*untrusted\W+data\b", re.IGNORECASE)
+_OUR_BEGINNING = re.compile(r"[\W_]*+untrusted[\W_]{1,50}data\b", re.IGNORECASE)  # possessive, so it never looks back
 _TRIES = 20
-_LOOKED_AT = 200
 
 
 def new_mark(text: str) -> str:
@@ -40,5 +39,5 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether it begins as one of our answers with a block does."""
-    return _OUR_BEGINNING.match(text[:_LOOKED_AT]) is not None
+    """Whether its first words are those of our blocks, whatever comes before them that is no word."""
+    return _OUR_BEGINNING.match(text) is not None

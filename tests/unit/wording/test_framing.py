@@ -73,7 +73,7 @@ async def test_what_fits_whole_is_the_stored_text_and_nothing_of_ours(session: S
     assert parted(HOSTILE) == (HOSTILE, "")
 
 
-@pytest.mark.parametrize("before", ["", "\n", " \u200b\u2028"])
+@pytest.mark.parametrize("before", ["", "\n", " \u200b\u2028", " \n" * 1000])
 @pytest.mark.parametrize("asked", [{"mode": "raw"}, {"mode": "slice"}, {"mode": "query", "query": "/a"}])
 async def test_a_text_that_begins_like_a_block_is_put_in_one(session: Session, asked: dict[str, Any], before: str):
     text = before + BLOCK
