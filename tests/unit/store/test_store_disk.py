@@ -108,12 +108,12 @@ def test_a_read_only_place_can_be_read_and_not_written(disk):
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.errors import StoreFull
 from overspill.store.files.store import FileStore
-shelf = FileStore(Path(sys.argv[1])).open_shelf(ids.new())
+shelf = FileStore(Path(sys.argv[1])).open_shelf(handles.new())
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
-writer = shelf.create(id := ids.new())
+writer = shelf.create(id := handles.new())
 try:
     writer.append(b"x" * 9000)
 except StoreFull as full:

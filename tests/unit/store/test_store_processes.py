@@ -21,7 +21,7 @@ PATIENCE = 60
 KEEPER = """
 import sys
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.errors import NameInUse
 from overspill.store.files.store import FileStore
 
@@ -32,12 +32,12 @@ for command in sys.stdin:
     if word == "open":
         retention, name = rest[0], " ".join(rest[1:])
         try:
-            shelves.append(store.open_shelf(ids.new(), name=name, retention=retention))
+            shelves.append(store.open_shelf(handles.new(), name=name, retention=retention))
             print(shelves[-1].session, flush=True)
         except NameInUse:
             print("in use", flush=True)
     elif word == "write":
-        writer = shelves[-1].create(id := ids.new())
+        writer = shelves[-1].create(id := handles.new())
         writer.append(rest[0].encode())
         writer.commit()
         shelves[-1].append_journal(b'{"wrote":"%s"}\\n' % id.encode())
@@ -198,16 +198,16 @@ def test_threads_of_one_process_compete_for_a_name_fairly(tmp_path):
 FORKING = """
 import os, sys
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.errors import StoreError
 from overspill.store.files.store import FileStore
 
 store = FileStore(Path(sys.argv[1]))
-shelf = store.open_shelf(ids.new())
+shelf = store.open_shelf(handles.new())
 if not os.fork():
-    child = store.open_shelf(ids.new())
+    child = store.open_shelf(handles.new())
     print(len({path.parent for path in Path(sys.argv[1]).glob("*/session-*")}), flush=True)
-    for call in (lambda: shelf.create(ids.new()), lambda: shelf.append_journal(b"{}\\n")):
+    for call in (lambda: shelf.create(handles.new()), lambda: shelf.append_journal(b"{}\\n")):
         try:
             call()
         except StoreError as error:
@@ -217,7 +217,7 @@ if not os.fork():
     sys.exit()
 os.wait()
 print(*[label.live for label in store.shelves()], flush=True)
-writer = shelf.create(ids.new())
+writer = shelf.create(handles.new())
 writer.append(b"still mine")
 writer.commit()
 if not os.fork():
@@ -238,10 +238,10 @@ def test_a_forked_child_has_a_run_of_its_own_and_ends_without_touching_its_paren
 LINGERING = """
 import os, sys
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.store.files.store import FileStore
 
-shelf = FileStore(Path(sys.argv[1])).open_shelf(ids.new(), retention="keep")
+shelf = FileStore(Path(sys.argv[1])).open_shelf(handles.new(), retention="keep")
 child, parent = os.pipe()
 if not os.fork():
     os.close(parent)
@@ -271,11 +271,11 @@ def test_importing_and_constructing_touch_no_file(tmp_path):
 
 TEMPORARY = """
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.store.files.store import FileStore
 
 store = FileStore()
-store.open_shelf(ids.new())
+store.open_shelf(handles.new())
 print(store.root, len(list(store.root.glob("overspill-*/session-*"))))
 """
 

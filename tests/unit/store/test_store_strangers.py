@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 BECOME = """
 import os, sys, tempfile
 from pathlib import Path
-from overspill import ids
+from overspill import handles
 from overspill.store import layout, lock
 from overspill.store.files import FileStore
 
@@ -32,12 +32,12 @@ root = Path(sys.argv[2])
 """
 USE = """
 store = FileStore()
-shelf = store.open_shelf(ids.new(), name="notes", retention="keep")
-writer = shelf.create(id := ids.new())
+shelf = store.open_shelf(handles.new(), name="notes", retention="keep")
+writer = shelf.create(id := handles.new())
 writer.append(b"ours")
 writer.commit()
 shelf.close()
-assert FileStore().open_shelf(ids.new(), name="notes").session == shelf.session
+assert FileStore().open_shelf(handles.new(), name="notes").session == shelf.session
 assert [label.session for label in FileStore().shelves()] == [shelf.session]
 assert FileStore().read_shelf(shelf.session).open(id).read(0, 9) == b"ours"
 store.close()

@@ -15,7 +15,7 @@ from overspill.reading.references import Check
 from overspill.text.names import offer_name
 from overspill.types import Output
 
-Suits: TypeAlias = Callable[[object], Check]
+FitsSchema: TypeAlias = Callable[[object], Check]
 
 
 @asynccontextmanager
@@ -39,21 +39,21 @@ async def open_servers(
         observe(ModelSaid("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
-        yield {name: await _offers(name, server, client.suits) for name, server in servers.items()}
+        yield {name: await _offers(name, server, client.fits_schema) for name, server in servers.items()}
 
 
-async def _offers(name: str, server: Any, suits: Suits) -> dict[str, OfferedTool]:
+async def _offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[str, OfferedTool]:
     try:
-        return {tool.name: _offer(name, server, tool, suits) for tool in await server.list_tools()}
+        return {tool.name: _offer(name, server, tool, fits_schema) for tool in await server.list_tools()}
     except ServerError as error:
         raise ServerError(server.problem or str(error)) from None
 
 
-def _offer(name: str, server: Any, tool: Any, suits: Suits) -> OfferedTool:
+def _offer(name: str, server: Any, tool: Any, fits_schema: FitsSchema) -> OfferedTool:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
     shown, described = offer_name(tool.name, name), tool.description or tool.name
-    return OfferedTool(shown, described, parameters, run, server=name, kind="mcp", check=suits(parameters))
+    return OfferedTool(shown, described, parameters, run, server=name, kind="mcp", check=fits_schema(parameters))
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:
