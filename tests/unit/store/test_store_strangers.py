@@ -20,8 +20,8 @@ BECOME = """
 import os, sys, tempfile
 from pathlib import Path
 from overspill import handles
-from overspill.store import layout, lock
-from overspill.store.files import FileStore
+from overspill.store.files import layout, lock
+from overspill.store.files.store import FileStore
 
 os.setgroups([])
 os.setgid(int(sys.argv[1]))
@@ -142,7 +142,7 @@ for name in names:
             continue
         raise AssertionError(path)
 """
-    with staying(US, "held = lock.alone(layout.open_root(root)); held.__enter__()", shared):
+    with staying(US, "held = lock.hold_alone(layout.Root(root).open()); held.__enter__()", shared):
         be(STRANGER, attempt, shared)
 
 
@@ -152,12 +152,12 @@ def test_processes_of_one_user_take_turns_whatever_strangers_do(shared: Path, di
     count = """
 (root / "ours" / "count").touch()
 for _ in range(25):
-    with layout.open_root(root) as directory, lock.alone(directory):
+    with layout.Root(root).open() as directory, lock.hold_alone(directory):
         number = (root / "ours" / "count").read_text() or "0"
         (root / "ours" / "count").write_text(str(int(number) + 1))
 """
     if died:
-        with staying(US, "held = lock.alone(layout.open_root(root)); held.__enter__()", shared):
+        with staying(US, "held = lock.hold_alone(layout.Root(root).open()); held.__enter__()", shared):
             pass
         assert [name for name in os.listdir(shared) if name.startswith("overspill-lock-")]
     with ExitStack() as all_of_them:
