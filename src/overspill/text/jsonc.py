@@ -171,8 +171,8 @@ class _Scanner:
         opening = self._text[at : at + 1]
         if opening in ("{", "["):
             return self._container(at, depth)
-        kind, pattern = ("string", _STRING) if opening == '"' else ("other", _OTHER)
-        found = pattern.match(self._text, at)
+        kind, match = ("string", _STRING.match) if opening == '"' else ("other", _OTHER.match)
+        found = match(self._text, at)
         if not found:
             raise self.problem(at, "this text is not closed or has a wrong character" if opening == '"' else "a value is missing")
         return Node(self._text, at, found.end(), kind)

@@ -1,0 +1,46 @@
+"""Whether work grows no faster than its input. It measures this thread's own time, which other programs do not lengthen."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from time import thread_time
+
+GROWTH = 8.0
+"""How much longer four times as much may take: linear is 4, quadratic 16."""
+_TIMES = 3
+
+
+class _TooLong(BaseException):
+    pass
+
+
+def is_linear(work: Callable[[int], Callable[[], object]], size: int, *, quick: float, hopeless: float) -> bool:
+    """`work` prepares what is measured, for a size. Four times the size in less than `quick` seconds is linear, in more than
+    `hopeless` seconds it is not."""
+    four = work(4 * size)
+    longer = seconds(four, hopeless)
+    if longer < quick or longer > hopeless:
+        return longer < quick
+    one = work(size)
+    shorter = min(seconds(one, hopeless) for _ in range(_TIMES))
+    return longer < GROWTH * shorter or min(seconds(four, hopeless) for _ in range(_TIMES)) < GROWTH * shorter
+
+
+def seconds(work: Callable[[], object], hopeless: float) -> float:
+    """Infinite where it would take longer than is worth waiting for."""
+
+    def stop(*_: object) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    start = thread_time()
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, hopeless)
+        work()
+    except _TooLong:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    return thread_time() - start
