@@ -77,7 +77,7 @@ DOCUMENTS: dict[str, Document] = {
     "log": _lines("2026-01-01 10:00:00 ERROR alpha failed #\n"),
     "log of one trace": _of("    at alpha.failed(alpha.java:12)\n", start="2026-01-01 10:00:00 ERROR alpha failed\n"),
     "log in red": _of("\x1b[31mERROR alpha failed\x1b[0m\n"),
-    "log in one endless colour": _of("31;", start="2026-01-01 10:00:00 ERROR\n\x1b[31m", end="\n\x1b["),
+    "log in one endless colour": _of("31;", start="2026-01-01 10:00:00 ERROR \x1b[31m\n\x1b[", end="\n"),
     "log of colours never ended": _of("\x1b[31;", start="2026-01-01 10:00:00 ERROR \x1b[31m\n"),
     "log of failures": _of("no x errors failed exit code 1 FAILED\n"),
     "log of carriage returns": _of("\r", start="2026-01-01 10:00:00 ERROR alpha failed\n", end="alpha"),

@@ -88,8 +88,9 @@ def sketch(text: str) -> None:
 
 
 def report_on(text: str) -> None:
+    rest = text.removeprefix("alpha")
     wrapped = f"{wrapper.opening(NONCE)}\n{text}\n{wrapper.closing(NONCE)}"
-    for answer in (text, wrapped, f"<think>{text}</think>{wrapped}", f"```\n{text}\n```"):
+    for answer in (text, wrapped, f"<think>{text}</think>{wrapped}", f"QUOTES{rest}x", f"CONFIDENCE: 5{rest}x"):
         report.parse(wrapper.unwrap(answer, NONCE) or answer)
 
 
