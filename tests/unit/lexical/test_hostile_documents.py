@@ -27,6 +27,8 @@ from overspill.settings.files import parse_yaml
 from overspill.text import jsonc, lenient_json, names
 from overspill.truncate import truncate
 
+pytestmark = pytest.mark.slow  # a minute of processor time
+
 SIZE = 20_000
 QUICK = 0.25
 """Seconds for four times SIZE characters that nothing quadratic could do with."""
@@ -89,7 +91,7 @@ def sketch(text: str) -> None:
 
 def report_on(text: str) -> None:
     rest = text.removeprefix("alpha")
-    wrapped = f"{wrapper.opening(NONCE)}\n{text}\n{wrapper.closing(NONCE)}"
+    wrapped = f"{wrapper.opening_tag(NONCE)}\n{text}\n{wrapper.closing_tag(NONCE)}"
     for answer in (text, wrapped, f"<think>{text}</think>{wrapped}", f"QUOTES{rest}x", f"CONFIDENCE: 5{rest}x"):
         report.parse(wrapper.unwrap(answer, NONCE) or answer)
 
@@ -142,7 +144,7 @@ def test_a_question_is_read_in_linear_time(document: Document):
 
 @every_document
 def test_names_are_read_in_linear_time(document: Document):
-    assert is_read_in_linear_time(lambda text: names.own_name(names.offered_name(text, "alpha"), text), document)
+    assert is_read_in_linear_time(lambda text: names.own_name(names.offer_name(text, "alpha"), text), document)
 
 
 @pytest.mark.parametrize("words", [700, 100_000])
@@ -164,7 +166,7 @@ def test_a_word_too_long_to_look_for_is_said_to_be_left_out_also_when_nothing_is
 def test_wrappers_inside_each_other_are_taken_off_in_linear_time():
     def nested(size: int) -> str:
         depth = size // 70
-        return wrapper.opening(NONCE) * depth + " … " + wrapper.closing(NONCE) * depth
+        return wrapper.opening_tag(NONCE) * depth + " … " + wrapper.closing_tag(NONCE) * depth
 
     assert is_read_in_linear_time(lambda text: wrapper.unwrap(text, NONCE), nested, 200_000)
 

@@ -23,6 +23,8 @@ import overspill
 from overspill.extraction import wrapper
 from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
 
+pytestmark = pytest.mark.slow  # a minute of processor time
+
 SIZE = 2_000
 SLOW = 0.002
 """Seconds for SIZE characters from which a pattern is suspect; a linear one takes a tenth of that, a quadratic one ten times."""
@@ -191,5 +193,5 @@ def test_the_attacks_spare_what_is_known_to_be_linear(spelling: str, method: str
 
 def test_patterns_are_found_in_tables_functions_and_under_their_names():
     places = {use.place.partition(":")[0] for use in USES}
-    assert {"overspill.text.jsonc._STRING", "overspill.models.written._MARKED", "overspill.wording"} <= places
+    assert {"overspill.text.jsonc._STRING", "overspill.models.written._MARKED", "overspill.text.names"} <= places
     assert len(USES) > 150
