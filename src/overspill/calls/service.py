@@ -29,6 +29,7 @@ from overspill.text import encoding
 from overspill.types import Reply, ToolCall
 
 _WRITE_AFTER = 0.2  # seconds
+_RETRY_WRITE_AFTER = 1.0  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
@@ -50,7 +51,7 @@ class CallService:
         self._budget = budget
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
-        ledger.waits = self._write_soon
+        ledger.schedule_flush = self._write_soon
 
     async def call(
         self,
@@ -160,11 +161,15 @@ class CallService:
         return reply
 
     def _write_soon(self) -> None:
-        """Calls that passed are written together, a moment later: one by one that would cost more than anything else here."""
+        """Write calls together, a moment later: writing them one by one would cost more than anything else here."""
         if self.jobs.accepting:
-            self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._ledger.flush)
+            self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._flush_ledger)
         else:
             self._ledger.flush()
+
+    def _flush_ledger(self) -> float | None:
+        self._ledger.flush()
+        return _RETRY_WRITE_AFTER if self._ledger.failure else None
 
     def refuse(self, call: ToolCall, why: str) -> Reply:
         """Answer a call that was not made, or whose failure the host gets as an exception."""

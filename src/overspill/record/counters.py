@@ -7,6 +7,7 @@ from msgspec import Struct
 from overspill.record.events import (
     AgentStarted,
     Entry,
+    EventsDropped,
     JobChanged,
     ModelCalled,
     OutputExtracted,
@@ -44,6 +45,8 @@ class Counters(Struct):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    dropped_events: int = 0
+    """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = {}
     seen: dict[str, list[tuple[int, int]]] = {}
     """By stored output: the byte ranges that were retrieved, merged."""
@@ -88,6 +91,8 @@ class Counters(Struct):
                 self.extractions += event.status == "ok"
             case ModelCalled():
                 self._add_model_call(event)
+            case EventsDropped():
+                self.dropped_events += event.count
             case SessionOpened() | JobChanged() | OutputInspected() | TurnOpened() | AgentStarted():
                 pass
 

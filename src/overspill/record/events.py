@@ -94,6 +94,12 @@ class JobChanged(Event, frozen=True, tag="job"):
     """Whether its output, or what there is of it, can be retrieved."""
 
 
+class EventsDropped(Event, frozen=True, tag="dropped"):
+    """The journal could not be written for a while, and so many events before this line are missing."""
+
+    count: int
+
+
 class ModelCalled(Event, frozen=True, tag="model"):
     """One request to a model, a step of the operation `op` or, where that is empty, of an agent's turn: sizes, and the
     beginning of the answer."""
@@ -179,6 +185,7 @@ Entry: TypeAlias = (
     | ReferenceUsed
     | TokensReported
     | JobChanged
+    | EventsDropped
     | ModelCalled
     | OutputInspected
     | TurnOpened

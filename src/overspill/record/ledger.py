@@ -15,6 +15,7 @@ from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import (
     Entry,
+    EventsDropped,
     JobChanged,
     ModelCalled,
     OutputExtracted,
@@ -29,32 +30,41 @@ from overspill.text.humanize import one_line
 from overspill.text.names import own_name
 from overspill.types import Kind, ToolCall, Truncation
 
-_MOST_WAITING = 256
-_MAY_WAIT = frozenset({ToolCalled, OutputRetrieved})
+_MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written together
+MAX_UNWRITTEN_EVENTS = 4096
+"""Events that wait in memory for a journal that cannot be written, besides those that are never dropped."""
+_DEFERRABLE = frozenset({ToolCalled, OutputRetrieved})
+_NEVER_DROPPED = frozenset({OutputStored, JobChanged, OutputExtracted})
 
 logger = logging.getLogger("overspill")
-logger.addHandler(logging.NullHandler())  # whoever configures no logging is shown nothing
+logger.addHandler(logging.NullHandler())  # a program that configures no logging shows nothing
 
 
 class Ledger:
     """Counts events and writes them to a session's journal. A journal that fails stops no tool.
 
-    What tells of stored outputs and jobs is written at once, with all that came before it. Events of calls and retrievals may
-    wait for a `flush`, at most so many of them; `waits` is called when one begins to.
+    Events about stored outputs and jobs are written immediately, after everything that came before them. Events about calls and
+    retrievals may wait for a `flush`; `schedule_flush` is called when the first one starts to wait, and when a write fails.
+    Events that cannot be written stay in memory and are tried again. When too many wait, the oldest are dropped and counted,
+    but never one about a stored output or a job: without it, the output would be unknown to the next session.
     """
 
-    def __init__(self, session: str, write: Callable[[bytes], None]) -> None:
+    def __init__(self, session: str, write: Callable[[bytes], None], read: Callable[[], Iterable[bytes]] = lambda: ()) -> None:
         self.session = session
         self.failure = ""
-        self.waits: Callable[[], None] = lambda: None
+        """Why the journal cannot be written at the moment."""
+        self.schedule_flush: Callable[[], None] = lambda: None
         self._write = write
+        self._read = read
         self._waiting: list[Entry] = []
         self._counters = Counters()
         self._counted = 0
+        self._dropped = 0
+        self._drop_at = MAX_UNWRITTEN_EVENTS
 
     @property
     def counters(self) -> Counters:
-        """With every event so far: those that wait are counted now, or when they are written."""
+        """Up to date: waiting events are counted now, or when they are written."""
         for event in self._waiting[self._counted :]:
             self._counters.add(event)
         self._counted = len(self._waiting)
@@ -62,32 +72,67 @@ class Ledger:
 
     def record(self, event: Entry) -> None:
         self._waiting.append(event)
-        waiting = len(self._waiting)
-        if type(event) in _MAY_WAIT and waiting < _MOST_WAITING:
-            if waiting == 1:
-                self.waits()
-            return
         if isinstance(event, OutputStored):
             log_stored(event)
+        if type(event) in _DEFERRABLE and (self.failure or len(self._waiting) < _MAX_DEFERRED_EVENTS):
+            if len(self._waiting) == 1:
+                self.schedule_flush()
+            elif len(self._waiting) >= self._drop_at:
+                self._drop_oldest()
+            return
         self.flush()
+        if self.failure:
+            self.schedule_flush()
 
     def flush(self) -> None:
         if not self._waiting:
             return
         _ = self.counters
-        waiting, self._waiting, self._counted = self._waiting, [], 0
+        gap = [EventsDropped(now_ms(), self._dropped)] if self._dropped else []
         try:
-            self._write(events.encode_events(waiting))
+            self._write(events.encode_events([*gap, *self._waiting]))
         except StoreError as error:
             if not self.failure:
-                logger.warning("The journal of session %s cannot be written: %s", self.session, error)
+                logger.warning("Cannot write to the journal of session %s: %s It will be tried again.", self.session, error)
             self.failure = str(error)
+            self._drop_oldest()
+            return
+        if self.failure:
+            logger.warning("The journal of session %s can be written again; %d events were lost.", self.session, self._dropped)
+        self._waiting, self._counted, self._dropped, self.failure = [], 0, 0, ""
+
+    def events(self) -> Iterator[Entry]:
+        """Everything since the session first began, read from the journal, and what could not be written yet."""
+        self.flush()
+        yield from events.decode_events(self._read())
+        yield from list(self._waiting)
+
+    def close(self) -> None:
+        self.flush()
+        if self._waiting:
+            count = len(self._waiting) + self._dropped
+            logger.error("The journal of session %s lacks %d events: %s", self.session, count, self.failure)
 
     def note_settlements(self, budget: ContextBudget) -> None:
-        """The host settles with the budget, not with us: what it said since the last look goes on record here."""
+        """Record what the host settled with the budget since the last look."""
         while budget.settlements:
             estimated, reported = budget.settlements.pop(0)
             self.record(TokensReported(now_ms(), estimated, reported))
+
+    def _drop_oldest(self) -> None:
+        """In batches, so that a long failure costs each call next to nothing."""
+        _ = self.counters
+        excess = sum(type(event) not in _NEVER_DROPPED for event in self._waiting) - MAX_UNWRITTEN_EVENTS
+        remaining: list[Entry] = []
+        for event in self._waiting:
+            if excess > 0 and type(event) not in _NEVER_DROPPED:
+                excess -= 1
+                self._dropped += 1
+                self._counters.add(EventsDropped(event.t, 1))
+            else:
+                remaining.append(event)
+        self._waiting, self._counted = remaining, len(remaining)
+        self._drop_at = max(MAX_UNWRITTEN_EVENTS, len(remaining)) + _MAX_DEFERRED_EVENTS
 
 
 def compose_name(tool: str, server: str, kind: Kind) -> str:

@@ -52,7 +52,7 @@ class SessionParts:
         self.outputs.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)
-        self.ledger.flush()
+        self.ledger.close()
         self.shelf.close()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial, wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeAlias, get_args
@@ -22,7 +22,6 @@ from overspill.gate.collect import block_text, is_blocks, to_json
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
-from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting, logger
@@ -82,7 +81,7 @@ class Session:
             if self._open is not None:
                 return
             async with hold_shelf(self._open_shelf) as shelf:
-                ledger = Ledger(shelf.session, shelf.append_journal)
+                ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = SessionGroup(self._store, self.family) if self.family else None
                 opened = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
@@ -136,11 +135,11 @@ class Session:
 
     def op_tree(self) -> Op:
         """What happened in this session so far, as a tree."""
-        return op_tree(self._events())
+        return op_tree(self._parts.ledger.events())
 
     def accounting(self) -> list[dict[str, Any]]:
         """One entry for each call, of our own tools too, and each request to a model so far, and one for each job that ended."""
-        return list(accounting(self._events(), self.id))
+        return list(accounting(self._parts.ledger.events(), self.id))
 
     async def call(
         self,
@@ -306,10 +305,6 @@ class Session:
             return (await self.call(name, named, function, errors="raise")).text
 
         return gated
-
-    def _events(self) -> Iterator[Entry]:
-        self._parts.ledger.flush()
-        return events.decode_events(self._parts.shelf.journal())
 
     def _callable(self, name: str, tool: Tool | None) -> Tool:
         if tool is None:

@@ -8,8 +8,16 @@ from overspill.budget import ContextBudget
 from overspill.errors import StoreError
 from overspill.handles import artifact_id
 from overspill.record import events
-from overspill.record.events import JobChanged, ModelCalled, OutputRetrieved, OutputStored, TokensReported, ToolCalled
-from overspill.record.ledger import Ledger, accounting, compose_name, provider
+from overspill.record.events import (
+    EventsDropped,
+    JobChanged,
+    ModelCalled,
+    OutputRetrieved,
+    OutputStored,
+    TokensReported,
+    ToolCalled,
+)
+from overspill.record.ledger import MAX_UNWRITTEN_EVENTS, Ledger, accounting, compose_name, provider
 from overspill.types import Kept, Reason, Size
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
@@ -40,7 +48,7 @@ class Journal:
 def test_calls_and_retrievals_wait_and_are_written_together():
     journal, asked = Journal(), []
     ledger = Ledger(SESSION, journal.write)
-    ledger.waits = lambda: asked.append(True)
+    ledger.schedule_flush = lambda: asked.append(True)
     ledger.record(ToolCalled(1, "a"))
     ledger.record(OutputRetrieved(2, "get_artifact", ""))
     assert (journal.writes, asked) == ([], [True])
@@ -83,7 +91,7 @@ def test_the_counters_are_current_also_for_what_waits():
     assert ledger.counters.calls == 1
 
 
-def test_a_journal_that_fails_stops_nothing_and_is_said_once(caplog: pytest.LogCaptureFixture):
+def test_a_journal_that_fails_stops_nothing_and_warns_once(caplog: pytest.LogCaptureFixture):
     journal = Journal()
     journal.broken = True
     ledger = Ledger(SESSION, journal.write)
@@ -91,8 +99,59 @@ def test_a_journal_that_fails_stops_nothing_and_is_said_once(caplog: pytest.LogC
     ledger.record(JobChanged(2, FILE, "a", "ready"))
     assert ledger.failure == "the disk is gone."
     assert [record.getMessage() for record in caplog.records] == [
-        f"The journal of session {SESSION} cannot be written: the disk is gone."
+        f"Cannot write to the journal of session {SESSION}: the disk is gone. It will be tried again."
     ]
+
+
+def test_events_that_could_not_be_written_are_written_in_order_once_the_journal_works_again(caplog: pytest.LogCaptureFixture):
+    journal = Journal()
+    journal.broken = True
+    ledger = Ledger(SESSION, journal.write)
+    ledger.record(ToolCalled(1, "a"))
+    ledger.record(JobChanged(2, FILE, "a", "ready"))
+    journal.broken = False
+    ledger.record(TokensReported(3, 4, 5))
+    assert journal.events == [ToolCalled(1, "a"), JobChanged(2, FILE, "a", "ready"), TokensReported(3, 4, 5)]
+    assert ledger.failure == ""
+    assert caplog.messages[-1] == f"The journal of session {SESSION} can be written again; 0 events were lost."
+
+
+def test_a_failed_write_asks_for_another_try():
+    journal, asked = Journal(), []
+    journal.broken = True
+    ledger = Ledger(SESSION, journal.write)
+    ledger.schedule_flush = lambda: asked.append(True)
+    ledger.record(JobChanged(1, FILE, "a", "ready"))
+    assert asked == [True]
+
+
+def test_a_journal_that_fails_for_long_drops_calls_with_a_count_but_no_stored_output_and_no_job():
+    journal = Journal()
+    journal.broken = True
+    ledger = Ledger(SESSION, journal.write)
+    for _ in range(100):
+        ledger.record(stored())
+        ledger.record(JobChanged(1, FILE, "a", "ready"))
+    for _ in range(3 * MAX_UNWRITTEN_EVENTS):
+        ledger.record(ToolCalled(1, "a"))
+    assert len(ledger._waiting) < 200 + 2 * MAX_UNWRITTEN_EVENTS
+    journal.broken = False
+    ledger.close()
+    gap = journal.events[0]
+    calls = sum(isinstance(event, ToolCalled) for event in journal.events)
+    assert isinstance(gap, EventsDropped)
+    assert gap.count + calls == 3 * MAX_UNWRITTEN_EVENTS
+    assert sum(isinstance(event, OutputStored | JobChanged) for event in journal.events) == 200
+    assert (ledger.counters.calls, ledger.counters.dropped_events) == (3 * MAX_UNWRITTEN_EVENTS, gap.count)
+
+
+def test_a_ledger_that_closes_without_its_journal_says_what_is_missing(caplog: pytest.LogCaptureFixture):
+    journal = Journal()
+    journal.broken = True
+    ledger = Ledger(SESSION, journal.write)
+    ledger.record(ToolCalled(1, "a"))
+    ledger.close()
+    assert caplog.messages[-1] == f"The journal of session {SESSION} lacks 1 events: the disk is gone."
 
 
 def test_a_stored_output_is_logged_with_every_detail(caplog: pytest.LogCaptureFixture):

@@ -1,0 +1,68 @@
+"""A journal that cannot be written for a while loses nothing: a session that opens later knows every stored output."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from overspill import Session, Settings
+from overspill.record import events
+from overspill.record.events import OutputStored
+from tests.waiting import until
+
+OUTPUT = "x" * 500
+
+
+@contextmanager
+def full_journal(store: Path) -> Iterator[None]:
+    """No file may grow past the journal's size: the journal is full, and outputs smaller than it still fit."""
+    (journal,) = store.rglob("journal*")
+    assert journal.stat().st_size > len(OUTPUT)
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+def opened(store: Path) -> Session:
+    return Session(Settings(storeDir=str(store)), name="report")
+
+
+async def fill_journal(session: Session) -> None:
+    for _ in range(20):
+        await session.call("look", {}, lambda: "small")
+    session.op_tree()  # writes what waits
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_an_output_stored_while_the_journal_was_full_is_known_after_reopening(tmp_path: Path):
+    async with opened(tmp_path) as session:
+        await fill_journal(session)
+        with full_journal(tmp_path):
+            kept = await session.keep(OUTPUT)
+            assert session.open(kept.handle).text() == OUTPUT
+    async with opened(tmp_path) as session:
+        assert session.open(kept.handle).text() == OUTPUT
+        assert session.counters.kept == 1
+
+
+async def test_a_full_journal_is_tried_again_without_another_event(tmp_path: Path):
+    async with opened(tmp_path) as session:
+        await fill_journal(session)
+        with full_journal(tmp_path):
+            await session.keep(OUTPUT)
+        shelf = session._parts.shelf
+        await until(lambda: any(isinstance(event, OutputStored) for event in events.decode_events(shelf.journal())))
+
+
+async def test_what_the_journal_lacks_is_in_the_accounting_of_the_live_session(tmp_path: Path):
+    async with opened(tmp_path) as session:
+        await fill_journal(session)
+        with full_journal(tmp_path):
+            await session.keep(OUTPUT)
+            await session.call("late", {}, lambda: "small")
+            assert session.accounting()[-1]["command"] == "late"
