@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from overspill import Session, Settings
 from overspill.record import events
 from overspill.record.events import OutputStored
-from tests.waiting import until
 
 OUTPUT = "x" * 500
 

@@ -38,8 +38,11 @@ class Job:
     """Whether the tool itself is: one that does not let itself be cancelled outlives its job."""
     threads = 0
     """Worker threads of this job that are still running: they cannot be interrupted."""
+    needs_place = False
+    """Whether it counts among the tools that run at the same time. A call that runs in its caller's task does not."""
     has_place = False
-    """One of the places for those that run at once."""
+    waits = 0
+    """How many calls its tool has made and waits for."""
     cancelled = False
     timed_out = False
     concluded = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +12,7 @@ import anyio
 
 from overspill.calls.deadlines import Deadlines
 from overspill.calls.job import Job, NewScope, current
+from overspill.calls.places import Places
 from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import SessionClosed
 
@@ -40,7 +41,7 @@ class JobScheduler:
         self.new_scope: NewScope = type(anyio.CancelScope())
         """The event loop's own kind: anyio's door to it looks for the loop each time, and takes three times as long."""
         self._changed = changed
-        self._places = anyio.Semaphore(max_running)
+        self._places = Places(max_running)
         self._owner = TaskOwner()
         self._active: set[Job] = set()
         self._unfinished: dict[str, Job] = {}
@@ -54,6 +55,14 @@ class JobScheduler:
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
         """Start, and wait at most that long. A cancelled caller cancels the job as long as it has not gone to the background."""
+        self.check_open()
+        if job.caller is None:
+            await self._race(job, body, seconds)
+        else:
+            async with self._lend_places():
+                await self._race(job, body, seconds)
+
+    async def _race(self, job: Job, body: Body, seconds: float) -> None:
         self._start(job, body)
         deadline = time.monotonic() + seconds
         self.clock.set(job, seconds, lambda: self._race_over(job, deadline))
@@ -73,12 +82,14 @@ class JobScheduler:
 
     def start(self, job: Job, body: Body) -> None:
         """In the background from the beginning."""
+        self.check_open()
         self._start(job, body)
         self._to_background(job)
 
     async def block(self, job: Job, body: Body) -> None:
-        """Here, in the caller, who waits to the end. Takes no place of those that run at once."""
-        self._admit(job)
+        """In the caller's task, and to the end. Takes no place: where a tool called, it runs in that tool's place."""
+        self.check_open()
+        self._active.add(job)
         before = current.set(job)
         self._begin(job)
         try:
@@ -98,8 +109,9 @@ class JobScheduler:
 
     async def wait(self, seconds: float) -> list[Job]:
         """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
-        with anyio.move_on_after(seconds):
-            await self.wait_any()
+        async with self._lend_places() as callers:
+            with anyio.move_on_after(seconds):
+                await self._wait_for_finished(callers)
         found = self.take_finished()
         for job in found:
             job.told = True
@@ -107,28 +119,31 @@ class JobScheduler:
 
     async def wait_any(self) -> None:
         """Until there is news, or nothing that could bring any; marks nothing as told."""
-        own = self._calling()
-        while not self.take_finished() and not own.issuperset(self._unfinished.values()):
+        async with self._lend_places() as callers:
+            await self._wait_for_finished(callers)
+
+    async def _wait_for_finished(self, callers: set[Job]) -> None:
+        while not self.take_finished() and not callers.issuperset(self._unfinished.values()):
             await self._news.wait()
 
     async def stop(self) -> None:
         """Take no new jobs; let those that are there finish. One that itself asks for this is not waited for."""
         self.accepting = False
-        own = self._calling()
-        while self._active - own:
-            await self._news.wait()
+        async with self._lend_places() as callers:
+            while self._active - callers:
+                await self._news.wait()
 
     async def abort(self) -> list[Job]:
         """Cancel everything at once. Returns the jobs that go on all the same: threads, and tools that will not be cancelled."""
         self.accepting = False
-        own = self._calling()
+        callers = self._callers()
         for job in list(self._active):
             job.cancel()
         with anyio.move_on_after(_LAST_WORDS, shield=True):
-            while self._active - own:
+            while self._active - callers:
                 await self._news.wait()
         await self._owner.cancel(_LAST_WORDS)
-        for job in self._active - own:
+        for job in self._active - callers:
             job.concluded, job.error = True, job.error or "cancelled"
             self._end(job)
             job.answered.set()
@@ -149,16 +164,10 @@ class JobScheduler:
         if not self.accepting:
             raise SessionClosed("The session takes no new tool calls: it is ending.")
 
-    def _admit(self, job: Job) -> None:
-        self.check_open()
-        if job.caller is not None:
-            self._calling()
-        self._active.add(job)
-
     def _start(self, job: Job, body: Body) -> None:
-        self._admit(job)
-        with suppress(anyio.WouldBlock):
-            self._take_place(job)
+        self._active.add(job)
+        job.needs_place = True
+        self._places.take_now(job)
         self._owner.start(partial(self._run, job, body))
 
     async def _run(self, job: Job, body: Body) -> None:
@@ -210,8 +219,7 @@ class JobScheduler:
         if job.done:  # an abort does not wait for one that is still being concluded
             return
         self.clock.forget(job.scope)
-        if job.has_place:
-            self._leave_place(job)
+        self._places.leave(job)
         job.end()
         self._active.discard(job)
         if job.is_pending:
@@ -228,28 +236,28 @@ class JobScheduler:
         if not job.has_place:
             running, job.scope = job.scope, anyio.CancelScope()
             with job.scope:
-                await self._places.acquire()
-                job.has_place = True
+                await self._places.take(job)
             job.scope = running
         return job.has_place and not job.cancelled
 
-    def _take_place(self, job: Job) -> None:
-        self._places.acquire_nowait()
-        job.has_place = True
+    @asynccontextmanager
+    async def _lend_places(self) -> AsyncGenerator[set[Job]]:
+        """Where a tool calls back, it and its callers wait here, and others may run in their places."""
+        callers = self._callers()
+        self._places.lend(callers)
+        try:
+            yield callers
+        except BaseException:
+            self._places.take_back_now(callers)
+            raise
+        await self._places.take_back(callers)
 
-    def _leave_place(self, job: Job) -> None:
-        if job.has_place:
-            job.has_place = False
-            self._places.release()
-
-    def _calling(self) -> set[Job]:
-        """The jobs on whose behalf this is done, where a tool calls back: not to be waited for. They leave their places: they
-        wait now, and whoever they wait for may need the last one."""
+    def _callers(self) -> set[Job]:
+        """The jobs on whose behalf this is done: nobody here may wait for them."""
         found: set[Job] = set()
         job = current.get()
         while job is not None:
             if job in self._active:
                 found.add(job)
-                self._leave_place(job)
             job = job.caller
         return found

@@ -21,6 +21,7 @@ from overspill.record import events
 from overspill.record.events import JobChanged
 from overspill.store.memory import MemoryStore
 from overspill.testing import SlowTool
+from overspill.types import ToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -578,6 +579,82 @@ async def test_a_tool_may_call_tools_of_its_own_session_even_when_only_one_may_r
         assert (await s.call("outer", {}, blocking_outer)).text == "outer of blocking inner"
         assert (await s.call("outer", {}, blocking_outer, background=False)).text == "outer of blocking inner"
         assert (await s.call("after", {}, inner)).text == "inner"
+
+
+class Load:
+    """How many tools run, those that wait for a call of theirs not counted."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.most = 0
+
+    async def work(self) -> str:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await anyio.wait_all_tasks_blocked()
+        self.now -= 1
+        return "done"
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+async def test_tools_that_call_tools_do_not_run_more_at_a_time_than_allowed(limit: int):
+    load = Load()
+    async with session(maxRunning=limit, asyncTimeoutSecs=HANGS) as s:
+
+        async def outer() -> str:
+            await s.call("inner", {}, load.work)
+            return await load.work()
+
+        replies = await s.turn([ToolCall(str(n), "outer") for n in range(6)], lambda call: outer())
+    assert [reply.text for reply in replies] == ["done"] * 6
+    assert load.most == limit
+
+
+async def test_a_tool_that_started_another_and_waited_for_it_does_not_run_beside_a_third():
+    load = Load()
+    async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
+
+        async def outer() -> str:
+            await s.start("inner", {}, load.work)
+            await s.invoke("wait_for_tool_output", {})
+            return await load.work()
+
+        await s.turn([ToolCall(str(n), "outer") for n in range(6)], lambda call: outer())
+        await s.stop()
+    assert load.most == 1
+
+
+async def test_a_tool_that_gives_up_a_call_still_counts_as_running():
+    load = Load()
+    async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
+
+        async def outer() -> str:
+            with anyio.move_on_after(0):
+                await s.call("inner", {}, load.work)
+            return await load.work()
+
+        await s.turn([ToolCall(str(n), "outer") for n in range(6)], lambda call: outer())
+        assert (await s.call("after", {}, load.work)).text == "done"
+    assert load.most <= 2
+
+
+async def test_a_tool_may_make_several_calls_side_by_side_that_call_tools_themselves():
+    load = Load()
+    async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
+
+        async def middle() -> str:
+            await s.call("inner", {}, load.work)
+            return (await s.call("inner", {}, load.work)).text
+
+        async def outer() -> str:
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(s.call, "middle", {}, middle)
+            return await load.work()
+
+        replies = await s.turn([ToolCall(str(n), "outer") for n in range(3)], lambda call: outer())
+    assert [reply.text for reply in replies] == ["done"] * 3
+    assert load.most == 1
 
 
 async def test_a_tool_of_a_blocking_session_may_call_back_too():

@@ -1,0 +1,82 @@
+"""How many tools of a session run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+
+from overspill.calls.job import Job
+
+
+class Places:
+    """A job takes a place before its tool starts and leaves it when the tool ends.
+
+    A tool that calls another one and waits for it lends its place meanwhile: the other one may need the last place. It takes a
+    place again before it continues, unless it still waits for another call, since then that one may need the last place.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = anyio.Semaphore(count)
+        self._overdrawn = 0
+
+    def take_now(self, job: Job) -> None:
+        """If one is free."""
+        try:
+            self._free.acquire_nowait()
+        except anyio.WouldBlock:
+            return
+        job.has_place = True
+
+    async def take(self, job: Job) -> None:
+        await self._free.acquire()
+        job.has_place = True
+
+    def leave(self, job: Job) -> None:
+        if job.has_place:
+            job.has_place = False
+            self._release()
+
+    def lend(self, jobs: Iterable[Job]) -> None:
+        for job in jobs:
+            job.waits += 1
+            self.leave(job)
+
+    async def take_back(self, jobs: Iterable[Job]) -> None:
+        waiting = list(jobs)
+        for job in waiting:
+            job.waits -= 1
+        try:
+            for job in filter(_lacks_place, waiting):
+                await self._free.acquire()
+                if _lacks_place(job):
+                    job.has_place = True
+                else:  # it took one, or began to wait again, in another of its tasks
+                    self._release()
+        except BaseException:
+            self._overdraw(waiting)
+            raise
+
+    def take_back_now(self, jobs: Iterable[Job]) -> None:
+        """For callers that were cancelled and cannot wait. Where no place is free, one more tool runs until another one ends."""
+        waiting = list(jobs)
+        for job in waiting:
+            job.waits -= 1
+        self._overdraw(waiting)
+
+    def _overdraw(self, jobs: Iterable[Job]) -> None:
+        for job in filter(_lacks_place, jobs):
+            self.take_now(job)
+            if not job.has_place:
+                self._overdrawn += 1
+                job.has_place = True
+
+    def _release(self) -> None:
+        if self._overdrawn:
+            self._overdrawn -= 1
+        else:
+            self._free.release()
+
+
+def _lacks_place(job: Job) -> bool:
+    return job.needs_place and not (job.has_place or job.waits or job.done)
