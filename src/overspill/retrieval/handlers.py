@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import anyio.to_thread
@@ -39,6 +41,10 @@ _FRAME = 250  # tokens set aside for what stands round an extraction
 _LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
 
 
+_turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", default=(None, None))
+"""The retrieval tools of the session whose turn this is, and the turn's model. It travels with every task of the turn."""
+
+
 class RetrievalCall(Struct, frozen=True):
     """For the record: which tool, in which mode."""
 
@@ -52,7 +58,7 @@ class RetrievalTools:
     """Never passes the gate, never goes to the background, but takes room like any answer."""
 
     def __init__(self, gate: Gate, outputs: StoredOutputs, jobs: JobScheduler, ledger: Ledger, extractor: Extractor) -> None:
-        self.turn_model: str | None = None
+        self._latest_model: str | None = None
         self.inherits = False
         """Whether ended sessions of the family kept something that this one may read."""
         self._gate = gate
@@ -62,6 +68,22 @@ class RetrievalTools:
         self._extractor = extractor
         self._shown = False
         self._mentioned: set[str] = set()
+
+    @contextmanager
+    def in_turn(self, model: str | None) -> Generator[None]:
+        """Calls that are made inside extract with this model, whatever other turns run meanwhile."""
+        self._latest_model = model
+        before = _turn.set((self, model))
+        try:
+            yield
+        finally:
+            _turn.reset(before)
+
+    @property
+    def _turn_model(self) -> str | None:
+        """The model of the turn that the call belongs to; outside every turn, that of the latest one."""
+        owner, model = _turn.get()
+        return model if owner is self else self._latest_model
 
     def tools_to_offer(self) -> list[str]:
         """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
@@ -189,7 +211,7 @@ class RetrievalTools:
         most = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
         most = most if room is None else min(most, room)
         wish = ExtractionRequest(
-            tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self.turn_model
+            tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self._turn_model
         )
         return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), wish)
 

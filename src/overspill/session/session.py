@@ -183,7 +183,6 @@ class Session:
         every call itself, with `session.call`, `session.invoke` or without.
         """
         opened = self._parts
-        opened.retrieval.turn_model = model
         for call in calls:
             _require_type("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
 
@@ -196,7 +195,8 @@ class Session:
                 return await opened.calls.call(call, partial(opened.calls.execute, execute, call))
             return await opened.calls.call(call, self._tool(call.name))
 
-        return await opened.calls.turn(calls, reply)
+        with opened.retrieval.in_turn(model):
+            return await opened.calls.turn(calls, reply)
 
     async def start(
         self,

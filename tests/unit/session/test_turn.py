@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill import Session, Settings, ToolCall
+from overspill import Reply, Session, Settings, ToolCall
+from overspill.models.protocol import Request, Response
 from overspill.record.events import TurnOpened
 from overspill.store.memory import MemoryStore
-from overspill.testing import SlowTool
+from overspill.testing import ScriptedModel, SlowTool
 
 pytestmark = pytest.mark.anyio
 
@@ -35,6 +36,48 @@ async def test_answers_come_in_the_order_of_the_calls_ours_and_the_hosts():
     async with session() as s:
         replies = await s.turn(calls("a", "wait_for_tool_output", "b"), execute)
     assert [reply.text for reply in replies] == ["a done", "No async tools running.", "b done"]
+
+
+@pytest.mark.parametrize("answering", [False, True])
+async def test_of_two_turns_side_by_side_each_extracts_with_its_own_model(answering: bool):
+    asked: dict[str, list[str]] = {"test/a": [], "test/b": []}
+    first_asked, second_done = anyio.Event(), anyio.Event()
+
+    def model(name: str) -> ScriptedModel:
+        def reply(request: Request) -> Response:
+            asked[name].append("\n".join(str(message) for message in request.messages))
+            return Response("no report", model=name)
+
+        return ScriptedModel(reply, name=name)
+
+    async with Session(Settings(), store=MemoryStore(), models={name: model(name) for name in asked}) as s:
+        handles = {word: (await s.keep(f"{word} " * 50)).handle for word in ("alpha", "beta")}
+
+        async def turn(name: str, word: str, before: anyio.Event, after: anyio.Event) -> None:
+            async def answer(call: ToolCall) -> Reply:
+                before.set()
+                await after.wait()
+                return await s.invoke(call.name, call.args)
+
+            async def hold(call: ToolCall) -> str:
+                before.set()
+                await after.wait()
+                return (await s.invoke("tool_output", arguments)).text
+
+            arguments = {"handle": handles[word], "extract": "which word", "mode": "full-chunked"}
+            call = ToolCall("1", "tool_output" if answering else "hold", arguments)
+            await s.turn([call], hold, model=name, answer=answer if answering else None)
+
+        ready = anyio.Event()
+        ready.set()
+        async with anyio.create_task_group() as group:
+            group.start_soon(turn, "test/a", "alpha", first_asked, second_done)
+            await first_asked.wait()
+            await turn("test/b", "beta", anyio.Event(), ready)
+            second_done.set()
+    assert asked["test/a"] and asked["test/b"]
+    assert not any("beta" in request for request in asked["test/a"])
+    assert not any("alpha" in request for request in asked["test/b"])
 
 
 async def test_a_turn_without_calls_has_no_answers():
