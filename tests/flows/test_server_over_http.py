@@ -8,8 +8,12 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification
 from upstream import Web, linked, said, up, web, words
+from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client import ServerConfig
@@ -62,6 +66,20 @@ async def test_what_is_sent_and_seen_is_as_configured(by_hand: Web, logs: pytest
     }
     assert re.fullmatch(r"127\.0\.0\.1:\d+", seen["headers"]["host"])
     assert "POST http://server/web " in logs.text
+
+
+async def test_a_programs_own_connections_are_still_logged_and_ours_are_not(by_hand: Web, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    own = by_hand.config("/mcp", {})
+    async with up(own) as server:
+        await server.call_tool("echo", {"text": "of overspill"})
+        async with streamable_http_client(own.url) as (_, write):
+            await write.send(SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="of the program")))
+            await until(lambda: "of the program" in caplog.text)
+        await server.call_tool("echo", {"text": "of overspill"})
+    messages = [record.getMessage() for record in caplog.records if record.name == "mcp.client.streamable_http"]
+    assert any("of the program" in message for message in messages)
+    assert not any("of overspill" in message or "Received session ID" in message for message in messages)
 
 
 async def test_arguments_that_a_tool_wants_in_headers_are_there_too(by_hand: Web):

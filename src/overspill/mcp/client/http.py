@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
@@ -22,6 +21,7 @@ from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.greeting import mapping
 from overspill.mcp.client.lines import MAX_MESSAGE, decode
+from overspill.mcp.client.sdk_log import UnloggedSendStream, drop_records
 from overspill.mcp.client.surrogates import HidingTransport, RestoringStream, Surrogates
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
@@ -179,15 +179,15 @@ class _Client(httpx2.AsyncClient):
 async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
     """Reading has no limit of its own: calls have theirs, and a stream may be silent for as long as it likes."""
     veil = RedactingTransport(config)
-    # It logs whole messages and session ids; all that can go wrong in there is answered to whoever asked.
-    logging.getLogger("mcp.client.streamable_http").disabled = True
     name = f"http://server/{quote(config.name, safe='')}"
-    async with (
-        _Client(transport=veil, timeout=httpx2.Timeout(_WAIT, read=None)) as client,
-        streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE) as streams,
-    ):
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(_Client(transport=veil, timeout=httpx2.Timeout(_WAIT, read=None)))
+        with drop_records():  # all that can go wrong in there is answered to the caller
+            read, write = await stack.enter_async_context(
+                streamable_http_client(name, http_client=client, terminate_on_close=False, max_sse_event_size=MAX_MESSAGE)
+            )
         try:
-            yield veil, (RestoringStream(streams[0], veil.surrogates), streams[1])
+            yield veil, (RestoringStream(read, veil.surrogates), UnloggedSendStream(write))
         finally:
             await veil.farewell()
 

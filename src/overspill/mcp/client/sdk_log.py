@@ -1,0 +1,51 @@
+"""Keep the SDK from logging what our connections carry: it logs whole messages and session ids.
+
+A program that uses the SDK itself, beside Overspill, keeps its log: only records of our own connections are dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any
+
+_logger = logging.getLogger("mcp.client.streamable_http")
+_is_ours: ContextVar[bool] = ContextVar("overspill_connection", default=False)
+
+
+def _belongs_to_others(record: logging.LogRecord) -> bool:
+    return not _is_ours.get()
+
+
+@contextmanager
+def drop_records() -> Generator[None]:
+    """Of what runs inside, and of the tasks that are started inside, for as long as they run."""
+    _logger.addFilter(_belongs_to_others)  # the same function is added once only
+    before = _is_ours.set(True)
+    try:
+        yield
+    finally:
+        _is_ours.reset(before)
+
+
+class UnloggedSendStream:
+    """The SDK handles each message in the context of its sender."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def send(self, item: Any) -> None:
+        with drop_records():
+            await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> UnloggedSendStream:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
