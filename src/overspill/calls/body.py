@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import anyio
 from msgspec import Struct
@@ -10,7 +12,7 @@ from msgspec import Struct
 from overspill import wording
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job
-from overspill.errors import OverspillError, SessionClosed
+from overspill.errors import SessionClosed
 from overspill.gate.collect import CollectedResult, block_text
 from overspill.gate.gate import Gate
 from overspill.settings import Settings
@@ -21,6 +23,8 @@ class ToolBody(Struct, frozen=True):
     """A job's `result` is what was collected so far; once it is kept, nothing."""
 
     call: ToolCall
+    args: Mapping[str, Any]
+    """Those of the call, with stored outputs in the place of references to them."""
     tool: Tool
     settings: Settings
     gate: Gate
@@ -30,7 +34,7 @@ class ToolBody(Struct, frozen=True):
         got = job.result = self.gate.collector(self.settings, lambda: job.id)
         try:
             with job.scope:
-                result = await invoke_tool(self.tool, self.call.args, job, self.threads)
+                result = await invoke_tool(self.tool, self.args, job, self.threads)
                 if not got.take_now(result):
                     await got.take(result, partial(self.threads.run, job))
         except anyio.get_cancelled_exc_class():
@@ -67,13 +71,8 @@ class ToolBody(Struct, frozen=True):
         job.error = _error(job, got)
         if got.error is not None and not got.broke_off and job.error == got.failure:
             return  # the error is all there is, and whole
-        job.blocks = await self.gate.other_blocks(self.call, got, self.settings)
-        try:
-            await self.gate.keep(self.call, got, "background")
-        except OverspillError as error:
-            kept = self.gate.hold(self.call, got, str(error))
-            job.missing = kept.missing if kept else ""
-            job.error = job.error or ("" if kept else wording.lost_output(got.spool.total, str(error)))
+        late = await self.gate.keep_for_later(self.call, got, self.settings)
+        job.blocks, job.missing, job.error = late.blocks, late.missing, job.error or late.error
 
 
 def _fail(job: Job, got: CollectedResult, error: BaseException) -> None:

@@ -113,9 +113,27 @@ class Job:
             return max(_LOOK_AGAIN, deadline + self._asked - self._asking_since)
         return deadline + self._asked - time.monotonic()
 
+    @property
+    def is_ending(self) -> bool:
+        return self.cancelled or self.timed_out or self.done
+
+    @cached_property
+    def taking_back(self) -> set[anyio.CancelScope]:
+        """In which its tool waits for a place after a call; only the end of the job interrupts that."""
+        return set()
+
     def cancel(self) -> None:
         self.cancelled = True
+        self._interrupt()
+
+    def time_out(self) -> None:
+        self.timed_out = True
+        self._interrupt()
+
+    def _interrupt(self) -> None:
         self.scope.cancel()
+        for scope in self.taking_back:
+            scope.cancel()
 
     def start(self) -> None:
         self.state = "running"

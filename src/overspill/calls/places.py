@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import anyio
+import anyio.lowlevel
 
 from overspill.calls.job import Job
 
@@ -18,7 +19,6 @@ class Places:
 
     def __init__(self, count: int) -> None:
         self._free = anyio.Semaphore(count)
-        self._overdrawn = 0
 
     def take_now(self, job: Job) -> None:
         """If one is free."""
@@ -35,7 +35,7 @@ class Places:
     def leave(self, job: Job) -> None:
         if job.has_place:
             job.has_place = False
-            self._release()
+            self._free.release()
 
     def lend(self, jobs: Iterable[Job]) -> None:
         for job in jobs:
@@ -43,40 +43,22 @@ class Places:
             self.leave(job)
 
     async def take_back(self, jobs: Iterable[Job]) -> None:
+        """Also for a tool that gave up waiting for its call: only the end of its own job lets it continue without a place."""
         waiting = list(jobs)
         for job in waiting:
             job.waits -= 1
-        try:
-            for job in filter(_lacks_place, waiting):
+        for job in filter(_lacks_place, waiting):
+            with anyio.CancelScope(shield=True) as scope:
+                job.taking_back.add(scope)
                 await self._free.acquire()
                 if _lacks_place(job):
                     job.has_place = True
                 else:  # it took one, or began to wait again, in another of its tasks
-                    self._release()
-        except BaseException:
-            self._overdraw(waiting)
-            raise
-
-    def take_back_now(self, jobs: Iterable[Job]) -> None:
-        """For callers that were cancelled and cannot wait. Where no place is free, one more tool runs until another one ends."""
-        waiting = list(jobs)
-        for job in waiting:
-            job.waits -= 1
-        self._overdraw(waiting)
-
-    def _overdraw(self, jobs: Iterable[Job]) -> None:
-        for job in filter(_lacks_place, jobs):
-            self.take_now(job)
-            if not job.has_place:
-                self._overdrawn += 1
-                job.has_place = True
-
-    def _release(self) -> None:
-        if self._overdrawn:
-            self._overdrawn -= 1
-        else:
-            self._free.release()
+                    self._free.release()
+            job.taking_back.discard(scope)
+            if scope.cancelled_caught:
+                await anyio.lowlevel.checkpoint()  # here the tool learns that its job is over
 
 
 def _lacks_place(job: Job) -> bool:
-    return job.needs_place and not (job.has_place or job.waits or job.done)
+    return job.needs_place and not (job.has_place or job.waits or job.is_ending)

@@ -208,8 +208,7 @@ class JobScheduler:
         if (rest := job.rest(deadline)) > 0:
             return rest
         if not job.timed_out:
-            job.timed_out = True
-            job.scope.cancel()
+            job.time_out()
             return _LAST_WORDS
         if give_up is not None:
             self._owner.start(give_up)
@@ -247,10 +246,8 @@ class JobScheduler:
         self._places.lend(callers)
         try:
             yield callers
-        except BaseException:
-            self._places.take_back_now(callers)
-            raise
-        await self._places.take_back(callers)
+        finally:
+            await self._places.take_back(callers)
 
     def _callers(self) -> set[Job]:
         """The jobs on whose behalf this is done: nobody here may wait for them."""

@@ -67,12 +67,12 @@ class CallService:
         settings = self._gate.settings.for_tool(call.name, call.server)
         written = meter.encode_arguments(call.args)
         try:
-            filled = await self._fill_references(call, settings, check) if _has_references(call, written, settings) else call
+            args = await self._fill_references(call, settings, check) if _has_references(call, written, settings) else call.args
         except RefError as error:
             if errors == "raise":
                 raise
             return self.refuse(call, str(error))
-        run = ToolBody(filled, tool, settings, self._gate, self._threads)
+        run = ToolBody(call, args, tool, settings, self._gate, self._threads)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
         try:
             if background == "now":
@@ -101,10 +101,11 @@ class CallService:
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
-        if _has_references(call, meter.encode_arguments(call.args), settings):
-            call = await self._fill_references(call, settings, None)
+        args = call.args
+        if _has_references(call, meter.encode_arguments(args), settings):
+            args = await self._fill_references(call, settings, None)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
-        self.jobs.start(job, ToolBody(call, tool, settings, self._gate, self._threads))
+        self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
@@ -130,11 +131,11 @@ class CallService:
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
 
-    async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> ToolCall:
+    async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> Mapping[str, Any]:
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
         for use in uses:
             self._ledger.record(ReferenceUsed(now_ms(), call.name, handles.parse(use.handle)[1], use.bytes))
-        return msgspec.structs.replace(call, args=args)
+        return args
 
     def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
         if self._budget is not None:

@@ -202,6 +202,29 @@ def block_text(block: Block) -> str | None:
     return content if isinstance(content, str) else None
 
 
+def text_block(content: str) -> Block:
+    return {"type": "text", "text": content}
+
+
+def join_texts(content: Sequence[Block], by: str) -> str:
+    return encoding.clean(by.join(part for block in content if (part := block_text(block)) is not None))
+
+
+def replace_texts(content: Sequence[Block] | None, texts: Sequence[str]) -> list[Block]:
+    """Put these texts where the first text was; everything that is not text stays in its place."""
+    blocks: list[Block] = [text_block(text) for text in texts]
+    if content is None:
+        return blocks
+    replaced: list[Block] = []
+    for block in content:
+        if block_text(block) is None:
+            replaced.append(block)
+        else:
+            replaced.extend(blocks)
+            blocks = []
+    return replaced
+
+
 def field(block: Any, name: str) -> Any:
     return cast("Mapping[str, Any]", block).get(name) if isinstance(block, Mapping) else getattr(block, name, None)
 

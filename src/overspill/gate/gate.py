@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import anyio.to_thread
 import msgspec
+from msgspec import Struct
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
-from overspill.errors import StoreError
+from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
-from overspill.gate.collect import CollectedResult, block_text, field, to_json
+from overspill.gate.blobs import blob_size, decode_blob, describe_blob
+from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, to_json
 from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, passes_for_sure
+from overspill.gate.kept import (
+    MAX_ARGUMENT_CHARS,
+    MAX_CHECKPOINTS,
+    MAX_INLINE_BLOB_BYTES,
+    BoundedCache,
+    HeldOutputs,
+    KeptOutputs,
+)
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
 from overspill.settings import Settings
 from overspill.store.meter import size_of
 from overspill.store.protocols import Shelf
-from overspill.store.spool import MEMORY, SealedOutput, Spool
+from overspill.store.spool import SealedOutput, Spool
 from overspill.text import encoding, tokens
 from overspill.text.names import source_of
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
+
+
+class LateOutput(Struct, frozen=True):
+    """What became of a result that finished in the background."""
+
+    blocks: Sequence[Block] = ()
+    missing: str = ""
+    """What could not be stored, and why."""
+    error: str = ""
+    """Why nothing of it is left."""
 
 
 class Gate:
@@ -34,16 +52,16 @@ class Gate:
 
     def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
         self.settings = settings
-        self.kept: dict[str, Kept] = {}
-        self.checkpoints: dict[str, list[tuple[int, int, int]]] = {}
-        """By stored output, places from which to count lines and characters; gone with the process, and then counted anew."""
-        self.arguments: dict[str, str] = {}
+        self.kept = KeptOutputs(ledger)
+        self.checkpoints = BoundedCache[list[tuple[int, int, int]]](MAX_CHECKPOINTS, len)
+        """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
+        self.arguments = BoundedCache[str](MAX_ARGUMENT_CHARS, len)
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
-        self.held: dict[str, bytes] = {}
-        """Beginnings of outputs that could not be stored."""
+        self.held = HeldOutputs()
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
+        self._inline_blob_bytes = 0  # of results that finished in the background
 
     def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> CollectedResult:
         """`settings`, here and below: those of the tool."""
@@ -67,32 +85,48 @@ class Gate:
         """Store a finished output. StoreError when nothing of it could be stored."""
         sealed = await anyio.to_thread.run_sync(got.spool.seal)
         kept = self._describe(call, got, sealed, reason)
-        self.kept[kept.id] = kept
-        self.checkpoints[kept.id] = sealed.checkpoints
-        self.arguments[kept.id] = _as_json(call)
         self._ledger.record(OutputStored(now_ms(), kept, call.kind))
+        self.kept.add(kept)
+        self.checkpoints.put(kept.id, sealed.checkpoints)
+        self.arguments.put(kept.id, _as_json(call))
         return kept
 
-    def hold(self, call: ToolCall, got: CollectedResult, why: str) -> Kept | None:
-        """In memory, what is left of an output that could not be stored; None when nothing is."""
-        room = max(_HELD_LEAST, _HELD - sum(map(len, self.held.values())))
-        sealed = got.spool.rescue(min(MEMORY, room), why)
+    async def keep_for_later(self, call: ToolCall, got: CollectedResult, settings: Settings) -> LateOutput:
+        """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
+        blocks = await self._other_blocks(call, got, settings)
+        try:
+            await self.keep(call, got, "background")
+        except OverspillError as error:
+            if (kept := self._hold(call, got, str(error))) is None:
+                return LateOutput(blocks, error=wording.lost_output(got.spool.total, str(error)))
+            return LateOutput(blocks, kept.missing)
+        return LateOutput(blocks)
+
+    def _hold(self, call: ToolCall, got: CollectedResult, why: str) -> Kept | None:
+        """Keep in memory what is left of an output that could not be stored; None when nothing is."""
+        sealed = got.spool.rescue(self.held.room, why)
         if sealed is None:
             return None
         data, described = sealed
-        self.held[got.spool.id] = data
-        kept = self.kept[got.spool.id] = self._describe(call, got, described, "background")
+        self.held.add(got.spool.id, data)
+        kept = self._describe(call, got, described, "background")
+        self.kept.add_unstored(kept)
         return kept
 
-    async def other_blocks(self, call: ToolCall, got: CollectedResult, settings: Settings) -> list[Block]:
-        """What stands beside the text of a result. What is too large to be handed on is kept, and a text says so."""
-        others = [block for block in got.content or () if block_text(block) is None]
-        return [
-            _text_block((await self._keep_blob(call, block, settings))[1])
-            if _blob_size(block) > settings.max_inline_blob
-            else block
-            for block in others
-        ]
+    async def _other_blocks(self, call: ToolCall, got: CollectedResult, settings: Settings) -> list[Block]:
+        """What comes beside the text of a result. A blob that is too large for a reply or for memory is stored, and a text says
+        where."""
+        blocks: list[Block] = []
+        for block in got.content or ():
+            if block_text(block) is not None:
+                continue
+            size = blob_size(block)
+            if size > min(settings.max_inline_blob, MAX_INLINE_BLOB_BYTES - self._inline_blob_bytes):
+                blocks.append(text_block((await self._keep_blob(call, block, settings))[1]))
+            else:
+                self._inline_blob_bytes += size
+                blocks.append(block)
+        return blocks
 
     def reserve(self, candidates: Sequence[ReplyDraft]) -> tuple[ReplyDraft, bool]:
         """The first answer the context has room for; the last one anyway."""
@@ -142,7 +176,7 @@ class Gate:
         if plain is not None:
             return self._reply_text(got, plain)
         assert got.content is not None
-        return self._reply(got.content, _join_texts(got.content, "\n"), got)
+        return self._reply(got.content, join_texts(got.content, "\n"), got)
 
     def _reply_text(self, got: CollectedResult, plain: str) -> Reply:
         shown = "\n\n".join((encoding.clean(plain), *_notes(got))) if got.broke_off else encoding.clean(plain)
@@ -155,7 +189,7 @@ class Gate:
         answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *_notes(got)))])
         if not got.spool.in_memory:
             await anyio.to_thread.run_sync(got.spool.discard)
-        return self._reply(_replace_texts(got, answer.blocks), answer.text, got, fits=fits, truncation=facts)
+        return self._reply(replace_texts(got.content, answer.blocks), answer.text, got, fits=fits, truncation=facts)
 
     async def _keep_and_word(self, call: ToolCall, got: CollectedResult, size: Size, reason: Reason, settings: Settings) -> Reply:
         kept: Kept | None = None
@@ -181,29 +215,27 @@ class Gate:
         candidates = await _off_loop(word, got.spool.total)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *_notes(got)), each.cut) for each in candidates])
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
-        return self._reply(_replace_texts(got, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
+        return self._reply(replace_texts(got.content, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
 
     async def _keep_large_blobs(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
         """Images, audio and binary resources pass in place unless they are too large to hand on."""
-        if _keeps_nothing(settings) or not any(_blob_size(block) > settings.max_inline_blob for block in reply.content):
+        if _keeps_nothing(settings) or not any(blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []
         kept, fits = reply.kept, reply.fits
         for block in reply.content:
-            if _blob_size(block) > settings.max_inline_blob:
+            if blob_size(block) > settings.max_inline_blob:
                 found, shown = await self._keep_blob(call, block, settings)
                 answer, fitted = self.reserve([ReplyDraft((shown,))])
-                kept, fits, block = kept or found, fits and fitted, _text_block(answer.text)
+                kept, fits, block = kept or found, fits and fitted, text_block(answer.text)
             content.append(block)
-        return msgspec.structs.replace(reply, text=_join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
+        return msgspec.structs.replace(reply, text=join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
         got = CollectedResult(partial(self._spool, settings))
         got.media = "binary"
-        await anyio.to_thread.run_sync(lambda: got.spool.add(_blob(block)))
-        resource = field(block, "resource") or block
-        kind = field(resource, "mimeType") or field(resource, "mime_type") or ""
-        what = f"{str(field(block, 'type')).capitalize()} {kind}".strip()
+        await anyio.to_thread.run_sync(lambda: got.spool.add(decode_blob(block)))
+        what = describe_blob(block)
         try:
             kept = await self.keep(call, got, "binary")
         except StoreError as error:
@@ -247,8 +279,6 @@ class Gate:
 
 
 _T = TypeVar("_T")
-_HELD = 64 * MEMORY  # bytes held of all outputs that could not be stored
-_HELD_LEAST = 4096  # and of each, all the same
 _AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
 
 
@@ -265,49 +295,8 @@ def _notes(got: CollectedResult) -> list[str]:
     return [wording.stream_failure(got.broke_off)] if got.broke_off else []
 
 
-def _join_texts(content: Sequence[Block], by: str) -> str:
-    return encoding.clean(by.join(part for block in content if (part := block_text(block)) is not None))
-
-
 def _as_json(call: ToolCall) -> str:
     try:
         return to_json(call.args)
     except (TypeError, ValueError, RecursionError):
         return "{}"
-
-
-def _text_block(content: str) -> Block:
-    return {"type": "text", "text": content}
-
-
-def _replace_texts(got: CollectedResult, texts: Sequence[str]) -> list[Block]:
-    """The answer where the first text stood; what is not text in its place."""
-    blocks: list[Block] = [_text_block(content) for content in texts]
-    if got.content is None:
-        return blocks
-    content: list[Block] = []
-    for block in got.content:
-        if block_text(block) is None:
-            content.append(block)
-        else:
-            content.extend(blocks)
-            blocks = []
-    return content
-
-
-def _blob_data(block: Block) -> str:
-    """Of an image, of audio, of a kind that is not known yet; or of an embedded resource."""
-    data = field(block, "data") or field(field(block, "resource"), "blob")
-    return data if isinstance(data, str) else ""
-
-
-def _blob_size(block: Block) -> int:
-    return len(_blob_data(block)) * 3 // 4
-
-
-def _blob(block: Block) -> bytes:
-    data = _blob_data(block)
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:  # not the base64 it claims to be: then its characters are all there is
-        return encoding.encode(data)

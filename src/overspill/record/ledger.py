@@ -107,6 +107,12 @@ class Ledger:
         yield from events.decode_events(self._read())
         yield from list(self._waiting)
 
+    def events_about(self, word: str) -> Iterator[Entry]:
+        """The events that have this word, such as an id, anywhere in them, and perhaps others. Others are hardly looked at."""
+        written = word.encode()
+        yield from events.decode_events(line for line in self._read() if written in line)
+        yield from list(self._waiting)
+
     def close(self) -> None:
         self.flush()
         if self._waiting:

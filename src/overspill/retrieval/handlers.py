@@ -106,7 +106,7 @@ class RetrievalTools:
         """What a model should know of: jobs in the background, and outputs it was only told the id of."""
         listed = [self._status(job) for job in self._jobs.background.values()]
         if self._gate.settings.answer_form == "ready":
-            others = (kept for id, kept in self._gate.kept.items() if id not in self._jobs.background)
+            others = (kept for kept in self._gate.kept.latest() if kept.id not in self._jobs.background)
             listed += [self._ready(kept) for kept in others if kept.reason != "requested"]
         return listed
 

@@ -12,6 +12,7 @@ from overspill import handles, reading
 from overspill.calls.job import Job
 from overspill.errors import BadRequest, ExpiredHandle, UnknownHandle
 from overspill.gate.collect import CollectedResult
+from overspill.gate.kept import KeptOutputs
 from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
@@ -69,7 +70,7 @@ class StoredOutputs:
     def __init__(
         self,
         shelf: Shelf,
-        kept: Mapping[str, Kept],
+        kept: KeptOutputs | Mapping[str, Kept],
         checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
         held: Mapping[str, bytes] = MappingProxyType({}),
         family: SessionGroup | None = None,

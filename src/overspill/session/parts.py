@@ -46,7 +46,7 @@ class SessionParts:
         for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):
-                self.gate.kept[event.kept.id] = event.kept
+                self.gate.kept.add(event.kept)
 
     def close(self) -> None:
         self.outputs.close()

@@ -230,7 +230,7 @@ class Session:
 
     def kept(self) -> list[Kept]:
         """What is stored, oldest first."""
-        return list(self._parts.gate.kept.values())
+        return list(self._parts.gate.kept)
 
     def news(self) -> str:
         """Which jobs have completed since this was last asked; for hosts that cannot show a notice."""

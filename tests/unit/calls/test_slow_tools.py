@@ -624,7 +624,7 @@ async def test_a_tool_that_started_another_and_waited_for_it_does_not_run_beside
     assert load.most == 1
 
 
-async def test_a_tool_that_gives_up_a_call_still_counts_as_running():
+async def test_a_tool_that_gives_up_a_call_waits_for_its_place_too():
     load = Load()
     async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
 
@@ -635,7 +635,37 @@ async def test_a_tool_that_gives_up_a_call_still_counts_as_running():
 
         await s.turn([ToolCall(str(n), "outer") for n in range(6)], lambda call: outer())
         assert (await s.call("after", {}, load.work)).text == "done"
-    assert load.most <= 2
+    assert load.most == 1
+
+
+@pytest.mark.parametrize("ending", ["abort", "timeout"])
+async def test_a_tool_that_waits_for_its_place_can_still_be_ended(ending: str):
+    blocking = SlowTool()
+    given_up = anyio.Event()
+    async with session(maxRunning=1, asyncTimeoutSecs=HANGS, truncation={"overrides": {"outer": {"toolTimeout": 0.05}}}) as s:
+
+        async def inner() -> str:
+            await s.start("blocking", {}, blocking)
+            await anyio.wait_all_tasks_blocked()  # now it is the first in the queue
+            return "inner"
+
+        async def outer() -> str:
+            await s.call("inner", {}, inner)
+            given_up.set()
+            return "outer"
+
+        replies: list[str] = []
+
+        async def call() -> None:
+            replies.append((await s.call("outer", {}, outer)).text)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await blocking.begun()
+            if ending == "abort":
+                await s.abort()
+    assert "Tool failed: " in replies[0]
+    assert not given_up.is_set()
 
 
 async def test_a_tool_may_make_several_calls_side_by_side_that_call_tools_themselves():

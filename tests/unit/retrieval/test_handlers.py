@@ -11,6 +11,7 @@ import pytest
 from frames import parted
 
 from overspill.budget import ContextBudget
+from overspill.gate.kept import KeptOutputs
 from overspill.record.events import OutputRetrieved, decode_events
 from overspill.retrieval.definitions import TOOLS
 from overspill.session.session import Session
@@ -388,7 +389,7 @@ async def test_once_shown_tools_stay_shown_where_they_are_sticky(sticky: bool, c
     async with opened(Settings(surfaceSticky=sticky)) as session:
         await session.keep("x", "note")
         assert len(session.tools()) == 3
-        session._parts.gate.kept.clear()
+        session._parts.gate.kept = KeptOutputs(session._parts.ledger)
         assert len(session.tools()) == count
 
 

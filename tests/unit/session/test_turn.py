@@ -75,7 +75,8 @@ async def test_of_two_turns_side_by_side_each_extracts_with_its_own_model(answer
             await first_asked.wait()
             await turn("test/b", "beta", anyio.Event(), ready)
             second_done.set()
-    assert asked["test/a"] and asked["test/b"]
+    assert asked["test/a"]
+    assert asked["test/b"]
     assert not any("beta" in request for request in asked["test/a"])
     assert not any("alpha" in request for request in asked["test/b"])
 

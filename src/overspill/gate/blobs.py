@@ -1,0 +1,35 @@
+"""Images, audio and binary resources in a tool's result."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from overspill.gate.collect import field
+from overspill.text import encoding
+from overspill.types import Block
+
+
+def describe_blob(block: Block) -> str:
+    """Its type and media type: `Image image/png`."""
+    resource = field(block, "resource") or block
+    media_type = field(resource, "mimeType") or field(resource, "mime_type") or ""
+    return f"{str(field(block, 'type')).capitalize()} {media_type}".strip()
+
+
+def blob_data(block: Block) -> str:
+    """Of an image, of audio, of a kind that is not known yet; or of an embedded resource."""
+    data = field(block, "data") or field(field(block, "resource"), "blob")
+    return data if isinstance(data, str) else ""
+
+
+def blob_size(block: Block) -> int:
+    return len(blob_data(block)) * 3 // 4
+
+
+def decode_blob(block: Block) -> bytes:
+    data = blob_data(block)
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:  # not the base64 it claims to be: then its characters are all there is
+        return encoding.encode(data)
