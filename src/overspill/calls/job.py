@@ -135,6 +135,16 @@ class Job:
         for scope in self.taking_back:
             scope.cancel()
 
+    @classmethod
+    def restore(cls, id: str, tool: str, server: str, state: JobState, seconds: float, error: str) -> Job:
+        """A finished one that left memory; the model knows of it, or will not be told any more."""
+        job = cls(tool, 0.0, server=server)
+        job.id, job.state = id, state
+        job.error, job.missing = (error, "") if state == "failed" else ("", error)
+        job.background = job.done = job.told = True
+        job._ended = job._since + seconds
+        return job
+
     def start(self) -> None:
         self.state = "running"
         self._since = time.monotonic()

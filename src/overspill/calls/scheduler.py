@@ -10,6 +10,7 @@ from typing import Protocol
 
 import anyio
 
+from overspill.calls.background import BackgroundJobs
 from overspill.calls.deadlines import Deadlines
 from overspill.calls.job import Job, NewScope, current
 from overspill.calls.places import Places
@@ -34,8 +35,10 @@ class Body(Protocol):
 class JobScheduler:
     """All jobs of a session."""
 
-    def __init__(self, max_running: int, changed: Callable[[Job], None]) -> None:
-        self.background: dict[str, Job] = {}
+    def __init__(
+        self, max_running: int, changed: Callable[[Job], None], recall: Callable[[str], Job | None] = lambda id: None
+    ) -> None:
+        self.background = BackgroundJobs(recall)
         self.accepting = True
         self.clock = Deadlines()
         self.new_scope: NewScope = type(anyio.CancelScope())
@@ -157,7 +160,8 @@ class JobScheduler:
 
     def _to_background(self, job: Job) -> None:
         job.background = True
-        self.background[job.id] = self._unfinished[job.id] = job
+        self.background.add(job)
+        self._unfinished[job.id] = job
         self._changed(job)
 
     def check_open(self) -> None:
@@ -226,6 +230,8 @@ class JobScheduler:
         if job.background:
             self._finished.append(self._unfinished.pop(job.id))
             self._changed(job)
+            if (forgotten := self.background.finish(job)) is not None and not forgotten.told:
+                self._finished.remove(forgotten)
         if job.background or not self.accepting:
             self._news.set()
             self._news = anyio.Event()

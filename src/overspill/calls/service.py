@@ -44,7 +44,7 @@ class CallService:
     def __init__(
         self, gate: Gate, ledger: Ledger, resolve: Resolve, *, budget: ContextBudget | None = None, notice: bool = True
     ) -> None:
-        self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change)
+        self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change, self._recall_job)
         self._gate = gate
         self._ledger = ledger
         self._resolve = resolve
@@ -198,6 +198,13 @@ class CallService:
                 kept=job.id in self._gate.kept,
             )
         )
+
+    def _recall_job(self, id: str) -> Job | None:
+        ended: JobChanged | None = None
+        for event in self._ledger.events_about(id):
+            if isinstance(event, JobChanged) and event.id == id and event.state in ("ready", "failed"):
+                ended = event
+        return ended and Job.restore(id, ended.tool, ended.server, ended.state, ended.seconds, ended.error)
 
 
 def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:

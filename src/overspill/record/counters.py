@@ -22,6 +22,9 @@ from overspill.record.events import (
 )
 from overspill.text import tokens
 
+MAX_TRACKED_OUTPUTS = 4_096
+"""Outputs for which it is known how much of them was retrieved."""
+
 
 class Counters(Struct):
     """A running view of a ledger."""
@@ -48,10 +51,13 @@ class Counters(Struct):
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = {}
+    """By stored output, as the two below: the latest, at most so many as `MAX_TRACKED_OUTPUTS`."""
     seen: dict[str, list[tuple[int, int]]] = {}
-    """By stored output: the byte ranges that were retrieved, merged."""
+    """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = {}
-    """By stored output: how often it was retrieved successfully."""
+    """How often it was retrieved successfully."""
+    untracked_in_full: int = 0
+    """Outputs that are not among the latest and had been retrieved in full."""
 
     @property
     def truncation_rate(self) -> float:
@@ -66,7 +72,7 @@ class Counters(Struct):
     @property
     def retrieved_in_full(self) -> int:
         """Stored outputs that went through the context whole after all: the limit was too tight for them."""
-        return sum(self.seen.get(id) == [(0, size)] for id, size in self.sizes.items())
+        return self.untracked_in_full + sum(self.seen.get(id) == [(0, size)] for id, size in self.sizes.items())
 
     def add(self, event: Entry) -> None:
         match event:
@@ -80,6 +86,8 @@ class Counters(Struct):
                 self.kept_bytes += kept.size.bytes
                 self.kept_tokens += kept.size.tokens
                 self.sizes[kept.id] = kept.size.bytes
+                if len(self.sizes) > MAX_TRACKED_OUTPUTS:
+                    self._stop_tracking(next(iter(self.sizes)))
             case OutputRetrieved():
                 self._add_retrieval(event)
             case TokensReported():
@@ -112,8 +120,15 @@ class Counters(Struct):
         self.retrievals += 1
         self.retrieved_chars += event.chars_out
         self.retrieved[event.id] = self.retrieved.get(event.id, 0) + 1
+        if len(self.retrieved) > MAX_TRACKED_OUTPUTS:  # also outputs of other sessions
+            self._stop_tracking(next(iter(self.retrieved)))
         if event.end > event.start:
             self.seen[event.id] = _merge_ranges([*self.seen.get(event.id, []), (event.start, event.end)])
+
+    def _stop_tracking(self, id: str) -> None:
+        size, seen = self.sizes.pop(id, None), self.seen.pop(id, None)
+        self.retrieved.pop(id, None)
+        self.untracked_in_full += seen is not None and seen == [(0, size)]
 
 
 def _merge_ranges(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

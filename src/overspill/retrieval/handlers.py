@@ -113,7 +113,7 @@ class RetrievalTools:
     def news(self) -> str:
         """Jobs that completed and that the model has not been told of, each mentioned once."""
         done = [job for job in self._jobs.background.values() if job.done and not job.told and job.id not in self._mentioned]
-        self._mentioned.update(job.id for job in done)
+        self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
         return wording.completed_jobs([self._status(job) for job in done]) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:

@@ -1,6 +1,6 @@
 """Counters: figures kept current event by event."""
 
-from overspill.record.counters import Counters
+from overspill.record.counters import MAX_TRACKED_OUTPUTS, Counters
 from overspill.record.events import (
     JobChanged,
     ModelCalled,
@@ -97,3 +97,13 @@ def test_references_extractions_and_model_calls_are_counted():
 
 def test_opening_jobs_and_the_steps_of_a_sub_agent_change_no_figure():
     assert counted(SessionOpened(1, "s"), JobChanged(1, FILE, "t", "ready"), OutputInspected(1, "op", "Grep")) == Counters()
+
+
+def test_only_the_latest_outputs_are_tracked_and_no_count_is_lost():
+    counters = Counters()
+    for number in range(MAX_TRACKED_OUTPUTS + 10):
+        id = f"{number:08d}"
+        counters.add(OutputStored(1, Kept("s", id, "t", "size_cap", Size(5, 5, 1, 1), "", 1)))
+        counters.add(OutputRetrieved(1, "get_artifact", "", "ok", id, 0, 5))
+    assert len(counters.sizes) == len(counters.seen) == len(counters.retrieved) == MAX_TRACKED_OUTPUTS
+    assert counters.kept == counters.retrieved_in_full == MAX_TRACKED_OUTPUTS + 10

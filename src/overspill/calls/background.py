@@ -1,0 +1,49 @@
+"""The jobs of a session that run in the background, or ran there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from overspill.calls.job import Job
+
+MAX_FINISHED_JOBS = 1_000
+"""Finished jobs in memory. Of the others, only the ids are in memory, and the journal has their ends."""
+
+
+class BackgroundJobs(Mapping[str, Job]):
+    """By id; iterates over those in memory. `recall` restores a finished one that left memory."""
+
+    def __init__(self, recall: Callable[[str], Job | None] = lambda id: None) -> None:
+        self._recall = recall
+        self._jobs: dict[str, Job] = {}
+        self._finished: dict[str, Job] = {}
+        self._forgotten: set[str] = set()
+
+    def add(self, job: Job) -> None:
+        self._jobs[job.id] = job
+
+    def finish(self, job: Job) -> Job | None:
+        """Returns the job that left memory for it: the oldest that the model was told of, or else the oldest."""
+        if job.blocks:  # they are nowhere else
+            return None
+        self._finished[job.id] = job
+        if len(self._finished) <= MAX_FINISHED_JOBS:
+            return None
+        jobs = self._finished.values()
+        oldest = next((job for job in jobs if job.told), None) or next(iter(jobs))
+        del self._finished[oldest.id], self._jobs[oldest.id]
+        self._forgotten.add(oldest.id)
+        return oldest
+
+    def __getitem__(self, id: str) -> Job:
+        if id in self._jobs:
+            return self._jobs[id]
+        if id in self._forgotten and (job := self._recall(id)) is not None:
+            return job
+        raise KeyError(id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._jobs)
+
+    def __len__(self) -> int:
+        return len(self._jobs)

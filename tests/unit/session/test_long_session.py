@@ -1,0 +1,99 @@
+"""A session that runs for days holds little in memory, and everything it stored can still be read."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from overspill import Session, Settings
+from overspill.calls.background import MAX_FINISHED_JOBS
+from overspill.errors import UnknownHandle
+from overspill.gate.kept import MAX_ARGUMENT_CHARS, MAX_INLINE_BLOB_BYTES, MAX_OUTPUTS_IN_MEMORY
+from overspill.handles import new
+from overspill.store.memory import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+MORE = 50
+IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}
+
+
+def opened(**settings: Any) -> Session:
+    return Session(Settings(**settings), store=MemoryStore())
+
+
+async def run_jobs(session: Session, count: int) -> None:
+    for _ in range(count):
+        await session.start("filler", {}, quick)
+    with anyio.fail_after(60):
+        while (await session.invoke("wait_for_tool_output", {})).text != "No async tools running.":
+            pass
+
+
+async def quick() -> str:
+    return "quick"
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_outputs_that_left_memory_are_read_from_the_journal_and_the_store():
+    async with opened() as session:
+        kept = [await session.keep(f"output {n}") for n in range(MAX_OUTPUTS_IN_MEMORY + MORE)]
+        assert len(session._parts.gate.kept.latest()) == MAX_OUTPUTS_IN_MEMORY
+        assert session.open(kept[0].handle).text() == "output 0"
+        assert session.open(kept[1].artifact_id).kept == kept[1]
+        reply = await session.invoke("get_tool_output", {"id": kept[2].artifact_id, "mode": "raw"})
+        assert reply.text == "output 2"
+        assert session.kept() == kept
+        with pytest.raises(UnknownHandle):
+            session.open(kept[0].handle.replace(kept[0].id, new()))
+
+
+@pytest.mark.promise("nothing-lost")
+async def test_jobs_that_left_memory_still_answer():
+    async def fail() -> str:
+        raise ValueError("no such table")
+
+    async def draw() -> list[dict[str, str]]:
+        return [{"type": "text", "text": "a picture"}, IMAGE]
+
+    async with opened() as session:
+        failed, ready = await session.start("fail", {}, fail), await session.start("ready", {}, quick)
+        drawn = await session.start("draw", {}, draw)
+        await run_jobs(session, MAX_FINISHED_JOBS + MORE)
+        assert len(session._parts.calls.jobs.background) == MAX_FINISHED_JOBS + 1
+        answers = [await session.invoke("get_tool_output", {"id": id, "mode": "raw"}) for id in (failed, ready, drawn)]
+    assert [answer.text for answer in answers] == ["Tool failed: ValueError: no such table", "quick", "a picture"]
+    assert answers[2].content[1:] == [IMAGE]
+
+
+async def test_images_of_the_background_are_stored_when_memory_holds_too_many():
+    async def draw() -> list[dict[str, str]]:
+        return [{"type": "text", "text": "a picture"}, IMAGE]
+
+    async with opened() as session:
+        session._parts.gate._inline_blob_bytes = MAX_INLINE_BLOB_BYTES
+        id = await session.start("draw", {}, draw)
+        await session.invoke("wait_for_tool_output", {})
+        shown = (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).content
+        (image,) = (kept for kept in session.kept() if kept.reason == "binary")
+        assert session.open(image.handle).bytes() == b"hello"
+    assert image.artifact_id in shown[1]["text"]
+
+
+async def test_arguments_are_remembered_as_the_model_wrote_them_not_filled():
+    async with opened() as session:
+        large = await session.keep("x" * 100_000)
+        id = await session.start("count", {"text": f"{{{{output:{large.handle}}}}}"}, lambda text: str(len(text)))
+        await session.invoke("wait_for_tool_output", {})
+        assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "100000"
+        assert max(map(len, session._parts.gate.arguments.values())) < 200
+
+
+async def test_the_arguments_of_all_calls_together_are_bounded():
+    arguments = {"text": "x" * (MAX_ARGUMENT_CHARS // 10)}
+    async with opened(toolResponseMaxBytes=100) as session:
+        for _ in range(20):
+            await session.call("echo", arguments, lambda text: "y" * 200)
+        held = session._parts.gate.arguments
+        assert len(held) == 9
+        assert sum(map(len, held.values())) <= MAX_ARGUMENT_CHARS
