@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from overspill import Session, Settings
+from overspill import Session, Settings, wording
 
 
 def read_file(path: str) -> str:
@@ -31,11 +31,8 @@ async def test_a_medium_file_is_truncated_in_its_middle(tmp_path: Path):
         assert len(head.splitlines()) + omitted_lines + len(tail.splitlines()) == 2_000
         assert len(head) + omitted_chars + len(tail) == len(content)
         assert reply.kept is not None
-        assert reference == (
-            f"[Artifact: {reply.kept.artifact_id}] read_file: medium.txt (22 KB)\n"
-            f"Shortened by head_tail to {len(shown):,} of {len(content):,} characters; "
-            f'get_artifact(id="{reply.kept.artifact_id}") gives the full content.'
-        )
+        assert reference.startswith(f"[Artifact: {reply.kept.artifact_id}] read_file: medium.txt (22 KB)\n")
+        assert reference == wording.shortened_reference(reply.kept, "head_tail", len(shown))
         assert reply.text == f"{shown}\n\n{reference}"
         assert reply.kept.reason == "char_limit"
         assert session.open(reply.kept.artifact_id).text() == content

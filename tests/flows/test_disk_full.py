@@ -59,9 +59,9 @@ async def test_what_fits_is_kept_and_the_model_is_told_what_is_not(disk: Path, f
         assert shown.startswith("line 000001\n")
         if form == "text":
             assert shown.endswith("line 010000\n")
-        assert note.startswith(f"[The output has 120,000 bytes. Only the first {len(stored):,} are stored: ")
+        assert note.startswith(f"[The output has 120,000 bytes. Only the first {len(stored):,} were saved: ")
         assert "the disk is full" in note
-        assert f'Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", ' in note
+        assert f'Read what was saved with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", ' in note
         assert "the disk is full" in reply.kept.missing
         assert session.open(before.handle).text() == "kept before"
         part = await session.invoke("get_tool_output", {"id": reply.kept.artifact_id, "mode": "slice", "slice": {"lines": "1-2"}})
@@ -80,7 +80,7 @@ async def test_when_nothing_fits_the_output_is_shown_as_far_as_the_limits_allow(
         assert shown.startswith("line 000001\n")
         assert shown.endswith("line 010000\n")
         assert len(shown.encode()) <= 12_288
-        assert note.startswith("[The output has 120,000 bytes. Nothing of it could be stored: ")
+        assert note.startswith("[The output has 120,000 bytes. None of it was saved: ")
         small = await session.call("dump", {}, lambda: "small")
         assert small.text == "small"
         filler.unlink()

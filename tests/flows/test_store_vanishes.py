@@ -29,8 +29,8 @@ async def test_an_output_that_cannot_be_stored_is_shown_as_far_as_the_limits_all
         assert shown.startswith("line 000001\n")
         assert shown.endswith("line 010000\n")
         assert len(shown.encode()) <= 12_288
-        assert note.startswith("[The output has 120,000 bytes. Nothing of it could be stored: ")
-        assert note.endswith("What is not shown above is gone; call the tool again for less.]")
+        assert note.startswith("[The output has 120,000 bytes. None of it was saved: ")
+        assert note.endswith("The part that is not shown above is lost. Call the tool again and ask for less.]")
         assert (await session.call("dump", {}, lambda: "small")).text == "small"
 
 
@@ -56,7 +56,7 @@ async def test_a_stream_whose_beginning_vanished_is_not_shown_as_if_it_were_whol
     async with Session(Settings(storeDir=str(tmp_path))) as session:
         reply = await session.call("dump", {}, stream)
         assert reply.kept is None
-        assert "[The output has 3,600,008 bytes. Nothing of it could be stored: " in reply.text
+        assert "[The output has 3,600,008 bytes. None of it was saved: " in reply.text
         assert len(reply.text) < 13_000
 
 
@@ -90,8 +90,9 @@ async def test_a_stream_that_would_have_passed_says_that_it_is_gone(tmp_path: Pa
         reply = await session.call("dump", {}, stream)
         assert (reply.kept, reply.is_error) == (None, True)
         assert reply.text == (
-            "[The output has 2,400,000 bytes. Nothing of it could be stored: "
-            "its beginning was stored and has been removed since. What is not shown above is gone; call the tool again for less.]"
+            "[The output has 2,400,000 bytes. None of it was saved: "
+            "its beginning was stored and has been removed since. "
+            "The part that is not shown above is lost. Call the tool again and ask for less.]"
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from overspill import Session, Settings
 
-NOTE = "[The tool failed before it was finished: {}. What it had produced until then is above or stored.]"
+NOTE = "[The tool failed before it finished: {}. What it had produced by then is above or stored.]"
 
 
 class HungUp(ConnectionError):
@@ -61,7 +61,7 @@ async def test_five_megabytes_are_kept_with_what_happened(tmp_path: Path, tool: 
         reply = await session.call("tail", {"lines": lines}, tool, background=False)
         assert reply.is_error
         assert reply.kept is not None
-        assert reply.kept.missing == "the tool failed before it was finished: HungUp: peer hung up"
+        assert reply.kept.missing == "the tool failed before it finished: HungUp: peer hung up"
         assert reply.text.endswith(NOTE.format("HungUp: peer hung up"))
         assert session.open(reply.kept.handle).text() == content(lines)
         assert session.counters.failed_calls == 1

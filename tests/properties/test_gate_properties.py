@@ -90,13 +90,13 @@ def test_an_output_over_the_maximum_keeps_its_beginning_and_says_so(text: str, m
     if len(data) <= maximum:
         assert stored in (None, data)
     elif stored is None:
-        assert "Nothing of it could be stored" in reply.text
+        assert "None of it was saved" in reply.text
     else:
         assert data.startswith(stored)
         assert maximum - 3 <= len(stored) <= maximum
         assert reply.kept is not None
         assert reply.kept.missing
-        assert f"[The output has {len(data):,} bytes. Only the first {len(stored):,} are stored" in reply.text
+        assert f"[The output has {len(data):,} bytes. Only the first {len(stored):,} were saved" in reply.text
 
 
 @settings(max_examples=40)

@@ -243,7 +243,7 @@ class Gate:
         return kept, self._describe_binary(kept, got.spool.total, kept.missing, what)
 
     def _describe(self, call: ToolCall, got: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
-        missing = sealed.missing or (got.broke_off and f"the tool failed before it was finished: {got.broke_off}")
+        missing = sealed.missing or (got.broke_off and f"the tool failed before it finished: {got.broke_off}")
         return Kept(
             session=self._shelf.session,
             id=got.spool.id,

@@ -65,7 +65,7 @@ async def test_of_a_late_output_that_is_too_large_the_beginning_is_handed_over(s
     await stage.run(agent, model, control=control)
     large, failed = [message.text for message in model.requests[-1].messages if message.role == "user"][1:-1]
     assert large.count("x") > 10_000
-    assert "bytes of what was asked for did not fit." in large
+    assert "bytes of what you asked for did not fit." in large
     assert "Tool failed: Error executing tool slow: the van broke down" in failed
 
 

@@ -176,8 +176,8 @@ async def test_a_blocking_generator_that_takes_too_long_is_left_behind_with_what
         released.set()
     assert reply.is_error
     assert reply.text == (
-        "first\n\n\n[The tool failed before it was finished: TimeoutError: not finished after 0.1 s (toolTimeout). "
-        "What it had produced until then is above or stored.]"
+        "first\n\n\n[The tool failed before it finished: TimeoutError: not finished after 0.1 s (toolTimeout). "
+        "What it had produced by then is above or stored.]"
     )
 
 
@@ -249,9 +249,9 @@ async def test_a_stream_that_broke_off_in_the_background_keeps_what_there_was():
         part = await session.invoke("get_tool_output", {"id": id, "mode": "slice"})
         assert parted(part.text) == (
             "one\ntwo\n",
-            "[Only the first 8 bytes of this output are here: the tool failed before it was finished: OSError: gone]",
+            "[Only the first 8 bytes of this output are stored: the tool failed before it finished: OSError: gone]",
         )
-        assert session.open(id).kept.missing == "the tool failed before it was finished: OSError: gone"
+        assert session.open(id).kept.missing == "the tool failed before it finished: OSError: gone"
 
 
 async def test_what_cannot_be_stored_in_the_background_is_held_in_memory():
@@ -283,7 +283,7 @@ async def test_an_aborted_call_is_answered_and_not_with_nothing():
         await session.abort()
     (reply,) = replies
     assert reply.is_error
-    assert reply.text == "Tool failed: SessionClosed: the session was aborted before the tool had finished"
+    assert reply.text == "Tool failed: SessionClosed: the session was aborted before the tool finished"
 
 
 async def test_a_call_aborted_before_it_had_a_place_is_answered_too():
@@ -306,9 +306,7 @@ async def test_a_call_aborted_before_it_had_a_place_is_answered_too():
         await anyio.wait_all_tasks_blocked()
         await session.abort()
     assert [reply.is_error for reply in replies] == [True, True]
-    assert {reply.text for reply in replies} == {
-        "Tool failed: SessionClosed: the session was aborted before the tool had finished"
-    }
+    assert {reply.text for reply in replies} == {"Tool failed: SessionClosed: the session was aborted before the tool finished"}
 
 
 async def test_an_aborted_stream_in_the_background_keeps_what_there_was():
@@ -326,7 +324,7 @@ async def test_an_aborted_stream_in_the_background_keeps_what_there_was():
         part = await session.invoke("get_tool_output", {"id": id, "mode": "slice"})
         content, note = parted(part.text)
         assert content == "so far"
-        assert note.startswith("[Only the first 6 bytes of this output are here: the tool failed before")
+        assert note.startswith("[Only the first 6 bytes of this output are stored: the tool failed before")
         raw = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         assert raw.text == "Tool failed: cancelled"
 

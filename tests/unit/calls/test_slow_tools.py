@@ -75,7 +75,7 @@ async def test_a_host_without_a_notice_tells_the_model_to_wait():
         id = reply.job.id
         assert reply.text == (
             f"Tool Output ID: {id}\nTool: fetch\n\n"
-            f'It goes on in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
+            f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
         )
 
 
@@ -313,7 +313,7 @@ async def test_what_a_tool_had_produced_when_its_time_was_up_is_kept():
         assert await get(s, id) == f"Tool failed: {error}"
         assert parted(await get(s, id, "slice")) == (
             "the beginning\n",
-            f"[Only the first 14 bytes of this output are here: the tool failed before it was finished: {error}]",
+            f"[Only the first 14 bytes of this output are stored: the tool failed before it finished: {error}]",
         )
 
 
@@ -406,7 +406,7 @@ async def test_images_of_a_background_output_come_with_it():
         assert text == {"type": "text", "text": "a chart"}
         assert first is image
         assert second["text"].startswith(
-            "Image image/png (1.5 MB) is stored and not shown, since it is not text.\n[Artifact: art_"
+            "Image image/png (1.5 MB) is stored but not shown, because it is not text.\n[Artifact: art_"
         )
 
 
@@ -435,9 +435,9 @@ async def test_an_output_that_finishes_while_the_store_is_full_is_given_as_far_a
         text, note = parted(await get(s, ids[1], "slice", slice={"start": 1_048_570, "length": 10}))
         assert text == "012345"
         assert note == (
-            "[Only the first 1,048,576 bytes of this output are here: 1,951,424 more are gone. The quota of 0 bytes for this run "
-            "is used up: 1,048,576 bytes could not be stored. What was stored before is still there; close sessions or delete "
-            "outputs to make room.]"
+            "[Only the first 1,048,576 bytes of this output are stored: 1,951,424 more were lost. The quota of 0 bytes "
+            "for this run is used up: 1,048,576 bytes could not be stored. What was stored before is still there; "
+            "close sessions or delete outputs to make room.]"
         )
 
 
@@ -449,7 +449,7 @@ async def test_an_output_of_which_only_a_part_could_be_stored_says_so():
         await wait(s)
         text, note = parted(await get(s, id))
         assert text == "0123456789" * 10
-        assert note.startswith("[Only the first 100 bytes of this output are here: The quota of 100 bytes for this run is")
+        assert note.startswith("[Only the first 100 bytes of this output are stored: The quota of 100 bytes for this run is")
 
 
 async def test_a_call_that_was_never_started_is_cancelled_with_the_session():
@@ -464,7 +464,7 @@ async def test_a_call_that_was_never_started_is_cancelled_with_the_session():
             group.start_soon(call)
             await anyio.wait_all_tasks_blocked()
             assert await s.abort() == []
-    assert replies == ["Tool failed: SessionClosed: the session was aborted before the tool had finished"]
+    assert replies == ["Tool failed: SessionClosed: the session was aborted before the tool finished"]
 
 
 @pytest.mark.parametrize("background", [True, False])
@@ -481,7 +481,7 @@ async def test_abort_answers_calls_that_still_wait(background: bool):
             await tool.begun()
             assert await s.abort() == []
         assert replies[0].is_error
-        assert replies[0].text == "Tool failed: SessionClosed: the session was aborted before the tool had finished"
+        assert replies[0].text == "Tool failed: SessionClosed: the session was aborted before the tool finished"
         with pytest.raises(SessionClosed):
             await s.call("more", {}, tool, background=background)
 

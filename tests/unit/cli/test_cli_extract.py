@@ -218,7 +218,7 @@ def test_nothing_is_said_of_what_there_was_no_room_to_search(place: Path):
     done = run(place, "no space left", "build.log", "--set", "maxRunBytes=20000")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "overspill: Only the first 20,000 bytes of this output are here: The quota of 20,000 bytes for this run is used up: "
+        "overspill: Only the first 20,000 bytes of this output are stored: The quota of 20,000 bytes for this run is used up: "
         f"{(place / 'build.log').stat().st_size - 20_000:,} bytes could not be stored. "
         "What was stored before is still there; close sessions or delete outputs to make room.\n"
         "overspill: Nothing in what was searched of build.log has the words of your question. "

@@ -246,7 +246,7 @@ async def test_a_stream_that_fails_after_5_mb_loses_none_of_them(got: CollectedR
 @pytest.mark.parametrize(("chunk", "kind"), [(5, "int"), ({"a": 1}, "dict"), ([1, 2], "list"), (None, "NoneType")])
 async def test_what_is_neither_text_nor_bytes_is_no_chunk(got: CollectedResult, stream: Any, chunk: Any, kind: str):
     await got.take(stream("before", chunk, "after"))
-    said = f"TypeError: the tool yielded a value of type {kind}; a stream is made of text or bytes"
+    said = f"TypeError: the tool yielded a value of type {kind}; a stream must yield text or bytes"
     assert (content(got), got.broke_off) == (b"before", said)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from overspill import handles
+from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
@@ -258,7 +258,7 @@ async def test_with_keeping_disabled_a_stream_that_broke_off_says_so():
         assert session.counters.kept == 0
     assert reply.is_error
     assert reply.text.endswith(
-        "\n\n[The tool failed before it was finished: OSError: gone. What it had produced until then is above or stored.]"
+        "\n\n[The tool failed before it finished: OSError: gone. What it had produced by then is above or stored.]"
     )
 
 
@@ -283,7 +283,7 @@ async def test_binary_output_is_kept_and_summarised():
         assert session.open(reply.kept.artifact_id).bytes() == data
     assert (reply.kept.reason, reply.kept.media) == ("binary", "binary")
     assert reply.text == (
-        "Binary output (10 bytes) is stored and not shown, since it is not text.\n"
+        "Binary output (10 bytes) is stored but not shown, because it is not text.\n"
         f"[Artifact: {reply.kept.artifact_id}] shot: a.png (10 bytes)\n"
         f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
@@ -292,12 +292,8 @@ async def test_binary_output_is_kept_and_summarised():
 async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_either():
     reply = await reply_to(b"\xff\0" * 1000, Settings(truncation={"max_artifact_size": 500}))
     assert reply.kept is not None
-    assert reply.text == (
-        "[The output has 2,000 bytes. Only the first 500 are stored: "
-        "one output may have at most 500 bytes (truncation.maxArtifactSize). "
-        f'Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}); '
-        "for the rest call the tool again for less.]"
-    )
+    why = "one output may have at most 500 bytes (truncation.maxArtifactSize)."
+    assert reply.text == wording.incomplete_output(reply.kept, 2000, why, ["get_tool_output"])
 
 
 IMAGE = {"type": "image", "data": base64.b64encode(b"\x89PNG" * 10).decode(), "mimeType": "image/png", "odd": {"field": 1}}
@@ -340,7 +336,7 @@ async def test_an_oversized_image_is_kept_and_a_text_stands_in_its_place():
         assert reply.kept is not None
         assert session.open(reply.kept.handle).bytes() == data
     stands = (
-        "Image image/png (400 KB) is stored and not shown, since it is not text.\n"
+        "Image image/png (400 KB) is stored but not shown, because it is not text.\n"
         f"[Artifact: {reply.kept.artifact_id}] shot (400 KB)\n"
         f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
@@ -356,7 +352,7 @@ async def test_beside_a_kept_text_an_oversized_resource_is_kept_too():
         assert session.counters.kept == 2
     assert reply.kept is not None
     assert reply.kept.media == "text"
-    assert reply.content[1]["text"].startswith("Resource application/pdf (300 bytes) is stored and not shown")
+    assert reply.content[1]["text"].startswith("Resource application/pdf (300 bytes) is stored but not shown")
     assert reply.text == "\n\n".join(block["text"] for block in reply.content)
 
 
@@ -372,7 +368,7 @@ async def test_an_image_that_is_not_stored_whole_does_not_claim_to_be():
     settings = Settings(maxInlineBlob=10, truncation={"max_artifact_size": 100})
     reply = await reply_to([{"type": "image", "data": "QUJD" * 100}], settings)
     assert reply.text.startswith(
-        "[The output has 300 bytes. Only the first 100 are stored: "
+        "[The output has 300 bytes. Only the first 100 were saved: "
         "one output may have at most 100 bytes (truncation.maxArtifactSize)."
     )
 
@@ -382,13 +378,13 @@ async def test_an_image_that_cannot_be_stored_at_all_says_that():
         await session.keep("x", "filler")
         reply = await session.call("shot", {}, lambda: [{"type": "image", "data": "QUJD" * 100}])
     assert reply.kept is None
-    assert reply.text.startswith("[The output has 300 bytes. Nothing of it could be stored: ")
+    assert reply.text.startswith("[The output has 300 bytes. None of it was saved: ")
 
 
 async def test_a_large_block_of_an_unknown_kind_is_kept_too():
     reply = await reply_to(Output([{"type": "video", "data": "QUJD" * 500_000}]))
     assert reply.kept is not None
-    assert reply.text.startswith("Video (1.5 MB) is stored and not shown, since it is not text.\n")
+    assert reply.text.startswith("Video (1.5 MB) is stored but not shown, because it is not text.\n")
 
 
 async def test_an_image_note_that_does_not_fit_is_said_not_to():
@@ -411,12 +407,7 @@ async def test_an_output_over_the_maximum_is_shown_with_what_became_of_it():
     shown, note = (block["text"] for block in reply.content)
     assert shown.startswith("line 00000\n")
     assert shown.endswith("line 04999\n")
-    assert note == (
-        "[The output has 55,000 bytes. Only the first 1,005 are stored: one output may have at most 1,005 bytes "
-        f'(truncation.maxArtifactSize). Read those with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", '
-        'slice={"start": 0, "length": 1000}); '
-        "for the rest call the tool again for less.]"
-    )
+    assert note == wording.incomplete_output(reply.kept, 55_000, reply.kept.missing, ["get_tool_output"])
     assert reply.truncation is not None
     assert reply.truncation.original_size == 55_000
     assert reply.truncation.omitted_chars > 54_000
@@ -431,7 +422,7 @@ async def test_a_stream_over_the_maximum_shows_what_is_stored_of_it():
         reply = await session.call("search", {}, stream)
     assert reply.kept is not None
     assert reply.kept.size.bytes == 20_000
-    assert "The output has 100,000 bytes. Only the first 20,000 are stored" in reply.text
+    assert "The output has 100,000 bytes. Only the first 20,000 were saved" in reply.text
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -463,7 +454,7 @@ async def test_a_full_store_still_shows_the_beginning_of_a_stream():
         reply = await session.call("search", {}, lambda: b"line\n" * 10_000)
     assert reply.kept is None
     assert reply.text.startswith("line\nline\n")
-    assert "[The output has 50,000 bytes. Nothing of it could be stored: " in reply.text
+    assert "[The output has 50,000 bytes. None of it was saved: " in reply.text
 
 
 async def test_a_stream_that_broke_off_is_passed_with_a_note_that_has_room_too():
@@ -471,7 +462,7 @@ async def test_a_stream_that_broke_off_is_passed_with_a_note_that_has_room_too()
         yield tokens(50)
         raise OSError("gone")
 
-    note = "[The tool failed before it was finished: OSError: gone. What it had produced until then is above or stored.]"
+    note = "[The tool failed before it finished: OSError: gone. What it had produced by then is above or stored.]"
     async with opened(budget=ContextBudget(window=60)) as session:
         reply = await session.call("search", {}, stream)
     assert reply.kept is not None

@@ -70,7 +70,7 @@ def test_what_does_not_fit_says_where_it_stands_and_how_to_go_on():
     shown = "".join(f"line {number:03}\n" for number in range(1, 12))
     assert unmarked(page.text) == (
         f"[untrusted data N]\n{shown}\n[end of untrusted data N]\n"
-        "[Characters 0-99, lines 1-11, bytes 0-99 of 900. 801 bytes of what was asked for did not fit. "
+        "[Characters 0-99, lines 1-11, bytes 0-99 of 900. 801 bytes of what you asked for did not fit. "
         f'Next: get_artifact(id="{ID}", lines="12-100")]'
     )
     assert (page.start, page.end) == (0, 99)
@@ -80,7 +80,7 @@ def test_one_long_line_goes_on_by_bytes():
     page = artifact(GetArtifact(), Bound(520), "é" * 1000)
     assert unmarked(page.text) == (
         "[untrusted data N]\néééé\n[end of untrusted data N]\n"
-        "[Characters 0-4, lines 1-1, bytes 0-8 of 2000. 1992 bytes of what was asked for did not fit. "
+        "[Characters 0-4, lines 1-1, bytes 0-8 of 2000. 1992 bytes of what you asked for did not fit. "
         f'Next: get_artifact(id="{ID}", bytes="8-1999")]'
     )
 
@@ -89,7 +89,7 @@ def test_get_tool_output_goes_on_by_characters():
     page = output(GetToolOutput(ID, "slice", slice=Slice(start=10, length=500)), Bound(520), "é" * 1000)
     assert unmarked(page.text) == (
         "[untrusted data N]\néééé\n[end of untrusted data N]\n"
-        "[Characters 10-14, lines 1-1, bytes 20-28 of 2000. 992 bytes of what was asked for did not fit. "
+        "[Characters 10-14, lines 1-1, bytes 20-28 of 2000. 992 bytes of what you asked for did not fit. "
         f'Next: get_tool_output(id="{ID}", mode="slice", slice={{"start": 14, "length": 496}})]'
     )
     page = output(GetToolOutput(ID, "raw"), Bound(520), "é" * 1000)
@@ -224,7 +224,7 @@ def test_a_query_gives_the_value():
 
 def test_a_query_that_looked_inside_a_string_says_so():
     data = '{"result":"{\\"a\\":5}"}'
-    assert artifact(GetArtifact(query="/result/a"), data=data).notes == ("[Found in JSON that stood inside a string.]",)
+    assert artifact(GetArtifact(query="/result/a"), data=data).notes == ("[Found in JSON inside a string.]",)
 
 
 def test_a_long_text_found_by_a_query_goes_on():
@@ -248,7 +248,7 @@ BINARY = bytes(range(256)) * 4
 
 def test_binary_is_summarised_and_its_bytes_are_given_as_base64():
     summary = (
-        "Binary output (1 KB) is stored and not shown, since it is not text.\n"
+        "Binary output (1 KB) is stored but not shown, because it is not text.\n"
         f"[Artifact: {ID}] tool (1 KB)\n"
         f'Read its bytes with get_artifact(id="{ID}", bytes="0-999").'
     )
@@ -271,7 +271,7 @@ def test_a_slice_of_a_binary_output_is_base64_counted_in_bytes():
 @pytest.mark.parametrize("mode", ["raw", "slice", "grep"])
 def test_binary_is_never_shown_as_text(mode: str):
     page = output(GetToolOutput(ID, mode, pattern="a"), data=BINARY, media="binary")  # type: ignore[arg-type]
-    assert page.text.startswith("Binary output (1 KB) is stored and not shown")
+    assert page.text.startswith("Binary output (1 KB) is stored but not shown")
 
 
 @pytest.mark.parametrize("bound", [Bound(700), Bound(1 << 30, 700)])

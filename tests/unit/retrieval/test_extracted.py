@@ -30,7 +30,7 @@ def test_as_many_citations_stand_below_an_answer_as_fit_and_how_many_more_were_c
     assert bound - 40 < len(shown.encode()) <= bound
     count = shown.count(" line 1, bytes 0-300\n")
     assert count > 5
-    assert shown.endswith(f"\n[{count}] line 1, bytes 0-300\n{1000 - count} more were checked and do not fit.")
+    assert shown.endswith(f"\n[{count}] line 1, bytes 0-300\n{1000 - count} more were checked but do not fit.")
 
 
 @pytest.mark.promise("no-answer-over-budget")

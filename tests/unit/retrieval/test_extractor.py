@@ -117,7 +117,7 @@ async def test_no_match_is_said_only_of_what_was_searched(tmp_path: Path):
 async def test_what_is_not_stored_is_told_with_every_extraction(tmp_path: Path):
     settings = Settings(storeDir=str(tmp_path), truncation={"maxArtifactSize": 20_000})
     note = (
-        "Only the first 20,000 bytes of this output are here: "
+        "Only the first 20,000 bytes of this output are stored: "
         "one output may have at most 20,000 bytes (truncation.maxArtifactSize)."
     )
     async with Session(settings) as session:
@@ -191,8 +191,8 @@ async def test_an_unknown_handle_is_a_successful_answer(session: Session):
     assert reply.text == (
         "ABSTRACT FROM TOOL OUTPUT unknown WITH HANDLE session-1/2, STRATEGY:auto:\n"
         "\n"
-        "Nothing was searched: no stored output of this session has the handle 'session-1/2'. "
-        "0 outputs are stored in this session; use a handle exactly as a tool result gave it."
+        "Nothing was searched: this session has no stored output with the handle 'session-1/2'. "
+        "It has 0 stored outputs. Use a handle exactly as a tool result gave it."
     )
     assert not reply.is_error
 

@@ -388,7 +388,7 @@ async def test_what_a_host_cannot_keep_raises_and_is_not_made_up():
         assert session.counters.kept == 0
         kept = await session.keep(failing())
         assert session.open(kept.handle).bytes() == b"some"
-        assert kept.missing == "the tool failed before it was finished: OSError: gone"
+        assert kept.missing == "the tool failed before it finished: OSError: gone"
 
 
 async def test_what_was_being_kept_when_its_host_was_cancelled_leaves_no_file(tmp_path: Path):
@@ -468,7 +468,7 @@ async def test_where_the_host_shows_no_notice_the_text_says_wait():
         assert reply.job is not None
         assert reply.text == (
             f"Tool Output ID: {reply.job.id}\nTool: crawl\n\n"
-            f'It goes on in the background. Call wait_for_tool_output(), then get_tool_output("{reply.job.id}", mode).'
+            f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{reply.job.id}", mode).'
         )
         assert [job.tool for job in await session.abort()] == []
 

@@ -1,0 +1,108 @@
+"""What a model reads when it asks for a stored output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from overspill.errors import ExpiredHandle, HandleError, OverspillError
+from overspill.text.humanize import count_noun, one_line, visible
+from overspill.types import Excerpt, Kept
+from overspill.wording.replies import MAX_ERROR_LINE_CHARS
+
+NOT_READY = "Tool not ready. Use wait_for_tool_output."
+QUERY_REQUIRED = "Query required for extract mode."
+NULL = "[null: the expression matches nothing, or matches a stored null.]"
+EXPANDED = "[Found in JSON inside a string.]"
+
+
+def too_large(count: int) -> str:
+    return f"Response too large ({count} bytes). Use extract or slice mode."
+
+
+def incomplete(kept: Kept) -> str:
+    """Goes with every answer about an output of which something is missing."""
+    return f"Only the first {kept.size.bytes:,} bytes of this output are stored: {one_line(kept.missing, MAX_ERROR_LINE_CHARS)}"
+
+
+def lost_bytes(count: int, why: str) -> str:
+    return f"{count:,} more were lost. {why}"
+
+
+def retrieval_failure(tool: str, spelling: str, error: OverspillError) -> str:
+    if tool == "get_artifact":
+        return f"{error.code}: {error}"
+    if tool == "get_tool_output" and isinstance(error, HandleError):
+        return "Tool output expired" if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {one_line(spelling)}"
+    return visible(str(error))
+
+
+def abstract(tool: str, handle: str, strategy: str, text: str) -> str:
+    return f"ABSTRACT FROM TOOL OUTPUT {one_line(tool)} WITH HANDLE {one_line(handle)}, STRATEGY:{strategy}:\n\n{text}"
+
+
+def extraction_failure(tool: str, handle: str, strategy: str, error: str) -> str:
+    return f"TOOL_OUTPUT FAILED FOR {one_line(tool)} WITH HANDLE {one_line(handle)}, STRATEGY:{strategy}:\n\n{error}"
+
+
+def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
+    """A successful answer, as it is for a search that finds nothing."""
+    if isinstance(error, ExpiredHandle):
+        return f"Nothing was searched. {error}"
+    return (
+        f"Nothing was searched: this session has no stored output with the handle {one_line(handle)!r}. "
+        f"It has {count_noun(stored, 'stored output')}. Use a handle exactly as a tool result gave it."
+    )
+
+
+def citations(excerpts: Sequence[Excerpt], *, quoted: bool, omitted: int = 0) -> str:
+    """Every excerpt was found in the stored bytes exactly as shown here; so were the omitted ones."""
+    if not excerpts:
+        return f"CITATIONS: {omitted:,} checked, none fits."
+    head = "CITATIONS (checked against the stored output):"
+    lines = [_citation(number, excerpt, quoted) for number, excerpt in enumerate(excerpts, 1)]
+    return "\n".join([head, *lines, *([f"{omitted:,} more were checked but do not fit."] if omitted else [])])
+
+
+def _citation(number: int, excerpt: Excerpt, quoted: bool) -> str:
+    lines = f"line {excerpt.start_line}"
+    if excerpt.end_line != excerpt.start_line:
+        lines = f"lines {excerpt.start_line}-{excerpt.end_line}"
+    location = f"[{number}] {lines}, bytes {excerpt.start_byte}-{excerpt.end_byte}"
+    words = excerpt.text.strip()
+    if len(words.splitlines()) > 1:  # as JSON: a stored line could pass for one of ours
+        words = json.dumps(words)
+    return f"{location}: {words}" if quoted else location
+
+
+def partial(count: int, seconds: float) -> str:
+    return f"[Partial: the tool is still running ({seconds:.1f}s) and has produced {count} bytes so far.]"
+
+
+def place(
+    chars: tuple[int, int],
+    lines: tuple[int, int],
+    bytes_: tuple[int, int],
+    total: int,
+    *,
+    matches: int | None = None,
+    omitted: int = 0,
+    rest: Sequence[str] = (),
+) -> str:
+    """Which part of the output this is, and the calls that return what did not fit."""
+    parts = [f"Characters {chars[0]}-{chars[1]}, lines {lines[0]}-{lines[1]}, bytes {bytes_[0]}-{bytes_[1]} of {total}."]
+    if matches is not None and matches > 1:
+        parts.append(f"The anchor occurs {matches} times.")
+    if rest:
+        parts.append(f"{omitted} bytes of what you asked for did not fit. Next: {'; '.join(rest)}")
+    return f"[{' '.join(parts)}]"
+
+
+def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], size: int) -> str:
+    start, end = searched
+    what = "No match" if not total else f"{shown} of {total}{'' if exact else ' or more'} matching lines"
+    return f"{what} in bytes {start}-{end} of {size}."
+
+
+def continuation(ask: str) -> str:
+    return f"[More follows. Next: {ask}]"

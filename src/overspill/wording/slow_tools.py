@@ -1,0 +1,97 @@
+"""What a model reads about tools that run in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from overspill.text.humanize import one_line, short_size, short_tokens
+from overspill.types import JobState, Size
+from overspill.wording.replies import MAX_ERROR_LINE_CHARS
+
+NONE_RUNNING = "No async tools running."
+
+
+class JobStatus(Struct, frozen=True):
+    """A background job as a model sees it."""
+
+    id: str
+    tool: str
+    state: JobState
+    seconds: float
+    size: Size | None = None
+    retrievals: int = 0
+    exceeds: bool = False
+    error: str = ""
+    progress: str = ""
+
+
+def running_message(id: str, tool: str, *, notice: bool = True) -> str:
+    """`notice`: whether the host shows a System Notice. Where it does not, this tells the model to wait instead."""
+    next_step = (
+        f'When the System Notice shows this tool is ready, use get_tool_output("{id}", mode) to retrieve its output.'
+        if notice
+        else f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
+    )
+    return f"Tool Output ID: {id}\nTool: {one_line(tool)}\n\n{next_step}"
+
+
+def completed_jobs(jobs: Sequence[JobStatus]) -> str:
+    return "\n".join(["Completed tools:", *map(_done_line, jobs)])
+
+
+def still_running(jobs: Sequence[JobStatus]) -> str:
+    return "\n".join(["Still running:", *(_pending_line(job) for job in jobs)])
+
+
+def notice(jobs: Sequence[JobStatus]) -> str:
+    if not jobs:
+        return ""
+    sections = [
+        _section("Running", [_pending_line(job) for job in jobs if job.state == "running"]),
+        _section("Queued", [_pending_line(job) for job in jobs if job.state == "queued"]),
+        _section("Ready", [_ready_line(job) for job in jobs if job.state == "ready"]),
+        _section("Failed", [_done_line(job) for job in jobs if job.state == "failed"]),
+        'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
+        "Use wait_for_tool_output() to block until a running tool completes.",
+    ]
+    return "\n\n".join(["## Async Tool Status", *filter(None, sections)])
+
+
+def options(jobs: Sequence[JobStatus]) -> str:
+    """What the model can do next; goes with the notice."""
+    moves = ["Call tools to advance your task"]
+    if any(job.state in ("ready", "failed") for job in jobs):
+        moves.append("Retrieve/examine async tool outputs using get_tool_output(id, mode) or wait_for_tool_output()")
+    elif jobs:
+        moves.append("Wait for running tools using wait_for_tool_output()")
+    moves.append("Provide your final report/answer")
+    return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"### {title} ({len(lines)})", *lines]) if lines else ""
+
+
+def _pending_line(job: JobStatus) -> str:
+    progress = f", {one_line(job.progress)}" if job.progress else ""
+    return f"- {one_line(job.tool)} (id: {job.id}, {job.state} {job.seconds:.1f}s{progress})"
+
+
+def _ready_line(job: JobStatus) -> str:
+    facts = [f"id: {job.id}"]
+    if job.size is not None:
+        facts.append(short_tokens(job.size.tokens))
+    if job.exceeds:
+        facts.append("exceeds threshold")
+    if job.retrievals:
+        facts.append(f"{job.retrievals} retrieval{'s' if job.retrievals > 1 else ''} performed")
+    return f"- {one_line(job.tool)} ({', '.join(facts)})"
+
+
+def _done_line(job: JobStatus) -> str:
+    outcome = f"size: {short_size(job.size.bytes if job.size else 0)}"
+    if job.error or job.state == "failed":
+        outcome = f"failed: {one_line(job.error, MAX_ERROR_LINE_CHARS)}"
+    return f"- {one_line(job.tool)} (id: {job.id}, {outcome})"
