@@ -10,7 +10,7 @@ import msgspec
 from overspill import wording
 from overspill.extraction import BUILTIN, NOT_FOUND
 from overspill.reading import Bound
-from overspill.retrieval.exact import Page
+from overspill.retrieval.pages import Page
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.truncate import truncate

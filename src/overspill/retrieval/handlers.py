@@ -1,4 +1,4 @@
-"""Answers of the four retrieval tools: exact, within one bound and the room that is left, each with the way to the rest."""
+"""Answers a model's calls of the four retrieval tools, within the bound and the room that is left in the context."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
-from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, arguments
-from overspill.retrieval.exact import Page
+from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, parse_arguments
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.pages import Page, finished_page, make_page
 from overspill.settings import Settings
 from overspill.store.meter import chars_in
 from overspill.text import tokens
 from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
-_UNBOUNDED = 1 << 40
-_EVERYTHING = Bound(_UNBOUNDED)
-_OF_JOBS = ("get_tool_output", "wait_for_tool_output")  # what a model is told when a call goes to the background names them
-_FRAME = 250  # tokens set aside for what stands round an extraction
-_LEAST = 64  # bytes: an answer smaller than that could not even say how to go on
+UNLIMITED_BYTES = 1 << 40
+EVERYTHING = Bound(UNLIMITED_BYTES)
+JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a call that went to the background names them
+FRAME_TOKENS = 250  # reserved for our words around an extraction
+MIN_EXTRACTION_TOKENS = 64
+MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
 
 _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", default=(None, None))
@@ -46,7 +48,7 @@ _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", defa
 
 
 class RetrievalCall(Struct, frozen=True):
-    """For the record: which tool, in which mode."""
+    """What the journal records of a call."""
 
     tool: str
     mode: str
@@ -55,18 +57,18 @@ class RetrievalCall(Struct, frozen=True):
 
 
 class RetrievalTools:
-    """Never passes the gate, never goes to the background, but takes room like any answer."""
+    """Its answers bypass the gate and never go to the background, but take room in the context like any other."""
 
     def __init__(self, gate: Gate, outputs: StoredOutputs, jobs: JobScheduler, ledger: Ledger, extractor: Extractor) -> None:
         self._latest_model: str | None = None
         self.inherits = False
-        """Whether ended sessions of the family kept something that this one may read."""
+        """Whether this session may read outputs that earlier sessions of its family stored."""
         self._gate = gate
         self._outputs = outputs
         self._jobs = jobs
         self._ledger = ledger
         self._extractor = extractor
-        self._shown = False
+        self._has_offered = False
         self._mentioned: set[str] = set()
 
     @contextmanager
@@ -86,11 +88,11 @@ class RetrievalTools:
         return model if owner is self else self._latest_model
 
     def tools_to_offer(self) -> list[str]:
-        """Tools to name to the model now: from the first stored output or background job on, or only while there is one."""
+        """The names of the tools to offer now: none before the first stored output or background job."""
         needed = bool(self._gate.kept or self._jobs.background or self.inherits)
-        self._shown = needed or (self._shown and self._gate.settings.surface_sticky)
-        surface = {*self._gate.settings.surface, *(_OF_JOBS if self._jobs.background else ())}
-        return [name for name in TOOLS if name in surface] if self._shown else []
+        self._has_offered = needed or (self._has_offered and self._gate.settings.surface_sticky)
+        surface = {*self._gate.settings.surface, *(JOB_TOOLS if self._jobs.background else ())}
+        return [name for name in TOOLS if name in surface] if self._has_offered else []
 
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
@@ -103,15 +105,15 @@ class RetrievalTools:
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:
-        """What a model should know of: jobs in the background, and outputs it was only told the id of."""
-        listed = [self._status(job) for job in self._jobs.background.values()]
+        """Background jobs, and stored outputs of which the model knows only the id."""
+        statuses = [self._status(job) for job in self._jobs.background.values()]
         if self._gate.settings.answer_form == "ready":
             others = (kept for kept in self._gate.kept.latest() if kept.id not in self._jobs.background)
-            listed += [self._ready(kept) for kept in others if kept.reason != "requested"]
-        return listed
+            statuses += [self._ready(kept) for kept in others if kept.reason != "requested"]
+        return statuses
 
     def news(self) -> str:
-        """Jobs that completed and that the model has not been told of, each mentioned once."""
+        """Completed jobs that the model has not heard of yet. Mentions each one once."""
         done = [job for job in self._jobs.background.values() if job.done and not job.told and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
         return wording.completed_jobs([self._status(job) for job in done]) if done else ""
@@ -119,14 +121,14 @@ class RetrievalTools:
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
             case "wait_for_tool_output":
-                arguments(name, TOOLS[name].arguments, args)
+                parse_arguments(name, TOOLS[name].arguments, args)
                 return await self._wait()
             case "get_artifact":
-                return await self._artifact(arguments(name, GetArtifact, args))
+                return await self._artifact(parse_arguments(name, GetArtifact, args))
             case "get_tool_output":
-                return await self._tool_output(arguments(name, GetToolOutput, args))
+                return await self._tool_output(parse_arguments(name, GetToolOutput, args))
             case "tool_output":
-                return await self._abstract(arguments(name, ToolOutput, args))
+                return await self._abstract(parse_arguments(name, ToolOutput, args))
             case _:
                 raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
 
@@ -140,11 +142,13 @@ class RetrievalTools:
     async def _artifact(self, asked: GetArtifact) -> Page:
         spelling = asked.artifact_id or asked.id
         if not spelling:
-            raise BadRequest("artifact_id is missing. Give the id that stands in the [Artifact: …] line.")
+            raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
         stored = self._outputs.recent(spelling)
-        return await self._find_output(stored, lambda bound: exact.artifact_page(stored, asked, bound))
+        return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
+        if not asked.id:
+            raise BadRequest("id is empty. Use the id that the tool result gave.")
         job = self._jobs.background.get(self._outputs.file_id(asked.id))
         if job is None:
             return await self._answer_stored(asked, ())
@@ -157,31 +161,33 @@ class RetrievalTools:
         return await self._answer_stored(asked, blocks)
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
-        """`blocks` go with the answer, even with one that only says that the text is too large."""
-        stored = self._outputs.recent(asked.id)
-        if asked.mode == "extract":
+        """`blocks` go with the answer, even if the text itself is too large."""
+        stored, mode = self._outputs.recent(asked.id), exact.exact_mode(asked.mode)
+        if mode is None:
             return await self._snippets(stored, asked.query)
         if asked.mode == "raw":
-            return replace(await self._raw(stored, asked), blocks=blocks)
-        return replace(await self._find_output(stored, lambda bound: exact.output_page(stored, asked, bound)), blocks=blocks)
+            return replace(await self._raw(mode, stored, asked), blocks=blocks)
+        page = await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound))
+        return replace(page, blocks=blocks)
 
-    async def _raw(self, stored: StoredOutput, asked: GetToolOutput) -> Page:
-        """What the gate would let pass comes whole, as far as there is room; what it would cut comes cut."""
+    async def _raw(self, mode: ExactMode, stored: StoredOutput, asked: GetToolOutput) -> Page:
+        """Whole if the gate would pass it and there is room, shortened if the gate would shorten it."""
         kept, settings = stored.kept, self._settings_of(stored.kept)
         match decide(kept.size, settings):
             case Keep():
                 return Page(wording.too_large(kept.size.bytes), is_error=True)
             case Cut(limit):
                 source = OutputText(stored.reader, kept.size)
-                return await self._find_output(
-                    stored,
-                    lambda bound: exact.truncated_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings)),
-                )
-            case Pass():
-                return await self._find_output(stored, lambda bound: exact.output_page(stored, asked, bound), _EVERYTHING)
 
-    async def _find_output(self, stored: StoredOutput, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
-        return await self._fit_page(lambda bound: exact.whole_page(stored, bound, produce), bound)
+                def shorten(bound: Bound) -> Page:
+                    return make_page(stored, source.truncate_to_bytes(min(limit, bound.bytes), settings).text)
+
+                return await self._finished_page(stored, shorten)
+            case Pass():
+                return await self._finished_page(stored, lambda bound: exact.read_output(mode, stored, asked, bound), EVERYTHING)
+
+    async def _finished_page(self, stored: StoredOutput, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+        return await self._fit_page(lambda bound: finished_page(stored, bound, read), bound)
 
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
@@ -208,36 +214,40 @@ class RetrievalTools:
 
     async def _extract(self, stored: StoredOutput, tool: str, query: str, mode: Mode) -> Extraction:
         bound, room = self._bound(), self._gate.room
-        most = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
-        most = most if room is None else min(most, room)
-        wish = ExtractionRequest(
-            tool=tool, query=query, mode=mode, max_tokens=max(_LEAST, most - _FRAME), turn_model=self._turn_model
-        )
-        return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), wish)
+        max_tokens = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
+        max_tokens = max_tokens if room is None else min(max_tokens, room)
+        max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
+        request = ExtractionRequest(tool=tool, query=query, mode=mode, max_tokens=max_tokens, turn_model=self._turn_model)
+        return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:
-        """Of a tool that streams, what is there so far can be read already."""
-        if asked.mode not in ("slice", "grep") or job.result is None or not job.result.produced:
+        """What a streaming tool has produced so far can already be read."""
+        mode = exact.exact_mode(asked.mode)
+        if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
             raise BadRequest(wording.NOT_READY)
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         with stored:
             note = wording.partial(stored.reader.size, job.seconds)
-            return await self._fit_page(lambda bound: exact.partial_page(stored, asked, bound, note))
+            return await self._fit_page(lambda bound: exact.read_running(mode, stored, asked, bound, note))
 
-    async def _fit_page(self, produce: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
-        """At most the bound, and at most the room that is left."""
+    async def _fit_page(self, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
+        """A page within the bound and within the room that is left."""
         bound = bound or self._bound()
-        page = await anyio.to_thread.run_sync(produce, bound)
-        # The room is looked at after each wait, and nothing waits between the last look and the reservation.
-        while (room := self._gate.room) is not None and (count := self._tokens(page.text)) > room and bound.bytes > _LEAST:
-            shown = len(page.text.encode("utf-8", "replace"))
-            bound = Bound(max(_LEAST, min(bound.bytes, shown) * room // count * 9 // 10), bound.chars)
-            page = await anyio.to_thread.run_sync(produce, bound)
+        page = await anyio.to_thread.run_sync(read, bound)
+        # Check the room after every wait; nothing may wait between the last check and the reservation.
+        while (
+            (room := self._gate.room) is not None
+            and (count := self._count_tokens(page.text)) > room
+            and bound.bytes > MIN_ANSWER_BYTES
+        ):
+            size = len(page.text.encode("utf-8", "replace"))
+            bound = Bound(max(MIN_ANSWER_BYTES, min(bound.bytes, size) * room // count * 9 // 10), bound.chars)
+            page = await anyio.to_thread.run_sync(read, bound)
         return page
 
     def _bound(self) -> Bound:
         settings = self._gate.settings
-        return Bound(settings.answer_max_bytes or _UNBOUNDED, settings.answer_max_chars)
+        return Bound(settings.answer_max_bytes or UNLIMITED_BYTES, settings.answer_max_chars)
 
     def _settings_of(self, kept: Kept) -> Settings:
         return self._gate.settings.for_tool(kept.tool, kept.server)
@@ -275,5 +285,5 @@ class RetrievalTools:
         retrievals = self._ledger.counters.retrieved.get(kept.id, 0)
         return JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrievals, exceeds=True)
 
-    def _tokens(self, shown: str) -> int:
-        return tokens.count(shown, self._gate.settings.model).tokens
+    def _count_tokens(self, text: str) -> int:
+        return tokens.count(text, self._gate.settings.model).tokens

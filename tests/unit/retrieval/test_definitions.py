@@ -1,7 +1,8 @@
-"""The four retrieval tools as a model is told of them, and the arguments it may send."""
+"""The definitions of the four retrieval tools, and the arguments they take."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,8 +16,8 @@ from overspill.retrieval.definitions import (
     GetToolOutput,
     Slice,
     ToolOutput,
-    arguments,
     definition,
+    parse_arguments,
     parse_range,
 )
 
@@ -61,11 +62,48 @@ def test_tool_output_in_every_format(format: Format, expected: dict[str, Any]):
     assert definition("tool_output", format) == expected
 
 
-def test_the_keys_stand_in_the_documents_order():
-    assert list(PARAMETERS) == list(TOOLS["tool_output"].parameters)
+AS_SENT = {
+    "tool_output": '{"name": "tool_output", "description": "Extract information from a stored oversized tool output by handle", '
+    '"parameters": {"type": "object", "additionalProperties": false, "required": ["handle", "extract"], "properties": {'
+    '"handle": {"type": "string", "minLength": 1, "description": "Handle of the stored tool output (relative path under the '
+    'tool_output root, e.g. session-<uuid>/<file-uuid>; provided in the tool-result message)"}, '
+    '"extract": {"type": "string", "minLength": 1, "description": "Provide precise, detailed instructions about what you need '
+    'from the tool output (be specific, include keys/fields/sections if known)."}, '
+    '"mode": {"type": "string", "enum": ["auto", "full-chunked", "read-grep", "truncate"], "description": "Optional override. '
+    "auto=module decides; full-chunked=LLM chunk+reduce; read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and "
+    'bottom, truncates in the middle."}}}}',
+    "get_tool_output": '{"name": "get_tool_output", "description": "Read a stored or background tool output", '
+    '"parameters": {"type": "object", "additionalProperties": false, "required": ["id", "mode"], "properties": {'
+    '"id": {"type": "string"}, '
+    '"mode": {"type": "string", "enum": ["raw", "extract", "slice", "grep", "query"], "description": "raw=all, if small; '
+    'extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; query=JSON pointer or JMESPath"}, '
+    '"query": {"type": "string"}, '
+    '"slice": {"type": "object", "properties": {"start": {"type": "integer"}, "length": {"type": "integer"}, '
+    '"anchor": {"type": "string"}, "window": {"type": "integer"}, "match_index": {"type": "integer"}, '
+    '"lines": {"type": "string"}}, "description": "start+length in characters, anchor (plain text) with window around it, '
+    'or lines \\"a-b\\""}, '
+    '"pattern": {"type": "string", "description": "RE2 regex"}, "context": {"type": "integer"}, '
+    '"ignore_case": {"type": "boolean"}, "from": {"type": "integer", "description": "byte to go on from"}}}}',
+    "wait_for_tool_output": '{"name": "wait_for_tool_output", '
+    '"description": "Wait until a tool running in the background completes", '
+    '"parameters": {"type": "object", "additionalProperties": false, "required": [], "properties": {}}}',
+    "get_artifact": '{"name": "get_artifact", "description": "Retrieve a stored artifact", '
+    '"parameters": {"type": "object", "additionalProperties": false, "required": [], "properties": {'
+    '"artifact_id": {"type": "string"}, "id": {"type": "string"}, "start_line": {"type": "integer"}, '
+    '"end_line": {"type": "integer"}, "lines": {"type": "string", "description": "\\"a-b\\""}, '
+    '"bytes": {"type": "string", "description": "\\"a-b\\" from 0, both included"}, '
+    '"query": {"type": "string", "description": "JSON pointer or JMESPath"}, '
+    '"from": {"type": "integer", "description": "character to go on from"}}}}',
+}
 
 
-def test_what_a_host_does_to_a_definition_stays_with_the_host():
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_definition_is_the_same_to_the_byte_in_every_version(name: str):
+    """Providers cache a request by its first bytes, and those are the tools."""
+    assert json.dumps(definition(name, "jsonschema")) == AS_SENT[name]
+
+
+def test_a_host_may_change_its_copy_of_a_definition():
     definition("tool_output", "mcp")["inputSchema"]["properties"].clear()
     assert definition("tool_output", "mcp")["inputSchema"] == PARAMETERS
 
@@ -74,38 +112,18 @@ def test_the_four_tools():
     assert list(TOOLS) == ["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_each_tool_takes_the_arguments_it_describes(name: str):
-    described = TOOLS[name].parameters["properties"]
-    assert set(described) == set(TOOLS[name].arguments.__struct_encode_fields__)
-    assert set(TOOLS[name].parameters["required"]) <= set(described)
-
-
-def test_a_slice_takes_what_it_describes():
-    described = TOOLS["get_tool_output"].parameters["properties"]["slice"]["properties"]
-    assert set(described) == set(Slice.__struct_encode_fields__)
-
-
-def test_waiting_takes_nothing():
-    assert definition("wait_for_tool_output", "jsonschema") == {
-        "name": "wait_for_tool_output",
-        "description": "Wait until a tool running in the background completes",
-        "parameters": {"type": "object", "additionalProperties": False, "required": [], "properties": {}},
-    }
-
-
 def test_arguments_as_models_write_them():
-    asked = arguments(
+    asked = parse_arguments(
         "get_tool_output",
         GetToolOutput,
         {"id": "x", "mode": "grep", "pattern": "a", "context": "3", "ignore_case": "true", "from": "10", "slice": None},
     )
     assert asked == GetToolOutput("x", "grep", pattern="a", context=3, ignore_case=True, from_=10)
-    assert arguments("get_artifact", GetArtifact, {"id": "x", "start_line": "5"}) == GetArtifact(id="x", start_line=5)
-    assert arguments("get_tool_output", GetToolOutput, {"id": "x", "mode": "slice", "slice": {"start": 1}}) == GetToolOutput(
-        "x", "slice", slice=Slice(start=1)
-    )
-    assert arguments("tool_output", ToolOutput, {"handle": "h", "extract": "e"}).mode == "auto"
+    assert parse_arguments("get_artifact", GetArtifact, {"id": "x", "start_line": "5"}) == GetArtifact(id="x", start_line=5)
+    assert parse_arguments(
+        "get_tool_output", GetToolOutput, {"id": "x", "mode": "slice", "slice": {"start": 1}}
+    ) == GetToolOutput("x", "slice", slice=Slice(start=1))
+    assert parse_arguments("tool_output", ToolOutput, {"handle": "h", "extract": "e"}).mode == "auto"
 
 
 @pytest.mark.parametrize(
@@ -147,9 +165,9 @@ def test_arguments_as_models_write_them():
         ),
     ],
 )
-def test_arguments_that_cannot_be_taken_say_which_can(name: str, args: dict[str, Any], message: str):
+def test_invalid_arguments_are_answered_with_the_valid_ones(name: str, args: dict[str, Any], message: str):
     with pytest.raises(BadRequest) as caught:
-        arguments(name, TOOLS[name].arguments, args)
+        parse_arguments(name, TOOLS[name].arguments, args)
     assert str(caught.value) == message
 
 
@@ -159,10 +177,10 @@ def test_a_range(spelling: str, range: tuple[int, int]):
 
 
 @pytest.mark.parametrize("spelling", ["", "-", "a-b", "1-", "-5", "1-2-3", "1.5-2", "0x1-2", "9" * 5000, "²", "../1-2"])
-def test_what_is_no_range(spelling: str):
+def test_a_malformed_range_is_refused(spelling: str):
     with pytest.raises(BadRequest) as caught:
         parse_range("bytes", spelling)
-    assert str(caught.value) == f'bytes has to look like "100-200", not {spelling[:50]!r}.'
+    assert str(caught.value) == f'bytes must look like "100-200", not {spelling[:50]!r}.'
 
 
 def test_the_known_modes():

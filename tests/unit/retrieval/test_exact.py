@@ -9,11 +9,12 @@ from frames import parted, unmarked
 
 from overspill import handles
 from overspill.errors import BadRequest
-from overspill.reading import Bound
-from overspill.retrieval import exact
+from overspill.reading import Bound, Passage
+from overspill.retrieval import exact, pages
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice
-from overspill.retrieval.exact import Page
+from overspill.retrieval.modes.slice import SLICE
 from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.pages import Page
 from overspill.store.memory import MemoryStore
 from overspill.types import Kept, Media, Size
 
@@ -36,11 +37,13 @@ LINES = "".join(f"line {number:03}\n" for number in range(1, 101))
 
 
 def artifact(asked: GetArtifact, bound: Bound = WIDE, data: bytes | str = LINES, media: Media = "text") -> Page:
-    return exact.artifact_page(stored(data, media), asked, bound)
+    return exact.read_artifact(stored(data, media), asked, bound)
 
 
 def output(asked: GetToolOutput, bound: Bound = WIDE, data: bytes | str = LINES, media: Media = "text") -> Page:
-    return exact.output_page(stored(data, media), asked, bound)
+    mode = exact.exact_mode(asked.mode)
+    assert mode is not None
+    return exact.read_output(mode, stored(data, media), asked, bound)
 
 
 @pytest.mark.parametrize(
@@ -149,11 +152,11 @@ def test_an_anchor_whose_window_does_not_fit_names_both_continuations():
 
 def test_the_footer_of_a_very_large_output_stays_within_the_bound():
     """Figures of ten digits and two continuations."""
-    footer = exact._describe_place(
-        exact.Passage("", 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, omitted=10**12, matches=1000),
+    footer = pages._describe_place(
+        Passage("", 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, omitted=10**12, matches=1000),
         [f'get_tool_output(id="{ID}", mode="slice", slice={{"start": {10**12}, "length": {10**12}}})'] * 2,
     )
-    assert len(footer) + 2 <= exact._FOOTER
+    assert len(footer) + 2 <= pages.FOOTER_BYTES
 
 
 @pytest.mark.parametrize(
@@ -163,9 +166,9 @@ def test_the_footer_of_a_very_large_output_stays_within_the_bound():
         (GetArtifact(start_line=-5), "start_line has to be at least 1, not -5."),
         (GetArtifact(start_line=101), "start_line 101 is past the end: the output has 100 lines."),
         (GetArtifact(lines="5-3"), "The range from start_line 5 to end_line 3 is empty."),
-        (GetArtifact(lines=""), "lines has to look like \"100-200\", not ''."),
-        (GetArtifact(lines="abc"), "lines has to look like \"100-200\", not 'abc'."),
-        (GetArtifact(bytes=""), "bytes has to look like \"100-200\", not ''."),
+        (GetArtifact(lines=""), "lines must look like \"100-200\", not ''."),
+        (GetArtifact(lines="abc"), "lines must look like \"100-200\", not 'abc'."),
+        (GetArtifact(bytes=""), "bytes must look like \"100-200\", not ''."),
         (GetArtifact(bytes="900-901"), "start 900 is past the end: the output has 900 bytes."),
         (GetArtifact(bytes="10-5"), "The range from start 10 to end 6 is empty."),
     ],
@@ -290,7 +293,7 @@ def test_binary_past_its_end_is_refused():
 
 
 def test_of_a_running_tool_a_note_follows_and_stays_within_the_bound():
-    page = exact.partial_page(stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
+    page = exact.read_running(SLICE, stored(LINES), GetToolOutput(ID, "slice"), Bound(800), "[Partial.]")
     assert page.text.endswith("]\n[Partial.]")
     assert len(page.text) <= 800
 

@@ -62,8 +62,9 @@ MALFORMED = "is not a handle. A handle looks like session-<uuid>/<uuid>, an arti
     [
         ("get_artifact", {"id": NEVER}, f"404: {UNKNOWN}"),
         ("get_artifact", {"id": "../etc/passwd"}, f"400: '../etc/passwd' {MALFORMED}"),
-        ("get_artifact", {}, "400: artifact_id is missing. Give the id that stands in the [Artifact: …] line."),
+        ("get_artifact", {}, "400: artifact_id is missing. Use the id in the [Artifact: …] line."),
         ("get_tool_output", {"id": NEVER, "mode": "raw"}, f"Unknown tool ID: {NEVER}"),
+        ("get_tool_output", {"id": "", "mode": "raw"}, "id is empty. Use the id that the tool result gave."),
         ("get_tool_output", {"id": "x9", "mode": "raw"}, "Unknown tool ID: x9"),
         ("get_tool_output", {"id": "x" * 500, "mode": "raw"}, f"Unknown tool ID: {'x' * 99}…"),
         (

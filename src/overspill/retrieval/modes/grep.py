@@ -1,0 +1,43 @@
+"""Mode `grep`: lines that match a pattern."""
+
+from __future__ import annotations
+
+import json
+
+from overspill import reading, wording
+from overspill.errors import BadRequest
+from overspill.reading import Bound
+from overspill.retrieval.definitions import GetToolOutput
+from overspill.retrieval.modes.mode import ExactMode
+from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
+from overspill.text import encoding
+
+
+def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    if not asked.pattern:
+        raise BadRequest("Pattern required for grep mode.")
+    found = reading.grep(
+        stored.reader,
+        stored.view,
+        asked.pattern,
+        shrink(bound, FOOTER_BYTES + len(encoding.encode(asked.pattern))),
+        context=asked.context,
+        ignore_case=asked.ignore_case,
+        start_byte=asked.from_,
+    )
+    footer = wording.grep_place(
+        found.hits, found.total, found.exact, (found.searched_from, found.searched_to), stored.reader.size
+    )
+    if found.next is not None:
+        footer += f" Next: {_spell_grep(stored, asked, found.next)}"
+    return make_page(stored, found.text, [f"[{footer}]"])
+
+
+def _spell_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
+    options = f", context={asked.context}" + (", ignore_case=true" if asked.ignore_case else "")
+    pattern = json.dumps(asked.pattern)
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern={pattern}{options}, from={start})'
+
+
+GREP = ExactMode(read=_read, reads_running=True)

@@ -1,0 +1,61 @@
+"""Mode `slice`: characters, lines, or what is around an anchor; bytes of an output that is not text."""
+
+from __future__ import annotations
+
+from overspill import reading, wording
+from overspill.errors import BadRequest
+from overspill.reading import Bound, Passage, Range
+from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
+from overspill.retrieval.modes.mode import ExactMode
+from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.pages import Page, base64_page, passage_page
+
+
+def spell_slice(stored: StoredOutput, range: Range) -> str:
+    if range.unit == "lines":
+        return _spell_call(stored, f'"lines": "{range.start}-{range.end}"')
+    chars = (range.start, range.end)
+    start, end = chars if range.unit == "chars" else (stored.view.char_at(range.start), stored.view.char_at(range.end))
+    return _spell_call(stored, f'"start": {start}, "length": {end - start}')
+
+
+def _spell_bytes(stored: StoredOutput, range: Range) -> str:
+    return _spell_call(stored, f'"start": {range.start}, "length": {range.end - range.start}')
+
+
+def _spell_call(stored: StoredOutput, part: str) -> str:
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{part}}})'
+
+
+def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
+    part = asked.slice or Slice()
+    return _read_bytes(stored, part, bound) if stored.kept.media == "binary" else _read_text(stored, part, bound)
+
+
+def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
+    if part.start is None:
+        return Page(wording.binary_message(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
+    end = stored.reader.size if part.length is None else part.start + part.length
+    return base64_page(stored, part.start, end, bound, _spell_bytes)
+
+
+def _read_text(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
+    reader, view = stored.reader, stored.view
+    ways = [name for name in ("lines", "anchor", "start") if getattr(part, name) not in (None, 0)]
+    if len(ways) > 1:
+        raise BadRequest(f"slice has {' and '.join(ways)}. Give one of them: lines, anchor or start.")
+    if part.lines is not None:
+        first, last = parse_range("lines", part.lines)
+        return passage_page(stored, bound, lambda bound: reading.lines(reader, view, first, last, bound), spell_slice)
+    anchor = part.anchor
+    if anchor is None:
+        start = part.start or 0
+        return passage_page(stored, bound, lambda bound: reading.chars(reader, view, start, part.length, bound), spell_slice)
+
+    def around(bound: Bound) -> Passage:
+        return reading.around(reader, view, anchor, bound, window=part.window, match_index=part.match_index)
+
+    return passage_page(stored, bound, around, spell_slice, located=True)
+
+
+SLICE = ExactMode(read=_read, reads_running=True, reads_binary=True)

@@ -1,0 +1,100 @@
+"""One bounded answer about one stored output: the content first, then how to get the rest."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from overspill import wording
+from overspill.errors import BadRequest
+from overspill.reading import Bound, Passage, Range
+from overspill.retrieval.outputs import StoredOutput
+from overspill.text import encoding
+from overspill.types import Block
+from overspill.wording import framing
+
+FRAME_BYTES = 48  # reserved for the lines around stored text
+FOOTER_BYTES = 512  # reserved for those lines and for the note that says how to continue
+
+SpellCall: TypeAlias = Callable[[StoredOutput, Range], str]
+"""The tool call that returns a range of an output, as a model would write it."""
+
+
+class Page(Struct, frozen=True):
+    """The answer to a retrieval, and which stored bytes it shows."""
+
+    text: str
+    id: str = ""
+    start: int = 0
+    end: int = 0
+    is_error: bool = False
+    blocks: Sequence[Block] = ()
+    """Content blocks that belong to the answer and are not text."""
+    data: str | None = None
+    """The stored text in the answer, if any; the rest is ours."""
+    notes: tuple[str, ...] = ()
+    """Our lines below the stored text."""
+
+
+def make_page(stored: StoredOutput, data: str, notes: Sequence[str] = (), start: int = 0, end: int = 0) -> Page:
+    data = encoding.clean(data)
+    return Page(framing.answer(data, notes), stored.kept.id, start, end, data=data, notes=tuple(notes))
+
+
+def passage_page(
+    stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Passage], spell: SpellCall, *, located: bool = False
+) -> Page:
+    """The passage alone if it fits. If it does not, or if the model cannot know where it is (`located`), a note says where."""
+    passage, notes = fetch(bound), list[str]()
+    if passage.omitted or located or framing.imitates(passage.text):
+        passage = fetch(shrink(bound, FOOTER_BYTES))
+        rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
+        notes = [_describe_place(passage, rest)]
+    return make_page(stored, passage.text, notes, passage.start_byte, passage.end_byte)
+
+
+def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell: SpellCall) -> Page:
+    """Bytes that are not text, encoded as base64. A model gets them only if it asks for them."""
+    max_bytes = max(1, (min(bound.bytes, bound.chars or bound.bytes) - FOOTER_BYTES) * 3 // 4)
+    end = min(end, stored.reader.size)
+    if not 0 <= first < end:
+        raise BadRequest(f"There is no byte {first}: the output has {stored.reader.size} bytes, counted from 0.")
+    cut = min(end, first + max_bytes)
+    encoded = base64.b64encode(stored.reader.read(first, cut)).decode()
+    text = f"[base64 of bytes {first}-{cut - 1} of {stored.reader.size}]\n{encoded}"
+    if cut < end:
+        text += f"\n\n[Next: {spell(stored, Range('bytes', cut, end))}]"
+    return Page(text, stored.kept.id, first, cut)
+
+
+def finished_page(stored: StoredOutput, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+    """A page of a finished output, with a note if some of the output is missing."""
+    return add_note(f"[{wording.incomplete(stored.kept)}]", bound, fetch) if stored.kept.missing else fetch(bound)
+
+
+def add_note(note: str, bound: Bound, fetch: Callable[[Bound], Page]) -> Page:
+    page = fetch(shrink(bound, len(note.encode()) + 2 + FRAME_BYTES))
+    if page.data is None:
+        return replace(page, text=f"{page.text}\n\n{note}")
+    notes = (*page.notes, note)
+    return replace(page, text=framing.answer(page.data, notes), notes=notes)
+
+
+def shrink(bound: Bound, by_bytes: int) -> Bound:
+    return Bound(max(1, bound.bytes - by_bytes), bound.chars and max(1, bound.chars - by_bytes))
+
+
+def _describe_place(passage: Passage, rest: list[str]) -> str:
+    return wording.place(
+        (passage.start_char, passage.end_char),
+        (passage.first_line, passage.last_line),
+        (passage.start_byte, passage.end_byte),
+        passage.total,
+        matches=passage.matches,
+        omitted=passage.omitted,
+        rest=rest,
+    )
