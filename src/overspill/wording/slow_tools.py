@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -11,6 +11,8 @@ from overspill.types import JobState, Size
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NONE_RUNNING = "No async tools running."
+MAX_LISTED_JOBS = 10
+"""Lines in one section of a notice. A model reads the notice every turn, so it must not grow with the conversation."""
 
 
 class JobStatus(Struct, frozen=True):
@@ -49,10 +51,10 @@ def notice(jobs: Sequence[JobStatus]) -> str:
     if not jobs:
         return ""
     sections = [
-        _section("Running", [_pending_line(job) for job in jobs if job.state == "running"]),
-        _section("Queued", [_pending_line(job) for job in jobs if job.state == "queued"]),
-        _section("Ready", [_ready_line(job) for job in jobs if job.state == "ready"]),
-        _section("Failed", [_done_line(job) for job in jobs if job.state == "failed"]),
+        _section("Running", [job for job in jobs if job.state == "running"], _pending_line),
+        _section("Queued", [job for job in jobs if job.state == "queued"], _pending_line),
+        _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line),
+        _section("Failed", [job for job in jobs if job.state == "failed"], _done_line),
         'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
         "Use wait_for_tool_output() to block until a running tool completes.",
     ]
@@ -70,8 +72,21 @@ def options(jobs: Sequence[JobStatus]) -> str:
     return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
 
 
-def _section(title: str, lines: Sequence[str]) -> str:
-    return "\n".join([f"### {title} ({len(lines)})", *lines]) if lines else ""
+def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], str]) -> str:
+    """Lists the newest unread jobs first of all, and counts what does not fit."""
+    if not jobs:
+        return ""
+    by_interest = sorted(range(len(jobs)), key=lambda index: (jobs[index].retrievals > 0, -index))
+    listed, counted = sorted(by_interest[:MAX_LISTED_JOBS]), [jobs[index] for index in by_interest[MAX_LISTED_JOBS:]]
+    lines = [f"### {title} ({len(jobs)})", *(line(jobs[index]) for index in listed)]
+    return "\n".join([*lines, *([_rest_line(counted)] if counted else [])])
+
+
+def _rest_line(jobs: Sequence[JobStatus]) -> str:
+    retrieved = sum(job.retrievals > 0 for job in jobs)
+    older = sum(job.state == "ready" for job in jobs) - retrieved
+    kinds = [f"{count:,} {what}" for count, what in ((retrieved, "already retrieved"), (older, "older")) if count > 0]
+    return f"- {len(jobs):,} more{': ' if kinds else ''}{', '.join(kinds)}. Their ids are in earlier tool results."
 
 
 def _pending_line(job: JobStatus) -> str:

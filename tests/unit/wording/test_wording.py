@@ -236,3 +236,39 @@ def test_what_a_search_covered():
     assert wording.grep_place(2, 5, True, (0, 100), 100) == "2 of 5 matching lines in bytes 0-100 of 100."
     assert wording.grep_place(2, 5, False, (0, 50), 100) == "2 of 5 or more matching lines in bytes 0-50 of 100."
     assert wording.grep_place(0, 0, True, (0, 100), 100) == "No match in bytes 0-100 of 100."
+
+
+def ready(number: int, retrievals: int = 0) -> JobStatus:
+    return JobStatus(f"j{number}", "fetch", "ready", 1.0, Size(90_000, 90_000, 9, 20_000), retrievals, exceeds=True)
+
+
+def test_a_long_notice_lists_the_newest_unread_outputs_and_counts_the_rest():
+    jobs = [ready(number, retrievals=number % 2) for number in range(60)]
+    section = wording.notice(jobs).split("\n\n")[1]
+    assert section.splitlines() == [
+        "### Ready (60)",
+        *(f"- fetch (id: j{number}, ~20K tokens, exceeds threshold)" for number in range(40, 60, 2)),
+        "- 50 more: 30 already retrieved, 20 older. Their ids are in earlier tool results.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "last"),
+    [
+        (
+            [ready(number, retrievals=1) for number in range(12)],
+            "- 2 more: 2 already retrieved. Their ids are in earlier tool results.",
+        ),
+        ([ready(number) for number in range(11)], "- 1 more: 1 older. Their ids are in earlier tool results."),
+        ([replace(RUNNING, id=f"r{number}") for number in range(30)], "- 20 more. Their ids are in earlier tool results."),
+        ([replace(FAILED, id=f"f{number}") for number in range(13)], "- 3 more. Their ids are in earlier tool results."),
+        ([ready(number) for number in range(10)], "- fetch (id: j9, ~20K tokens, exceeds threshold)"),
+    ],
+)
+def test_every_section_of_a_notice_is_bounded(jobs: list[JobStatus], last: str):
+    assert wording.notice(jobs).split("\n\n")[1].splitlines()[-1] == last
+
+
+def test_a_notice_costs_the_same_for_sixty_outputs_as_for_a_thousand():
+    sixty, thousand = ([wording.notice([ready(n) for n in range(count)])] for count in (60, 1000))
+    assert len(thousand[0]) - len(sixty[0]) < 20
