@@ -39,7 +39,10 @@ class Index:
         self.total_bytes = len(source)
         self.kind: Kind = recognise(source, 0, self.total_bytes)
         coloured = source.find(_COLOUR, 0, _HEAD) >= 0
-        self.searched_bytes = min(self.total_bytes, max_memory // max(_COST.get(self.kind, 1), _COLOURED if coloured else 1))
+        cost = max(_COST.get(self.kind, 1), _COLOURED if coloured else 1)
+        self.searched_bytes = min(self.total_bytes, max_memory // cost)
+        self.memory_bytes = self.searched_bytes * cost
+        """An upper estimate of the memory it takes once it is built."""
 
     @cached_property
     def lines(self) -> int:
@@ -66,6 +69,10 @@ class Index:
     def signs(self) -> Signs:
         """What tells of a failure, whatever is asked about it."""
         return read_signs(self)
+
+    def prepare(self) -> None:
+        """Build it now rather than on first use."""
+        self._build  # noqa: B018 - a cached property  # pyright: ignore[reportUnusedExpression]
 
     @property
     def text(self) -> Text:

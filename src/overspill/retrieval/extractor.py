@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from threading import Lock
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,12 +20,11 @@ from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
 from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
 from overspill.record.ledger import Ledger, log_extraction
+from overspill.retrieval.indexes import EngineIndexes
 from overspill.retrieval.outputs import StoredOutput
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.types import Extraction
-
-_INDEXES = 4  # one may take as much memory as a large output
 
 
 class ExtractionRequest(Struct, frozen=True, kw_only=True):
@@ -56,8 +53,7 @@ class Extractor:
         self._given = tuple(models)
         self._endpoints = endpoints
         self._cache = Cache()
-        self._indexes: OrderedDict[str, lexical.Index] = OrderedDict()
-        self._lock = Lock()
+        self._indexes = EngineIndexes()
 
     async def extract(
         self, stored: StoredOutput, args_json: str, wish: ExtractionRequest, progress: Progress | None = None
@@ -132,16 +128,9 @@ class Extractor:
         )
 
     def _select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
-        """Blocks. The index of an output is built once, while somebody asks about it."""
-        with self._lock:
-            index = self._indexes.get(document.sha256)
-            if index is None:
-                index = self._indexes[document.sha256] = lexical.build(document.reader.buffer())
-                if len(self._indexes) > _INDEXES:
-                    self._indexes.popitem(last=False)
-            self._indexes.move_to_end(document.sha256)
-        model = self._settings.model
-        return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda shown: tokens.count(shown, model).tokens)
+        """Blocks."""
+        index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
+        return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text, model).tokens)
 
     def _note(self, op: str, look: Inspection) -> None:
         self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))

@@ -1,0 +1,44 @@
+"""The built-in engine's indexes of a session: each built once, and bounded in memory together."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from overspill import lexical
+from overspill.extraction.cache import Recent
+from overspill.store.protocols import Reader
+
+MAX_INDEX_BYTES = 256 << 20
+"""Memory that the indexes of one session may take together. An index that a question still uses is freed after it."""
+
+
+class EngineIndexes:
+    """Indexes by the SHA-256 of their output. Several threads may ask for one."""
+
+    def __init__(self, max_bytes: int = MAX_INDEX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._recent: Recent[str, lexical.Index] = Recent(max_bytes, lambda index: index.memory_bytes)
+        self._building: dict[str, Lock] = {}
+        self._lock = Lock()
+
+    def get(self, sha256: str, reader: Reader) -> lexical.Index:
+        """Blocks. Whoever asks for an index that is being built waits for it."""
+        with self._lock:
+            building = self._building.setdefault(sha256, Lock())
+        try:
+            with building:
+                return self._find(sha256) or self._build(sha256, reader)
+        finally:
+            with self._lock:
+                self._building.pop(sha256, None)
+
+    def _find(self, sha256: str) -> lexical.Index | None:
+        with self._lock:
+            return self._recent.get(sha256)
+
+    def _build(self, sha256: str, reader: Reader) -> lexical.Index:
+        index = lexical.build(reader.buffer(), max_memory=self._max_bytes)
+        with self._lock:  # frees the memory of older ones before this one takes its own
+            self._recent[sha256] = index
+        index.prepare()
+        return index

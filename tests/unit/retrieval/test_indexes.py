@@ -1,0 +1,64 @@
+"""The engine's indexes of a session: built once, and bounded together."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from overspill.retrieval.indexes import EngineIndexes
+from overspill.retrieval.outputs import BytesReader
+
+
+class CountingReader(BytesReader):
+    """Counts how often an index is built from it."""
+
+    builds = 0
+
+    def buffer(self) -> memoryview:
+        self.builds += 1
+        return super().buffer()
+
+
+def text(letter: str, size: int = 10_000) -> CountingReader:
+    return CountingReader((f"{letter} line of a log\n" * size)[:size].encode())
+
+
+def test_an_index_is_built_once_however_many_ask_for_it():
+    indexes, reader, barrier = EngineIndexes(), text("a", 1_000_000), Barrier(8)
+
+    def ask() -> int:
+        barrier.wait(timeout=30)
+        return id(indexes.get("a", reader))
+
+    with ThreadPoolExecutor(8) as threads:
+        found = {task.result(timeout=60) for task in [threads.submit(ask) for _ in range(8)]}
+    assert (reader.builds, len(found)) == (1, 1)
+
+
+def test_indexes_are_dropped_by_their_bytes_together_the_oldest_first():
+    readers = {letter: text(letter) for letter in "abc"}
+    weight = EngineIndexes().get("a", text("a")).memory_bytes
+    indexes = EngineIndexes(2 * weight)
+    for letter in "abac":  # `a` was used after `b`
+        indexes.get(letter, readers[letter])
+    for letter in "ac":
+        indexes.get(letter, readers[letter])
+    assert [reader.builds for reader in readers.values()] == [1, 1, 1]
+    indexes.get("b", readers["b"])
+    assert readers["b"].builds == 2
+
+
+def test_many_small_indexes_are_kept():
+    readers = {str(number): text("a", 1000) for number in range(50)}
+    indexes = EngineIndexes()
+    for _ in range(2):
+        for name, reader in readers.items():
+            indexes.get(name, reader)
+    assert {reader.builds for reader in readers.values()} == {1}
+
+
+def test_one_index_takes_no_more_than_all_may_take_together():
+    indexes = EngineIndexes(max_bytes=1000)
+    index = indexes.get("a", text("a"))
+    assert index.searched_bytes <= index.memory_bytes <= 1000
+    assert index.total_bytes == 10_000
