@@ -1,16 +1,16 @@
-"""A session's stored outputs: found by either spelling of their id, only by the session that owns them, and read exactly."""
+"""A session's stored outputs: found by handle or artifact id, only by the session that owns them."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from threading import Lock
+from threading import RLock
 from types import MappingProxyType, TracebackType
 from typing import Any
 
 from overspill import handles, reading
 from overspill.calls.job import Job
-from overspill.errors import BadRequest, ExpiredHandle, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, SessionClosed, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.reading import references
@@ -23,12 +23,12 @@ from overspill.text import encoding
 from overspill.types import Kept, Size, ToolCall
 from overspill.wording import NOT_READY, tool_failure
 
-_OPEN = 16  # outputs kept open with their line index, since a model that reads one usually reads it again
+MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _EVERYTHING = reading.Bound(1 << 62)
 
 
 class StoredOutput:
-    """One output, to read without a model. Positions: bytes and characters from 0, lines from 1."""
+    """One stored output, to read without a model. Bytes and characters count from 0, lines from 1."""
 
     def __init__(self, kept: Kept, reader: Reader, checkpoints: Sequence[tuple[int, int, int]] = ()) -> None:
         self.kept = kept
@@ -42,7 +42,7 @@ class StoredOutput:
         return encoding.decode(self.bytes())
 
     def lines(self, first: int = 1, last: int | None = None) -> str:
-        """Lines first..last, the last one included."""
+        """Lines `first` to `last`, both included."""
         return reading.lines(self.reader, self.view, first, last, _EVERYTHING).text
 
     def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> reading.Grep:
@@ -65,7 +65,10 @@ class StoredOutput:
 
 
 class StoredOutputs:
-    """Look-ups for one session. Ids of other sessions are as unknown as ids that never were, unless they are of its family."""
+    """Finds and opens the outputs of one session, and those that earlier sessions of its family stored.
+
+    Ids of any other session are unknown here. Several threads may use it.
+    """
 
     def __init__(
         self,
@@ -80,11 +83,12 @@ class StoredOutputs:
         self._held = held
         self._checkpoints = checkpoints
         self.jobs: Mapping[str, Job] = {}
-        """In the background: their outputs are to come, or never will."""
+        """Background jobs, whose outputs may not exist yet."""
         self._family = family
         self._relatives: dict[str, GroupOutput] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
-        self._lock = Lock()
+        self._is_closed = False
+        self._lock = RLock()
 
     def file_id(self, spelling: str) -> str:
         session, file = handles.parse(spelling)
@@ -102,27 +106,33 @@ class StoredOutputs:
         return kept
 
     def _find_in_group(self, spelling: str) -> Kept | None:
-        """An output of another session of the family, looked for once."""
+        """An output of another session of the family. Its shelf is opened once and stays open until this session closes."""
         if self._family is None:
             return None
         session, file = handles.parse(spelling)
-        found = self._relatives.get(file)
-        if found is None and (found := self._family.find(spelling)):
-            self._relatives[file] = found
+        with self._lock:
+            self._check_open()
+            found = self._relatives.get(file)
+            if found is None and (found := self._family.find(spelling)):
+                self._relatives[file] = found
         return found.kept if found and session in (None, found.kept.session) else None
 
     def open(self, spelling: str) -> StoredOutput:
-        return self._open_output(self.find(spelling), spelling)
-
-    def recent(self, spelling: str) -> StoredOutput:
-        """The same, shared between retrievals; not to be closed."""
         kept = self.find(spelling)
         with self._lock:
+            self._check_open()
+            return self._open_output(kept, spelling)
+
+    def recent(self, spelling: str) -> StoredOutput:
+        """Like `open`, but shared between retrievals: do not close it."""
+        kept = self.find(spelling)
+        with self._lock:
+            self._check_open()
             stored = self._recent.get(kept.id)
             if stored is None:
                 stored = self._recent[kept.id] = self._open_output(kept, spelling)
-                if len(self._recent) > _OPEN:
-                    self._recent.popitem(last=False)  # not closed: somebody may be reading it; it closes with its last reader
+                if len(self._recent) > MAX_OPEN_OUTPUTS:
+                    self._recent.popitem(last=False)  # not closed, because another thread may still read it; freeing it closes it
             self._recent.move_to_end(kept.id)
             return stored
 
@@ -136,15 +146,24 @@ class StoredOutputs:
             raise ExpiredHandle(spelling) from None
 
     def close(self) -> None:
-        while self._recent:
-            self._recent.popitem()[1].close()
-        while self._relatives:
-            self._relatives.popitem()[1].shelf.close()
+        with self._lock:
+            self._is_closed = True
+            while self._recent:
+                self._recent.popitem()[1].close()
+            while self._relatives:
+                self._relatives.popitem()[1].shelf.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise SessionClosed("The session is closed, and with it its stored outputs.")
 
     def resolve(
         self, call: ToolCall, settings: Settings, check: references.Check | None
     ) -> tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]:
-        """The call's arguments with references to stored outputs replaced by their content. Blocks; RefError if it cannot be."""
+        """The call's arguments, with references to stored outputs replaced by their content.
+
+        Blocks. Raises RefError for a reference that cannot be resolved.
+        """
         return references.resolve(
             call.args,
             self._source,
@@ -172,7 +191,7 @@ class StoredOutputs:
 
 
 class BytesReader:
-    """An output, or its beginning, that is in memory only."""
+    """Reads an output, or the beginning of one, that is only in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -192,7 +211,7 @@ class BytesReader:
 
 
 class RunningReader:
-    """An output that is still growing, as it was at one moment, up to its last whole character."""
+    """Reads an output that is still growing as it was when the reader was made, up to the last whole character."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""A blocking Session for programs without an event loop: the asynchronous one, run on a loop of its own in a thread."""
+"""A blocking session for programs without an event loop: runs a `Session` on an event loop in another thread."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_NOT_OPEN = "The session is not open. Use `with SyncSession() as session`."
+
 
 class SyncSession:
-    """`with SyncSession() as session`. Every method does what that of `Session` does, and blocks. Safe to use from several
-    threads."""
+    """Use it as `with SyncSession() as session`. Every method does what the method of `Session` does, but blocks.
+
+    You may use one session from several threads.
+    """
 
     def __init__(
         self,
@@ -52,16 +56,18 @@ class SyncSession:
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
+        self._is_open = False
 
     def __enter__(self) -> SyncSession:
         with ExitStack() as stack:
             self._portal = stack.enter_context(start_blocking_portal())
             stack.enter_context(self._portal.wrap_async_context_manager(self._session))
             self._stack = stack.pop_all()
+            self._is_open = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._portal = None
+        self._is_open, self._portal = False, None
         self._stack.__exit__(kind, error, trace)
 
     @property
@@ -163,7 +169,14 @@ class SyncSession:
         return self._run(self._session.abort)
 
     def _run(self, work: Callable[[], Awaitable[R] | R]) -> R:
-        """In the session's own thread, so that nobody looks at what it is just changing."""
-        if self._portal is None:
-            raise SessionClosed("The session is not open. Use `with SyncSession() as session`.")
-        return cast("R", self._portal.call(work))
+        """Run in the session's thread, so that no other thread sees a change half made."""
+        portal = self._portal
+        if portal is None:
+            raise SessionClosed(_NOT_OPEN)
+        try:
+            task = portal.start_task_soon(work)
+        except RuntimeError:
+            if self._is_open:  # called from the session's own thread, which would wait for itself
+                raise
+            raise SessionClosed(_NOT_OPEN) from None
+        return cast("R", task.result())

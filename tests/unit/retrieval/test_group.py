@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from overspill import Session, Settings
-from overspill.errors import UnknownHandle
+from overspill.errors import SessionClosed, UnknownHandle
 from overspill.retrieval.group import SessionGroup
 from overspill.store.files.shelf import FileShelf
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.protocols import Shelf
 from overspill.types import Kept
 
 BIG = "line of text\n" * 2000
@@ -126,3 +129,40 @@ async def test_a_completed_job_is_news_once_and_none_when_it_was_asked_for() -> 
         await session.start("crawl", {}, lambda: "x")
         assert (await session.invoke("wait_for_tool_output", {})).text.startswith("Completed tools:")
         assert session.news() == ""
+
+
+class SlowStore(MemoryStore):
+    """Counts the shelves that are opened to read; the first waits a moment for a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened = 0
+        self.second = Event()
+
+    def read_shelf(self, session: str) -> Shelf:
+        self.opened += 1
+        if self.opened > 1:
+            self.second.set()
+        self.second.wait(timeout=0.2)
+        return super().read_shelf(session)
+
+
+async def test_threads_that_look_for_the_same_output_open_its_shelf_once():
+    store = SlowStore()
+    kept = await kept_by("ann", store)
+    async with Session(family="ann", store=store) as later:
+        store.opened = 0
+        with ThreadPoolExecutor(4) as threads:
+            texts = [task.result(30) for task in [threads.submit(lambda: later.open(kept.handle).text()) for _ in range(4)]]
+    assert texts == [BIG] * 4
+    assert store.opened == 1
+
+
+async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_opened(store: MemoryStore | FileStore):
+    kept = await kept_by("ann", store)
+    async with Session(family="ann", store=store) as later:
+        outputs = later._parts.outputs
+        outputs.recent(kept.handle)
+    for look in (outputs.recent, outputs.open):
+        with pytest.raises(SessionClosed):
+            look(kept.handle)

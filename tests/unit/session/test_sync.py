@@ -118,6 +118,14 @@ def test_threads_may_look_while_others_start_work():
         assert len({each.result(30) for each in work}) == 300
 
 
+def test_a_thread_that_looks_just_as_the_session_closes_learns_that_it_is_closed():
+    with opened() as session:
+        portal = session._portal
+    session._portal = portal  # as a thread sees it that looked a moment before
+    with pytest.raises(SessionClosed):
+        session.notice()
+
+
 def test_a_failure_to_open_leaves_nothing_running():
     with opened() as first:
         store = first._session._store
