@@ -162,7 +162,7 @@ class Extraction(Struct, frozen=True):
     excerpts: tuple[Excerpt, ...]
     confidence: float
     strategy: str
-    """The mode really used: full-chunked, read-grep or truncate."""
+    """What really answered: full-chunked, read-grep, truncate, or builtin for the built-in engine."""
     source_hash: str
     source_size_bytes: int
     chunks_searched: int
@@ -171,3 +171,5 @@ class Extraction(Struct, frozen=True):
     found: bool = True
     warnings: tuple[str, ...] = ()
     """What the reader has to know: a fallback was used, a part was not searched."""
+    planned_strategy: str = ""
+    """Where the built-in engine answered: the strategy that a model would have followed."""

@@ -112,7 +112,7 @@ async def test_one_huge_line_is_extracted_chunk_by_chunk(play: Play) -> None:
     record = await play.run("tools: [{depot: [rows]}]", call("depot__rows", count=150), extract("Which parcel is lost?"))
     assert ended(record)
     first = extractions(record)[0]
-    assert first.attributes["strategy"] in ("full-chunked", "lexical", "truncate")
+    assert first.attributes["strategy"] in ("full-chunked", "builtin", "truncate")
     assert len(first.children) >= 1
 
 

@@ -80,7 +80,8 @@ def _facts(op: dict[str, Any]) -> list[str]:
     if op["kind"] == "model" and (attributes.get("tokensIn") or attributes.get("tokensOut")):
         facts.append(f"{attributes['tokensIn']:,} tokens in, {attributes['tokensOut']:,} out")
     if attributes.get("strategy"):
-        facts.append(f"{attributes['strategy']} by {attributes['model'] or 'nobody'}")
+        is_builtin = attributes["strategy"] == "builtin"
+        facts.append("built-in engine" if is_builtin else f"{attributes['strategy']} by {attributes['model'] or 'nobody'}")
     if handle := attributes.get("tool_output_handle"):
         facts.append(f"kept as {handle}")
     return facts

@@ -17,7 +17,8 @@ from overspill.types import Size
 Mode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate", "snippets"]
 """`snippets` is full-chunked for verbatim passages alone: chunks of half the window, 5 % overlap."""
 
-Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate"]
+Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate", "builtin"]
+"""What answered. `builtin` is the engine that needs no model."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """(chunks done, chunks to do), each time a chunk is done."""

@@ -17,7 +17,7 @@ PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
 _LOOK_AHEAD = 4
 
 
-def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
+def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
     """Blocks. What the engine gives as excerpts is read again from the stored bytes."""
     selection = engine(document, query, policy.max_tokens)
     spans = [Span(each.start_byte, each.end_byte) for each in selection.excerpts]
@@ -28,7 +28,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         text=selection.text if found else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
         excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence,
-        strategy=strategy,
+        strategy="builtin",
         source_hash=document.sha256,
         source_size_bytes=size,
         chunks_searched=1,
@@ -36,6 +36,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         model=BUILTIN,
         found=found,
         warnings=() if whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
+        planned_strategy=planned,
     )
 
 

@@ -36,7 +36,7 @@ def format_abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
         ours = "\n\n".join(filter(None, (closing, *after)))
         shown = framing.block(framing.OPENING, answer) if answer and (before or ours or framing.imitates(answer)) else answer
         body = "\n\n".join([*before, "\n".join(filter(None, (shown, ours)))])
-        return encoding.clean(wording.abstract(kept.tool, kept.handle, found.strategy, body))
+        return encoding.clean(wording.abstract(kept.tool, kept.handle, found.planned_strategy or found.strategy, body))
 
     def cited(count: int, *, quoted: bool = False) -> list[str]:
         omitted = len(found.excerpts) - count

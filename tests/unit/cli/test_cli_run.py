@@ -253,7 +253,7 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
         "b (reported, 6 turns, ",
         ", kept as session-",
         "session tool_output (",
-        "full-chunked by builtin/lexical",
+        "built-in engine",
         "session agent__below (",
         "below (reported, 1 turn, ",
         "tool nothing (0.0s, failed)",

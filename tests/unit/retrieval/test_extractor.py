@@ -260,7 +260,7 @@ NO_KEY = ModelError("no key", passing=False)
         ),
         (
             NO_KEY, {}, "full-chunked", "WARNING",
-            "fell back to the built-in engine for HANDLE (mode MODE, strategy full-chunked, 1 of 1 chunks).",
+            "fell back to the built-in engine for HANDLE (mode MODE, strategy builtin, 1 of 1 chunks).",
         ),
         (
             NO_KEY, {"extractionFallback": ["truncate"]}, "read-grep", "WARNING",
@@ -270,7 +270,7 @@ NO_KEY = ModelError("no key", passing=False)
         (NO_KEY, {}, "truncate", "INFO", "extracted from HANDLE (mode MODE, strategy truncate, 0 of 1 chunks)."),
         (
             NO_KEY, {"extractionModel": "builtin/lexical"}, "full-chunked", "INFO",
-            "extracted from HANDLE (mode MODE, strategy full-chunked, 1 of 1 chunks).",
+            "extracted from HANDLE (mode MODE, strategy builtin, 1 of 1 chunks).",
         ),
     ],
 )  # fmt: skip
@@ -291,6 +291,17 @@ async def test_each_extraction_is_logged_and_one_that_fell_back_or_failed_as_a_w
     assert extraction.attributes.get("fallback", "") == fallback
     assert "private" not in str(vars(logged))
     assert CAUSE not in str(vars(logged))
+
+
+async def test_the_record_names_the_engine_where_it_answered(tmp_path: Path):
+    async with Session(Settings(storeDir=str(tmp_path))) as session:
+        handle = await handle_of(session)
+        await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "read-grep"})
+        operation = next(op for op in session.op_tree().children if op.kind == "session")
+        (journal,) = tmp_path.rglob("journal.jsonl")
+        lines = journal.read_bytes().splitlines(keepends=True)
+    (event,) = [event for event in decode_events(lines) if isinstance(event, OutputExtracted)]
+    assert (event.mode, event.strategy, operation.attributes["strategy"]) == ("read-grep", "builtin", "builtin")
 
 
 async def test_a_cancelled_extraction_is_on_record_as_failed(tmp_path: Path):
