@@ -1,4 +1,4 @@
-"""What a model reads about an extraction: the abstract with its checked citations, or the snippets as JSON."""
+"""The answers to an extraction: an abstract with its checked citations, or snippets as JSON."""
 
 from __future__ import annotations
 
@@ -17,46 +17,49 @@ from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction, Kept
 from overspill.wording import framing
 
-_WARNING_CHARS = 2_000
-_SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
+MAX_WARNING_CHARS = 2_000
+_SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
 
-def format_abstract(kept: Kept, found: Extraction, bound: Bound) -> Page:
-    """`tool_output`, within the bound: the words of the citations give way first, then their places, then the end of the text.
+def format_abstract(kept: Kept, found: Extraction, bound: Bound, *, closed_strategies: bool = False) -> Page:
+    """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
+    the end of the text, and always says how many checked citations it dropped.
 
-    How many checked citations gave way is said to the last.
+    `closed_strategies`: the first line may not name the engine, so the next one does.
     """
-    before = ["\n".join(f"WARNING: {one_line(line, _WARNING_CHARS)}" for line in found.warnings)] if found.warnings else []
-    # What the built-in engine answers is nothing but passages: their words stand above already.
-    quoted = found.model != BUILTIN
-    answer, closing = _with_closing(found)
+    is_builtin = found.model == BUILTIN
+    strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
+    warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
+    before = list(filter(None, (wording.BUILTIN_ANSWERED if is_builtin and closed_strategies else "", warnings)))
+    answer, closing = _split_closing(found)
 
-    def worded(answer: str, *after: str) -> str:
-        # With words of ours round it the answer stands in a block; alone it is all there is below the first line.
+    def render(answer: str, *after: str) -> str:
+        # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
         ours = "\n\n".join(filter(None, (closing, *after)))
         shown = framing.block(framing.OPENING, answer) if answer and (before or ours or framing.imitates(answer)) else answer
         body = "\n\n".join([*before, "\n".join(filter(None, (shown, ours)))])
-        return encoding.clean(wording.abstract(kept.tool, kept.handle, found.planned_strategy or found.strategy, body))
+        return encoding.clean(wording.abstract(kept.tool, kept.handle, strategy, body))
 
-    def cited(count: int, *, quoted: bool = False) -> list[str]:
+    def cite(count: int, *, quoted: bool = False) -> list[str]:
         omitted = len(found.excerpts) - count
         return [wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted)] if found.excerpts else []
 
     every = len(found.excerpts)
-    for shown in (worded(answer, *cited(every, quoted=quoted)), worded(answer, *cited(every))):
-        if bound.holds(shown):
-            return Page(shown, kept.id)
-    over = bisect_left(range(every), True, key=lambda count: not bound.holds(worded(answer, *cited(count))))
-    if over:
-        return Page(worded(answer, *cited(over - 1)), kept.id)
+    # The engine answers with nothing but passages, so quoting them again below would repeat them.
+    for text in (render(answer, *cite(every, quoted=not is_builtin)), render(answer, *cite(every))):
+        if bound.holds(text):
+            return Page(text, kept.id)
+    too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(render(answer, *cite(count))))
+    if too_many:
+        return Page(render(answer, *cite(too_many - 1)), kept.id)
     limit = len(answer)
-    while not bound.holds(shown := worded(truncate(answer, limit, "head").text, *cited(0))) and limit > 1:
+    while not bound.holds(text := render(truncate(answer, limit, "head").text, *cite(0))) and limit > 1:
         limit = max(1, limit * 9 // 10)
-    return Page(shown, kept.id)
+    return Page(text, kept.id)
 
 
-def _with_closing(found: Extraction) -> tuple[str, str]:
-    """The built-in engine's passages, and its last line, which says how many match: that is ours."""
+def _split_closing(found: Extraction) -> tuple[str, str]:
+    """The passages of the built-in engine, and its last line, which is ours: it says how many records match."""
     if found.model != BUILTIN or not found.found:
         return found.text, ""
     passages, _, closing = found.text.rpartition("\n")
@@ -64,7 +67,7 @@ def _with_closing(found: Extraction) -> tuple[str, str]:
 
 
 def format_snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
-    """`get_tool_output` in mode extract: whole snippets, as many as the bound holds, and how many it does not."""
+    """The answer of `get_tool_output` in mode `extract`: as many whole snippets as the bound holds, and how many it does not."""
     for count in range(len(found.excerpts), -1, -1):
         shown = _json(found, found.excerpts[:count])
         if bound.holds(shown):

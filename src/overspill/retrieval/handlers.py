@@ -204,7 +204,8 @@ class RetrievalTools:
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
             return Page(wording.extraction_failure(kept.tool, kept.handle, mode, str(error)), kept.id, is_error=True)
-        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound))
+        closed = self._gate.settings.has_closed_strategies
+        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, closed_strategies=closed))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:

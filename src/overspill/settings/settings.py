@@ -150,6 +150,11 @@ class Settings:
         return settings
 
     @property
+    def has_closed_strategies(self) -> bool:
+        """Whether an answer may name only the strategies of the documents that its preset follows."""
+        return self.preset != "overspill"
+
+    @property
     def background(self) -> bool:
         """Whether a slow tool may go on in the background."""
         return self.async_

@@ -22,6 +22,7 @@ from overspill.wording.replies import (
     unknown_tool,
 )
 from overspill.wording.retrieval import (
+    BUILTIN_ANSWERED,
     EXPANDED,
     NOT_READY,
     NULL,
@@ -50,6 +51,7 @@ from overspill.wording.slow_tools import (
 )
 
 __all__ = [
+    "BUILTIN_ANSWERED",
     "CANCELLED",
     "CANCELLED_ITSELF",
     "EXPANDED",

@@ -13,6 +13,7 @@ from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 NOT_READY = "Tool not ready. Use wait_for_tool_output."
 QUERY_REQUIRED = "Query required for extract mode."
 NULL = "[null: the expression matches nothing, or matches a stored null.]"
+BUILTIN_ANSWERED = "The built-in engine answered: passages found by their words, no model."
 EXPANDED = "[Found in JSON inside a string.]"
 
 

@@ -10,12 +10,13 @@ import anyio
 import pytest
 from frames import unmarked
 
-from overspill import Session, Settings
+from overspill import Session, Settings, wording
 from overspill.errors import BadRequest
 from overspill.handles import artifact_id
 from overspill.models.protocol import ModelError, Request, Response, Usage
 from overspill.record.events import ModelCalled, OutputExtracted, decode_events
 from overspill.record.ledger import accounting
+from overspill.settings.keys import PresetName
 from overspill.testing import ScriptedModel
 from overspill.text import tokens
 
@@ -162,9 +163,25 @@ async def test_without_any_model_the_built_in_engine_answers(tmp_path: Path):
     async with Session(Settings(storeDir=str(tmp_path))) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed and why"})
-    assert reply.text.startswith(f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:")
+    assert reply.text.startswith(f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:builtin:\n\n[untrusted data ")
     assert CAUSE in reply.text
     assert not reply.is_error
+
+
+@pytest.mark.parametrize("preset", ["tool_output", "artifacts", "slow"])
+@pytest.mark.parametrize("mode", ["full-chunked", "read-grep"])
+async def test_the_documents_presets_name_a_strategy_of_theirs_and_the_engine_in_the_next_line(
+    tmp_path: Path, preset: PresetName, mode: str
+):
+    async with Session(Settings(preset=preset, storeDir=str(tmp_path))) as session:
+        kept = await session.keep(LOG, "get_log")
+        args = {"handle": kept.handle, "extract": "which request failed and why", "mode": mode}
+        reply = await session.invoke("tool_output", args)
+    assert reply.text.startswith(
+        f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {kept.handle}, STRATEGY:{mode}:\n\n"
+        f"{wording.BUILTIN_ANSWERED}\n\n[untrusted data "
+    )
+    assert CAUSE in reply.text
 
 
 async def test_a_failing_model_is_replaced_by_the_engine_with_a_warning(tmp_path: Path):
@@ -374,4 +391,4 @@ async def test_an_answer_stays_within_its_bound(tmp_path: Path):
     assert len(snippets.text.encode()) <= 2000
     found = json.loads(snippets.text)
     assert found["snippets_omitted"] + len(found["snippets"]) == len(quotes)
-    assert found["hint"] == "More snippets match than fit. Ask for less at a time, or read round a byte span with slice."
+    assert found["hint"] == "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."

@@ -232,6 +232,10 @@ def test_a_part_names_its_place_in_the_output():
     )
 
 
+def test_the_engine_is_named_where_the_strategy_line_may_not():
+    assert wording.BUILTIN_ANSWERED == "The built-in engine answered: passages found by their words, no model."
+
+
 def test_what_a_search_covered():
     assert wording.grep_place(2, 5, True, (0, 100), 100) == "2 of 5 matching lines in bytes 0-100 of 100."
     assert wording.grep_place(2, 5, False, (0, 50), 100) == "2 of 5 or more matching lines in bytes 0-50 of 100."
