@@ -72,7 +72,7 @@ class KeptOutputs:
         if len(self._ids) <= len(self._latest):
             yield from self.latest()
             return
-        events = self._ledger.events_about(OutputStored.__struct_config__.tag)
+        events = self._ledger.events_about(str(OutputStored.__struct_config__.tag))
         yield from (event.kept for event in events if isinstance(event, OutputStored) and event.kept.id in self._ids)
         yield from self._unstored.values()
 
