@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from overspill.mcp.client import Client, Link, Server, ServerConfig, open_servers
-from overspill.mcp.client.link import connect
+from overspill.mcp.client.connection import connect
 from overspill.mcp.client.server import SilentPeer
 
 SERVERS = Path(__file__).parent / "servers"

@@ -2,7 +2,7 @@
 
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.config import ServerConfig, host_of, read_servers, server_configs
-from overspill.mcp.client.link import Client, Link, Peer
+from overspill.mcp.client.connection import Client, Link, Peer
 from overspill.mcp.client.server import Server, ToolDefinition, open_servers
 
 __all__ = [

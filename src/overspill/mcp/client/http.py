@@ -19,8 +19,8 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.greeting import mapping
-from overspill.mcp.client.lines import MAX_MESSAGE, decode
+from overspill.mcp.client.framing import MAX_MESSAGE, decode
+from overspill.mcp.client.handshake import mapping
 from overspill.mcp.client.sdk_log import UnloggedSendStream, drop_records
 from overspill.mcp.client.surrogates import HidingTransport, RestoringStream, Surrogates
 from overspill.text.humanize import quote_line

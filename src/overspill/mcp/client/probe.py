@@ -8,7 +8,7 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.link import Client, Link, Raw, open_link, pages
+from overspill.mcp.client.connection import Client, Link, Raw, open_link, pages
 from overspill.mcp.client.process import noise
 from overspill.mcp.client.server import SilentPeer, describe_error
 from overspill.text import tokens

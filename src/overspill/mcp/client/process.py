@@ -16,7 +16,7 @@ from mcp.shared.message import SessionMessage
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.lines import BadLine, decode, encode, lines, refusal
+from overspill.mcp.client.framing import BadLine, decode, encode, lines, refusal
 from overspill.text.humanize import count_noun, quote_line
 
 _GRACE = 2.0  # seconds to end by itself once its input is closed

@@ -9,7 +9,7 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from overspill.gate.collect import to_json
-from overspill.mcp.client.greeting import Raw, mapping
+from overspill.mcp.client.handshake import Raw, mapping
 from overspill.types import Output
 
 _LARGE = 256 * 1024

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from overspill.calls.job import Job, current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.link import Client, Link, Peer, Progress, Raw, connect, pages
+from overspill.mcp.client.connection import Client, Link, Peer, Progress, Raw, connect, pages
 from overspill.mcp.client.results import as_output, progress_text
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output

@@ -9,8 +9,8 @@ from typing import cast
 import anyio
 
 from overspill.mcp.client import Link, Server
-from overspill.mcp.client.link import Raw, mapping
-from overspill.mcp.proxy.reach import each, list_all, reach
+from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.proxy.ask_servers import each, list_all, reach
 from overspill.mcp.proxy.schemas import widen_schema
 from overspill.retrieval.definitions import TOOLS, definition
 from overspill.session.session import Session

@@ -19,12 +19,12 @@ from starlette.routing import Route
 
 from overspill.errors import SettingsError
 from overspill.mcp.client import Client
-from overspill.mcp.proxy.connections import AT_A_TIME, Connection
-from overspill.mcp.proxy.exchange import Exchange
+from overspill.mcp.proxy.client_request import Exchange
 from overspill.mcp.proxy.guard import MOST_BODY, Guard
-from overspill.mcp.proxy.scope import ClientScope
-from overspill.mcp.proxy.scopes import ClientKey, ClientScopes
+from overspill.mcp.proxy.http_connections import AT_A_TIME, Connection
 from overspill.mcp.proxy.serve import protocol
+from overspill.mcp.proxy.served_client import ClientScope
+from overspill.mcp.proxy.served_clients import ClientKey, ClientScopes
 
 PATH = "/mcp"
 _MOST_QUEUED = 1024

@@ -10,7 +10,7 @@ import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import HandleError
-from overspill.mcp.client.link import Raw
+from overspill.mcp.client.connection import Raw
 from overspill.session.session import Session
 from overspill.text import encoding
 from overspill.types import Kept

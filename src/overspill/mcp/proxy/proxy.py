@@ -14,11 +14,11 @@ from mcp_types.methods import CLIENT_REQUESTS, SPEC_CLIENT_METHODS
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Client, Server
-from overspill.mcp.client.link import Raw, mapping
-from overspill.mcp.proxy import greeting, outputs
-from overspill.mcp.proxy.exchange import Context, Exchange, Voice
-from overspill.mcp.proxy.reach import each, has, list_all, reach
-from overspill.mcp.proxy.scope import ClientScope
+from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.proxy import handshake, outputs
+from overspill.mcp.proxy.ask_servers import each, has, list_all, reach
+from overspill.mcp.proxy.client_request import Context, Exchange, Voice
+from overspill.mcp.proxy.served_client import ClientScope
 from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
 
 FindScope: TypeAlias = Callable[[Exchange, Client], Awaitable[ClientScope]]
@@ -91,9 +91,9 @@ class Routes:
         match method:
             case "initialize":
                 scope.voice = Voice(exchange)
-                return greeting.initialize_result(params, await scope.links(scope.options.first_wait))
+                return handshake.initialize_result(params, await scope.links(scope.options.first_wait))
             case "server/discover":
-                return greeting.discover_result(await scope.links(min(scope.options.first_wait, _PROBED)))
+                return handshake.discover_result(await scope.links(min(scope.options.first_wait, _PROBED)))
             case "ping" if not exchange.modern:
                 return {}
             case "tools/list":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.connection import Raw, mapping
 
 MARK = "overspill"
 _AT_THE_ROOT = ("$schema", "$id", "$defs", "definitions", "title", "description")

@@ -10,11 +10,11 @@ import anyio
 from mcp.server.lowlevel.server import Server as Protocol
 
 from overspill.mcp.client import Client
-from overspill.mcp.proxy.exchange import Exchange
+from overspill.mcp.proxy.client_request import Exchange
 from overspill.mcp.proxy.options import Options
 from overspill.mcp.proxy.proxy import FindScope, Proxy
-from overspill.mcp.proxy.scope import ClientScope
-from overspill.mcp.proxy.scopes import ClientKey, ClientScopes
+from overspill.mcp.proxy.served_client import ClientScope
+from overspill.mcp.proxy.served_clients import ClientKey, ClientScopes
 from overspill.mcp.proxy.stdio import stdio_streams
 from overspill.models.endpoints import Endpoint
 from overspill.settings import Settings

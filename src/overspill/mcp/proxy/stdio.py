@@ -14,7 +14,7 @@ import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.lines import BadLine, decode, encode, lines
+from overspill.mcp.client.framing import BadLine, decode, encode, lines
 
 _CHUNK = 1 << 16
 _PART = getattr(select, "PIPE_BUF", 512)  # bytes that a pipe which can be written to takes at once

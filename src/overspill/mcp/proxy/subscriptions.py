@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Link, Server
-from overspill.mcp.client.link import Raw, mapping
-from overspill.mcp.proxy.reach import reach
+from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.proxy.ask_servers import reach
 
 CHANGES = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),

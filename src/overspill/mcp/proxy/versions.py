@@ -8,8 +8,8 @@ import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp.client.link import Greeting, Raw, mapping
-from overspill.mcp.proxy.exchange import Ask
+from overspill.mcp.client.connection import Greeting, Raw, mapping
+from overspill.mcp.proxy.client_request import Ask
 
 _CACHEABLE = {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "server/discover"}
 _LATER = ("resultType", "ttlMs", "cacheScope")

@@ -14,14 +14,14 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
 from overspill.errors import ServerError, Unheard
 from overspill.mcp.client import Client, Link, Server
-from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.proxy.ask_servers import reach
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.exchange import Exchange, Voice
+from overspill.mcp.proxy.client_request import Exchange, Voice
 from overspill.mcp.proxy.options import Options
-from overspill.mcp.proxy.parking import Parking
-from overspill.mcp.proxy.reach import reach
+from overspill.mcp.proxy.paused_calls import Parking
 from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
-from overspill.mcp.proxy.toolcalls import ToolCalls
+from overspill.mcp.proxy.tool_calls import ToolCalls
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
 from overspill.session.session import Session
 

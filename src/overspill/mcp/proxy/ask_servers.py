@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Link, Server
-from overspill.mcp.client.link import Raw
+from overspill.mcp.client.connection import Raw
 
 _BRIEFLY = 3.0
 _LONG = 30.0

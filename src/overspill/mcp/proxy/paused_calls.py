@@ -15,8 +15,8 @@ import anyio.abc
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp.client.link import Raw, mapping
-from overspill.mcp.proxy.exchange import Exchange
+from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.proxy.client_request import Exchange
 
 _LONGEST = 600.0  # seconds a person may take
 

@@ -11,7 +11,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Link
-from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.connection import Raw, mapping
 from overspill.text.humanize import one_line
 from overspill.wording import framing
 

@@ -8,7 +8,7 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.lines import BadLine, decode, encode, lines, refusal
+from overspill.mcp.client.framing import BadLine, decode, encode, lines, refusal
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from mcp.shared.dispatcher import DispatchContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.calls.job import Job
-from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.connection import Raw, mapping
 from overspill.mcp.client.results import progress_text
 from overspill.text.lenient_json import clean_value
 

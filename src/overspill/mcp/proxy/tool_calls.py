@@ -15,11 +15,11 @@ from overspill.errors import OverspillError
 from overspill.gate.decide import Pass, decide
 from overspill.mcp.client import Server
 from overspill.mcp.client.arguments import fits_schema
-from overspill.mcp.client.link import Raw, mapping
+from overspill.mcp.client.connection import Raw, mapping
 from overspill.mcp.client.results import as_output, error_text, texts
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.exchange import Exchange
+from overspill.mcp.proxy.client_request import Exchange
 from overspill.mcp.proxy.schemas import MARK
 from overspill.mcp.proxy.versions import wants_input
 from overspill.session.session import Session

@@ -27,7 +27,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.greeting import Client, Greeting, Raw, add_envelope, greet, mapping
+from overspill.mcp.client.handshake import Client, Greeting, Raw, add_envelope, greet, mapping
 from overspill.mcp.client.http import RedactingTransport, open_transport
 from overspill.mcp.client.process import Running, running
 from overspill.text.humanize import quote_line

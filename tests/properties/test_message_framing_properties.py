@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.lines import BadLine, decode, encode, lines
+from overspill.mcp.client.framing import BadLine, decode, encode, lines
 
 LIMIT = 60
 

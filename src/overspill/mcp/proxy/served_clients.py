@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from overspill.mcp.client import Client
 from overspill.mcp.proxy.options import Options
-from overspill.mcp.proxy.scope import ClientScope, open_scope
+from overspill.mcp.proxy.served_client import ClientScope, open_scope
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
