@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from overspill.mcp.client import Client, Link, Server, ServerConfig, open_servers
+from overspill.mcp.client import ClientIdentity, Server, ServerConfig, ServerConnection, open_servers
 from overspill.mcp.client.connection import connect
 from overspill.mcp.client.server import SilentPeer
 
@@ -26,16 +26,18 @@ def script(name: str, /, *args: str, **given: Any) -> ServerConfig:
 
 
 @asynccontextmanager
-async def up(config: ServerConfig, *, client: Client | None = None, within: float = 60) -> AsyncIterator[Server]:
+async def up(config: ServerConfig, *, client: ClientIdentity | None = None, within: float = 60) -> AsyncIterator[Server]:
     with anyio.fail_after(within):
         async with open_servers([config], dict(os.environ), client=client) as servers:
             yield servers[config.name]
 
 
 @asynccontextmanager
-async def linked(config: ServerConfig, peer: Any = None, *, client: Client | None = None) -> AsyncIterator[Link]:
+async def connected(
+    config: ServerConfig, peer: Any = None, *, client: ClientIdentity | None = None
+) -> AsyncIterator[ServerConnection]:
     with anyio.fail_after(60):
-        async with connect(config, dict(os.environ), client or Client(), peer or SilentPeer()) as link:
+        async with connect(config, dict(os.environ), client or ClientIdentity(), peer or SilentPeer()) as link:
             yield link
 
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import anyio
 
 from overspill.mcp.client import ServerConfig
-from overspill.mcp.proxy import USUAL, Options, open_scopes, serve_stdio
+from overspill.mcp.proxy import PROXY_DEFAULTS, ProxyOptions, open_clients, serve_stdio
 from overspill.settings import load
 
 EVERY = Path(__file__).parent / "every_server.py"
@@ -225,7 +225,7 @@ class Served(Wire):
         self.log: list[str] = []
         self._store = store
         self._settings = settings or {}
-        self._options = Options({each.name: each for each in servers}, dict(os.environ), **options)
+        self._options = ProxyOptions({each.name: each for each in servers}, dict(os.environ), **options)
         source, to_proxy = os.pipe()
         from_proxy, target = os.pipe()
         self._thread = threading.Thread(target=self._serve, args=(source, target), daemon=True)
@@ -242,11 +242,11 @@ class Served(Wire):
         super().close()
 
     def _serve(self, source: int, target: int) -> None:
-        loaded = load(cli={"storeDir": str(self._store), **self._settings}, usual=[USUAL]).settings
+        loaded = load(cli={"storeDir": str(self._store), **self._settings}, usual=[PROXY_DEFAULTS]).settings
 
         async def run() -> None:
-            async with open_scopes(loaded, self._options, {}, self.log.append) as scopes:
-                await serve_stdio(scopes, anyio.Event(), source, target)
+            async with open_clients(loaded, self._options, {}, self.log.append) as clients:
+                await serve_stdio(clients, anyio.Event(), source, target)
 
         try:
             anyio.run(run)

@@ -20,7 +20,9 @@ BLOCKS = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 def test_what_is_pasted_runs_through_the_proxy_and_can_be_undone(block: str) -> None:
     made = rewriting.unwrap(block, "the page")
     assert {outcome.change for outcome in made.outcomes} == {"unwrapped"}
-    assert {outcome.reason for outcome in rewriting.wrap(block, "the page", ["overspill"]).outcomes} == {rewriting.ALREADY}
+    assert {outcome.reason for outcome in rewriting.wrap(block, "the page", ["overspill"]).outcomes} == {
+        rewriting.ALREADY_WRAPPED
+    }
 
 
 @pytest.mark.parametrize("block", BLOCKS)

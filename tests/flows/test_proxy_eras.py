@@ -22,7 +22,7 @@ def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     client, server = request.param
     with Served([config(every(server))], tmp_path_factory.mktemp("store"), modern=client == "modern") as wire:
         wire.asked = {"elicitation/create": {"result": ANN}, "sampling/createMessage": {"result": SAID}}
-        wire.greeting = wire.hello()
+        wire.handshake = wire.hello()
         wire.server = server
         yield wire
 

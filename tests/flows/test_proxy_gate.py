@@ -14,7 +14,7 @@ import pytest
 from upstream import script
 from wire import Served, Wire, config, every
 
-from overspill.mcp.proxy import USUAL
+from overspill.mcp.proxy import PROXY_DEFAULTS
 from overspill.retrieval.definitions import TOOLS, definition
 from overspill.settings import load
 from overspill.text import tokens
@@ -421,7 +421,7 @@ def test_all_our_tools_together_cost_at_most_six_hundred_tokens() -> None:
 
 
 def test_nothing_of_ours_may_take_longer_than_a_client_waits() -> None:
-    settings = load(usual=[USUAL]).settings
+    settings = load(usual=[PROXY_DEFAULTS]).settings
     assert settings.wait_max_secs == 45
     assert settings.tool_output.answer_within_secs == 45
     assert settings.async_timeout_secs == 5

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification
-from upstream import Web, linked, said, up, web, words
+from upstream import Web, connected, said, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
@@ -118,7 +118,7 @@ async def test_a_redirect_to_the_same_place_is_followed(by_hand: Web, logs: pyte
 async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pytest.LogCaptureFixture, path: str, why: str):
     async with up(by_hand.config(f"{path}?key={SECRET}", {"Key": SECRET})) as server:
         with pytest.raises(ServerError) as caught:
-            await server.link()
+            await server.wait_until_connected()
         assert str(caught.value) == (
             f"The server web refused to start a session: {why}. It is tried again in the background; try again in a moment."
         )
@@ -159,7 +159,7 @@ async def test_half_a_character_arrives_as_it_was_sent(by_hand: Web, tool: str):
         async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
             heard.append(params["data"])
 
-    async with linked(by_hand.config(), Listening()) as link:
+    async with connected(by_hand.config(), Listening()) as link:
         assert words(await link.request("tools/call", {"name": tool})) == "half of one \ud83d"
         with pytest.raises(MCPError) as caught:
             await link.request("tools/call", {"name": "refuse_half"})
@@ -221,7 +221,7 @@ async def test_a_tool_that_speaks_of_sessions_of_its_own_is_called_once(words: d
 
 async def test_a_link_that_ended_for_its_session_says_so():
     with web("web") as server:
-        async with linked(server.config()) as link:
+        async with connected(server.config()) as link:
             with pytest.raises(ServerError) as caught:
                 await link.request("tools/call", {"name": "forget"})
             assert str(caught.value) == "The server web has forgotten its session, as after a restart."

@@ -10,11 +10,11 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from upstream import is_alive, linked, once, said, script, up, words
+from upstream import connected, is_alive, once, said, script, up, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Client, Server, ServerConfig, ToolDefinition, open_servers
+from overspill.mcp.client import ClientIdentity, Server, ServerConfig, ToolDefinition, open_servers
 from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -48,18 +48,18 @@ async def tool(link: Any, name: str, /, **arguments: Any) -> Any:
 )
 async def test_each_server_is_spoken_to_in_the_version_it_knows(options: tuple[str, ...], version: str, first: str):
     expected = "2026-07-28" if first == "stateless" and not options else version
-    async with linked(script("raw", *options), client=Client(modern=first == "stateless")) as link:
-        assert link.greeting.version == expected
-        assert link.greeting.capabilities == {"tools": {}}
-        assert link.greeting.info["name"] == "raw"
+    async with connected(script("raw", *options), client=ClientIdentity(is_modern=first == "stateless")) as link:
+        assert link.handshake.version == expected
+        assert link.handshake.capabilities == {"tools": {}}
+        assert link.handshake.info["name"] == "raw"
         meta = said(await tool(link, "echo")).get("_meta", {})
-        assert meta.get("io.modelcontextprotocol/protocolVersion") == (expected if link.greeting.modern else None)
+        assert meta.get("io.modelcontextprotocol/protocolVersion") == (expected if link.handshake.is_modern else None)
 
 
 @pytest.mark.slow
 async def test_a_server_that_takes_the_first_question_late_is_still_connected():
-    async with linked(script("raw", "late"), client=Client(modern=True)) as link:
-        assert link.greeting.version == "2026-07-28"
+    async with connected(script("raw", "late"), client=ClientIdentity(is_modern=True)) as link:
+        assert link.handshake.version == "2026-07-28"
         assert said(await tool(link, "echo"))["name"] == "echo"
 
 
@@ -75,19 +75,19 @@ async def test_a_server_that_takes_the_first_question_late_is_still_connected():
     ],
 )
 async def test_a_refusal_names_both_reasons_and_is_none_where_the_other_way_does(option: str, modern: bool, why: str | None):
-    async with up(script("raw", *option.split()), client=Client(modern=modern)) as server:
+    async with up(script("raw", *option.split()), client=ClientIdentity(is_modern=modern)) as server:
         if why is None:
-            assert (await server.link()).greeting.modern
+            assert (await server.wait_until_connected()).handshake.is_modern
             return
         with pytest.raises(ServerError) as caught:
-            await server.link()
+            await server.wait_until_connected()
         assert str(caught.value) == (
             f"The server raw refused to start a session: {why}. It is started again in the background; try again in a moment."
         )
 
 
 async def test_results_arrive_equal_in_every_field():
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         arguments = {"text": "a\ud800b\n", "number": 2**80, "none": None, "deep": [{"": 1.5}]}
         result = await tool(link, "echo", **arguments)
         assert result["unknown"] == {"kept": [1, None]}
@@ -97,14 +97,14 @@ async def test_results_arrive_equal_in_every_field():
 
 
 async def test_an_error_of_the_server_is_its_own():
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         with pytest.raises(MCPError) as caught:
             await tool(link, "none")
         assert (caught.value.code, caught.value.message, caught.value.data) == (-32602, "No tool none", {"tried": "none"})
 
 
 async def test_garbage_among_the_lines_hides_no_answer():
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         assert words(await tool(link, "garbage")) == "after the garbage"
         assert words(await tool(link, "twice")) == "first"
         assert said(await tool(link, "echo"))["name"] == "echo"
@@ -115,7 +115,7 @@ async def test_garbage_among_the_lines_hides_no_answer():
     [("malformed", "JSON that is not a JSON-RPC message"), ("torn", "a line that is not JSON")],
 )
 async def test_an_answer_that_is_no_message_is_an_error_for_the_one_who_asked(name: str, what: str):
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         with pytest.raises(MCPError) as caught:
             await tool(link, name)
         assert caught.value.message == f"The server answered with {what}. Ask it for less."
@@ -130,7 +130,7 @@ async def test_notifications_arrive_before_the_answer_they_came_before():
         steps.append((params["progress"], params["mood"]))
         ear.heard.append(("progress", params["progress"]))
 
-    async with linked(script("raw"), ear) as link:
+    async with connected(script("raw"), ear) as link:
         result = await link.request("tools/call", {"name": "progress", "_meta": {"mine": 1}}, progress=progress)
         assert words(result) == "done"
         assert steps == [(0, "odd"), (1, "odd"), (2, "odd")]
@@ -146,7 +146,7 @@ async def test_who_is_told_something_may_ask_at_once():
             self.heard.append((method, said(await tool(links[0], "echo"))["name"]))
 
     ear, links = Curious(), []
-    async with linked(script("raw"), ear) as link:
+    async with connected(script("raw"), ear) as link:
         links.append(link)
         await link.request("tools/call", {"name": "progress", "_meta": {"progressToken": "x"}})
         assert ear.heard == [("notifications/message", "echo")] * 3
@@ -163,13 +163,13 @@ async def test_who_is_told_something_may_ask_at_once():
 )
 async def test_what_the_server_asks_is_answered_by_the_peer(method: str, answer: dict[str, Any]):
     ear = Ear({method: answer})
-    async with linked(script("raw"), ear) as link:
+    async with connected(script("raw"), ear) as link:
         assert said(await tool(link, "ask", method=method, params={"a": 1})) == {"result": answer}
         assert ear.heard == [(f"raw: {method}", {"a": 1})]
 
 
 async def test_a_refusal_of_the_peer_reaches_the_server():
-    async with linked(script("raw"), Ear()) as link:
+    async with connected(script("raw"), Ear()) as link:
         error = {"code": -32601, "message": "Not here", "data": {"method": "roots/list"}}
         assert said(await tool(link, "ask", method="roots/list")) == {"error": error}
     async with up(script("raw")) as server:
@@ -179,7 +179,7 @@ async def test_a_refusal_of_the_peer_reaches_the_server():
 
 
 async def test_who_stops_waiting_is_heard_by_the_server(capfdbinary: pytest.CaptureFixture[bytes]):
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         async with anyio.create_task_group() as group:
             group.start_soon(tool, link, "hang")
             await tool(link, "echo")
@@ -189,7 +189,7 @@ async def test_who_stops_waiting_is_heard_by_the_server(capfdbinary: pytest.Capt
 
 
 async def test_a_huge_answer_in_any_order_of_fields_is_taken():
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         for first in ("id", "result"):
             assert len(words(await tool(link, "huge", size=3_000_000, first=first))) == 3_000_000
 
@@ -197,7 +197,7 @@ async def test_a_huge_answer_in_any_order_of_fields_is_taken():
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["id", "result"])
 async def test_an_answer_beyond_all_bounds_is_refused_in_bounded_memory_and_the_link_goes_on(first: str):
-    async with linked(script("raw")) as link:
+    async with connected(script("raw")) as link:
         before = resident()
         with pytest.raises(MCPError) as caught:
             await tool(link, "huge", size=300_000_000, first=first)
@@ -334,16 +334,16 @@ async def test_the_hosts_own_exception_comes_out_as_it_is():
 
 async def test_a_server_that_was_closed_says_so():
     async with up(script("raw")) as server:
-        await server.link()
+        await server.wait_until_connected()
     with pytest.raises(ServerError) as caught:
-        await server.link()
+        await server.wait_until_connected()
     assert str(caught.value) == "The server raw was closed."
 
 
 async def test_a_server_that_nobody_runs_is_not_waited_for_longer_than_asked():
     server = Server(script("raw"), dict(os.environ))
     with anyio.fail_after(10), pytest.raises(ServerError) as caught:
-        await server.link(0)
+        await server.wait_until_connected(0)
     assert str(caught.value) == (
         "The server raw has not answered yet. It is started again in the background; try again in a moment."
     )

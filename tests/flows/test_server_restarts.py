@@ -10,7 +10,7 @@ from upstream import is_alive, once, said, script, up
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Client, Link, Server
+from overspill.mcp.client import ClientIdentity, Server, ServerConnection
 from overspill.mcp.client.server import SilentPeer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -38,8 +38,8 @@ async def test_a_call_that_was_under_way_gets_a_clear_error_and_the_next_one_wor
 
 
 async def test_a_server_that_dies_of_the_newer_greeting_is_greeted_in_the_older_way():
-    async with up(script("raw", "fragile"), client=Client(modern=True)) as server:
-        assert (await server.link()).greeting.version == "2025-11-25"
+    async with up(script("raw", "fragile"), client=ClientIdentity(is_modern=True)) as server:
+        assert (await server.wait_until_connected()).handshake.version == "2025-11-25"
         assert (server.starts, server.problem) == (2, "")
 
 
@@ -113,7 +113,7 @@ async def test_a_server_that_ends_at_once_is_tried_with_growing_pauses_and_nobod
             group.start_soon(server.run)
             for _ in range(3):
                 with pytest.raises(ServerError) as caught:
-                    await server.link()
+                    await server.wait_until_connected()
                 assert str(caught.value) == f"{words} It is started again in the background; try again in a moment."
                 failed.append(anyio.current_time())
             group.cancel_scope.cancel()
@@ -133,7 +133,7 @@ async def test_when_the_next_start_is_far_calls_fail_at_once_and_say_when():
             with anyio.fail_after(30):
                 while True:
                     with pytest.raises(ServerError) as caught:
-                        await server.link()
+                        await server.wait_until_connected()
                     if not str(caught.value).endswith("in a moment."):
                         break
             assert str(caught.value).endswith(("try again in 8 s.", "try again in 7 s."))
@@ -158,7 +158,7 @@ async def test_calls_made_while_it_starts_again_wait_for_it():
 async def test_a_server_that_never_answers_its_greeting_is_not_waited_for_longer_than_asked():
     async with up(script("raw", "mute")) as server:
         with pytest.raises(ServerError) as caught:
-            await server.link(0.5)
+            await server.wait_until_connected(0.5)
         assert str(caught.value) == (
             "The server raw has not answered yet. It is started again in the background; try again in a moment."
         )
@@ -168,7 +168,7 @@ async def test_a_server_that_never_answers_its_greeting_is_not_waited_for_longer
 async def test_a_server_that_never_answers_its_greeting_is_given_up_and_started_again():
     async with up(script("raw", "mute"), within=100) as server:
         with pytest.raises(ServerError) as caught:
-            await server.link(90)
+            await server.wait_until_connected(90)
         assert str(caught.value) == (
             "The server raw did not answer within 60 s. It is started again in the background; try again in a moment."
         )
@@ -177,32 +177,32 @@ async def test_a_server_that_never_answers_its_greeting_is_given_up_and_started_
 async def test_each_start_is_told_before_anybody_else_can_ask():
     told: list[str] = []
 
-    async def on_up(link: Link) -> None:
+    async def on_up(link: ServerConnection) -> None:
         told.append(said(await link.request("tools/call", {"name": "echo"}))["name"])
 
-    server = Server(script("raw"), dict(os.environ), up=on_up)
+    server = Server(script("raw"), dict(os.environ), on_up=on_up)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
-            await server.link()
+            await server.wait_until_connected()
             assert told == ["echo"]
             with pytest.raises(ServerError):
                 await server.call_tool("kill", {})
-            await server.link()
+            await server.wait_until_connected()
             assert told == ["echo", "echo"]
             group.cancel_scope.cancel()
 
 
 async def test_a_refusal_at_the_start_is_a_failed_start():
-    async def on_up(link: Link) -> None:
+    async def on_up(link: ServerConnection) -> None:
         raise MCPError(-32601, "No levels")
 
-    server = Server(script("raw"), dict(os.environ), up=on_up)
+    server = Server(script("raw"), dict(os.environ), on_up=on_up)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
             with pytest.raises(ServerError) as caught:
-                await server.link()
+                await server.wait_until_connected()
             group.cancel_scope.cancel()
     assert str(caught.value) == (
         "The server raw refused what has to be settled at its start: No levels. "

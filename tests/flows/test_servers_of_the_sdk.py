@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
-from upstream import linked, script, up, web, words
+from upstream import connected, script, up, web, words
 from waiting import until
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Client, Server, ToolDefinition
+from overspill.mcp.client import ClientIdentity, Server, ToolDefinition
 from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -22,15 +22,15 @@ async def served(way: str, modern: bool) -> AsyncIterator[Server]:
     async with AsyncExitStack() as stack:
         how = [] if way == "pipes" else [stack.enter_context(web("high", *way.split()[1:]))]
         config = how[0].config(name="high") if how else script("high")
-        yield await stack.enter_async_context(up(config, client=Client(modern=modern)))
+        yield await stack.enter_async_context(up(config, client=ClientIdentity(is_modern=modern)))
 
 
 @pytest.mark.parametrize("modern", [False, True], ids=["handshake", "stateless"])
 @pytest.mark.parametrize("way", ["pipes", "http", pytest.param("http json", marks=pytest.mark.slow)])
 async def test_calls_progress_and_large_results_come_through(way: str, modern: bool, tmp_path: Path):
     async with served(way, modern) as server:
-        assert (await server.link()).greeting.modern == modern
-        assert (await server.link()).greeting.info["name"] == "high"
+        assert (await server.wait_until_connected()).handshake.is_modern == modern
+        assert (await server.wait_until_connected()).handshake.info["name"] == "high"
         assert [tool.name for tool in await server.list_tools()] == ["echo", "large", "steps", "hang", "headers", "die"]
         assert await server.call_tool("echo", {"words": "hi"}) == Output([{"type": "text", "text": "hi"}])
         assert len(words(await server.call_tool("large", {"size": 3_000_000}))) == 3_000_000
@@ -77,7 +77,7 @@ async def test_a_server_of_the_low_level_is_read_in_pages():
 )
 async def test_a_server_over_http_that_restarts_is_found_again(modern: bool, words_: str, tmp_path: Path):
     with web("high") as upstream:
-        async with up(upstream.config(), client=Client(modern=modern)) as server:
+        async with up(upstream.config(), client=ClientIdentity(is_modern=modern)) as server:
             await server.call_tool("echo", {"words": "before"})
             failures: list[str] = []
             file = tmp_path / "hanging"
@@ -99,7 +99,7 @@ async def test_a_server_over_http_that_restarts_is_found_again(modern: bool, wor
 @pytest.mark.slow
 async def test_a_restart_is_noticed_without_a_call():
     with web("high") as upstream:
-        async with linked(upstream.config()) as link:
+        async with connected(upstream.config()) as link:
             await link.request("tools/list")
             upstream.kill()
             upstream.start()

@@ -80,8 +80,8 @@ def test_wrapping_and_unwrapping_gives_the_same_bytes(text: str):
 @given(texts())
 def test_without_an_earlier_text_only_empty_arguments_may_be_new(text: str):
     done = rewriting.wrap(text, "f", LAUNCH)
-    back = [server.entry.value for server in rewriting.servers(rewriting.unwrap(done.text, "f").text, "f")]
-    before = [server.entry.value for server in rewriting.servers(text, "f")]
+    back = [server.entry.value for server in rewriting.list_servers(rewriting.unwrap(done.text, "f").text, "f")]
+    before = [server.entry.value for server in rewriting.list_servers(text, "f")]
     assert [_without_empty(entry) for entry in back] == [_without_empty(entry) for entry in before]
 
 
@@ -100,7 +100,7 @@ def test_wrapping_changes_nothing_beside_the_entries(text: str):
     kept = [(key.raw, child.raw) for key, child in zip(after.keys, after.children, strict=True)]
     tables = {'"mcpServers"', '"servers"'}
     assert [pair for pair in kept if pair[0] not in tables] == [pair for pair in outside if pair[0] not in tables]
-    for server, wrapped in zip(rewriting.servers(text, "f"), rewriting.servers(done.text, "f"), strict=True):
+    for server, wrapped in zip(rewriting.list_servers(text, "f"), rewriting.list_servers(done.text, "f"), strict=True):
         if isinstance(server.entry.value, dict) and "command" in server.entry.value:
             ours = {"command", "args"}
             assert _but(wrapped.entry.value, ours) == _but(server.entry.value, ours)

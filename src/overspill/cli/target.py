@@ -36,7 +36,7 @@ def target_of(spelled: str) -> Target:
     path = client.file if client else Path(spelled)
     if not file_exists(path):
         raise SettingsError(_missing(client) if client else _no_file(spelled, known))
-    return Target(spelled, files.read(path), client or places.owner_of(path, known))
+    return Target(spelled, files.read(path), client or places.find_owner(path, known))
 
 
 def _missing(client: Client) -> str:

@@ -53,7 +53,7 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, dry: b
     target = target_of(file)
     made = rewriting.wrap(target.file.text, str(target.file.given), launch, servers)
     _finish(target, made, dry, as_json)
-    refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY for outcome in made.outcomes)
+    refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in made.outcomes)
     sys.exit(1 if servers and refused else 0)
 
 
@@ -69,7 +69,7 @@ def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> Non
     entry runs through Overspill in a way that cannot be undone.
     """
     target = target_of(file)
-    made = rewriting.unwrap(target.file.text, str(target.file.given), target.file.earlier(), servers)
+    made = rewriting.unwrap(target.file.text, str(target.file.given), target.file.read_backups(), servers)
     _finish(target, made, dry, as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in made.outcomes) else 0)
 
@@ -106,7 +106,7 @@ def _program() -> Path:
 
 def _print_pattern(launch: Sequence[str], as_json: bool) -> None:
     if as_json:
-        output.print_json(display.pattern(launch))
+        output.print_json(display.example_entries(launch))
     else:
         click.echo(display.instructions(launch))
 
@@ -133,7 +133,7 @@ def _facts(target: Target, made: Rewriting, copy: Path | None) -> dict[str, Any]
 
 
 def _render_changes(made: Rewriting) -> list[str]:
-    changes = [f"{_name(outcome)}\n{display.difference(outcome)}\n" for outcome in made.outcomes if outcome.change != "none"]
+    changes = [f"{_name(outcome)}\n{display.diff_entry(outcome)}\n" for outcome in made.outcomes if outcome.change != "none"]
     return [*changes, *_describe_skipped(made.outcomes), "Nothing is written."]
 
 
@@ -147,7 +147,7 @@ def _describe_result(target: Target, made: Rewriting, copy: Path | None) -> list
         *(f"  {_name(outcome)}" for outcome in done),
         *_describe_skipped(made.outcomes),
         f"{target.file.path} is changed."
-        + (f" {target.file.given} is a link to it and stays one." if target.file.linked else ""),
+        + (f" {target.file.given} is a link to it and stays one." if target.file.is_symlink else ""),
         f"What it was is in {copy}, its secrets too: remove that copy when you do not need it any more.",
         target.client.restart if target.client else "Restart the client that reads this file.",
     ]

@@ -43,7 +43,7 @@ def test_a_copy_never_takes_the_place_of_another(file: Path):
     second = files.read(file).replace("three", NOW)
     assert (first.read_text("utf-8-sig"), second.read_text()) == ('{"a": 1}\n', "two")
     assert second.name == "mcp.json.overspill-20261115-074301-018458.bak"
-    assert files.read(file).earlier() == ["two", '\ufeff{"a": 1}\r\n']
+    assert files.read(file).read_backups() == ["two", '\ufeff{"a": 1}\r\n']
 
 
 def test_of_one_text_there_is_one_copy(file: Path):
@@ -69,26 +69,26 @@ def test_a_link_in_a_copys_place_is_no_copy(file: Path):
 def test_copies_that_cannot_be_read_are_passed_over(file: Path):
     file.with_name(COPY).write_bytes(b"\xff")
     (file.parent / "other.json.overspill-1.bak").write_text("other")
-    assert files.read(file).earlier() == []
+    assert files.read(file).read_backups() == []
 
 
 def test_a_name_with_the_marks_of_a_pattern_finds_only_its_own_copies(tmp_path: Path):
     (tmp_path / "[ab].json").write_text("1")
     (tmp_path / "a.json.overspill-1.bak").write_text("other")
     files.read(tmp_path / "[ab].json").replace("2", NOW)
-    assert files.read(tmp_path / "[ab].json").earlier() == ["1"]
+    assert files.read(tmp_path / "[ab].json").read_backups() == ["1"]
 
 
 def test_a_link_stays_a_link(file: Path):
     link = file.parent / "link.json"
     link.symlink_to(file)
     found = files.read(link)
-    assert found.linked
+    assert found.is_symlink
     copy = found.replace("new", NOW)
     assert link.is_symlink()
     assert file.read_text() == "new"
     assert copy.parent == file.parent
-    assert not files.read(file).linked
+    assert not files.read(file).is_symlink
 
 
 def test_a_change_by_somebody_else_is_not_overwritten(file: Path):
@@ -186,7 +186,7 @@ def test_each_client_has_its_place(platform: str, environ: dict[str, str], expec
 def test_a_file_is_known_by_its_place():
     clients = places.known_clients(Path("/home/ada"), "linux", {})
     found = {
-        path: client.name if (client := places.owner_of(Path(path), clients)) else None
+        path: client.name if (client := places.find_owner(Path(path), clients)) else None
         for path in ("/x/.mcp.json", "/x/.vscode/mcp.json", "/home/ada/.cursor/mcp.json", "/x/mcp.json", "/x/a.mcp.json")
     }
     assert found == {

@@ -8,7 +8,7 @@ import mcp_types
 import pytest
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, decode, encode, lines, refusal
+from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ async def split(chunks: Iterable[bytes], limit: int) -> list[bytes | BadLine]:
     async def receive() -> bytes:
         return next(pending, b"")
 
-    return [line async for line in lines(receive, limit)]
+    return [line async for line in read_lines(receive, limit)]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_message_is_written_as_it_was_read(line: bytes):
     ],
 )
 def test_an_answer_that_cannot_be_taken_is_known_by_its_outermost_id(head: bytes, tail: bytes, id: object):
-    found = refusal(BadLine("a line that is not JSON", head, tail))
+    found = error_reply(BadLine("a line that is not JSON", head, tail))
     assert (found.message.id if found and isinstance(found.message, mcp_types.JSONRPCError) else None) == id
 
 
@@ -96,7 +96,7 @@ async def test_a_line_over_the_limit_is_named_with_its_size_and_those_round_it_a
     assert isinstance(refused, BadLine)
     assert str(refused) == f"a message of {len(big):,} bytes, more than the 50,000 that are taken"
     assert (refused.head, refused.tail) == (big[:4096], big[-4096:])
-    answer = refusal(refused)
+    answer = error_reply(refused)
     assert answer is not None
     assert isinstance(answer.message, mcp_types.JSONRPCError)
     assert answer.message.error.message == (
@@ -123,4 +123,4 @@ async def test_however_the_stream_ends_the_lines_end(end: type[Exception]):
     async def receive() -> bytes:
         raise end
 
-    assert [line async for line in lines(receive)] == []
+    assert [line async for line in read_lines(receive)] == []

@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.mcp.client import ServerConfig
 from overspill.mcp.client.arguments import fits_schema
-from overspill.mcp.proxy import Options
+from overspill.mcp.proxy import ProxyOptions
 from overspill.mcp.proxy.schemas import widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
 
@@ -82,7 +82,7 @@ async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
 
 def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
     def family(principal: str = "local", **server: Any) -> str:
-        return Options({"s": ServerConfig("s", **server)}, {}).family(principal)
+        return ProxyOptions({"s": ServerConfig("s", **server)}, {}).family(principal)
 
     url = "http://127.0.0.1/secret"
     assert family(url=url) == family(url=url)

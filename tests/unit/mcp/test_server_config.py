@@ -134,15 +134,15 @@ def test_a_command_is_looked_for_where_the_server_would_be_started(tmp_path: Pat
     program.write_text("#!/bin/sh\n")
     environ = {"PATH": "/usr/bin:/bin"}
     gone = "The server files cannot be started: no such command {}. Check how it is spelled, or give its full path."
-    assert one({"command": str(program)}).problem(environ) == gone.format(repr(str(program)))  # not yet to be run
+    assert one({"command": str(program)}).find_problem(environ) == gone.format(repr(str(program)))  # not yet to be run
     program.chmod(0o755)
-    assert one({"command": str(program)}).problem(environ) == ""
-    assert one({"command": "cat"}).problem(environ) == ""
-    assert one({"command": "mine"}).problem(environ) == gone.format("'mine'")
-    assert one({"command": "mine", "env": {"PATH": str(program.parent)}}).problem(environ) == ""
-    assert one({"command": "bin/mine"}).problem(environ) == gone.format("'bin/mine'")
-    assert one({"command": "bin/mine", "cwd": str(tmp_path)}).problem(environ) == ""
-    assert one({"url": "http://x"}).problem(environ) == ""
+    assert one({"command": str(program)}).find_problem(environ) == ""
+    assert one({"command": "cat"}).find_problem(environ) == ""
+    assert one({"command": "mine"}).find_problem(environ) == gone.format("'mine'")
+    assert one({"command": "mine", "env": {"PATH": str(program.parent)}}).find_problem(environ) == ""
+    assert one({"command": "bin/mine"}).find_problem(environ) == gone.format("'bin/mine'")
+    assert one({"command": "bin/mine", "cwd": str(tmp_path)}).find_problem(environ) == ""
+    assert one({"url": "http://x"}).find_problem(environ) == ""
 
 
 def test_secrets_are_in_no_representation():

@@ -10,14 +10,14 @@ from hypothesis import strategies as some
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from overspill.mcp.client.surrogates import HidingTransport, Surrogates
+from overspill.mcp.client.surrogates import HidingStream, Surrogates
 
 ODD = some.text(some.sampled_from('\ud83d\ude00\ud800\udfff\\u"d8a\nß'))
 
 
 def through(surrogates: Surrogates, line: bytes) -> mcp_types.JSONRPCMessage:
     read = jsonrpc_message_adapter.validate_json(surrogates.hide(line), by_name=False)
-    shown = surrogates.show(SessionMessage(read))
+    shown = surrogates.restore(SessionMessage(read))
     assert isinstance(shown, SessionMessage)
     return shown.message
 
@@ -59,12 +59,12 @@ async def test_a_stream_may_be_cut_anywhere(end: str):
             yield whole[cut:]
 
         surrogates = Surrogates()
-        hidden = HidingTransport(httpx2.Response(200, content=chunks()), surrogates, 1000)
+        hidden = HidingStream(httpx2.Response(200, content=chunks()), surrogates, 1000)
         got = b"".join([part async for part in hidden]).decode()
         await hidden.aclose()
         assert (got.splitlines()[0], got.splitlines()[-1]) == ("event: message", ": unfinished")
         read = jsonrpc_message_adapter.validate_json(got.splitlines()[1].removeprefix("data: "), by_name=False)
-        shown = surrogates.show(SessionMessage(read))
+        shown = surrogates.restore(SessionMessage(read))
         assert isinstance(shown, SessionMessage)
         assert getattr(shown.message, "result", None) == message["result"]
 
@@ -75,5 +75,5 @@ async def test_a_line_without_end_is_handed_on_in_parts():
         for _ in range(5):
             yield b"x" * 10
 
-    hidden = HidingTransport(httpx2.Response(200, content=chunks()), Surrogates(), 25)
+    hidden = HidingStream(httpx2.Response(200, content=chunks()), Surrogates(), 25)
     assert [len(part) async for part in hidden] == [30, 20]

@@ -91,7 +91,7 @@ def _servers(file: str | None, settings: Settings, chosen: Sequence[str], timeou
     else:
         target = target_of(file)
         name, text, expands = file, target.file.text, target.client is None or target.client.name != "claude-desktop"
-    servers = rewriting.chosen(rewriting.servers(text, name), name, chosen)
+    servers = rewriting.select_servers(rewriting.list_servers(text, name), name, chosen)
 
     async def run() -> list[ServerReport]:
         return await examine(

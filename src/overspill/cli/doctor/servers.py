@@ -120,4 +120,4 @@ def _behind(server: Server) -> tuple[str, Any]:
     edits = unwrap_entry(server.entry, found) if found else None
     if not found or edits is None:
         return "", server.entry.value
-    return found.launch[0], jsonc.scan(rewriting.after(server.entry, edits), server.name).value
+    return found.launch[0], jsonc.scan(rewriting.edit_entry(server.entry, edits), server.name).value

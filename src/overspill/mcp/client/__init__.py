@@ -1,20 +1,20 @@
 """MCP servers, started and kept running: their configuration, one connection to each, restarts."""
 
 from overspill.mcp.client.arguments import fits_schema
-from overspill.mcp.client.config import ServerConfig, host_of, read_servers, server_configs
-from overspill.mcp.client.connection import Client, Link, Peer
+from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
+from overspill.mcp.client.connection import ClientIdentity, Peer, ServerConnection
 from overspill.mcp.client.server import Server, ToolDefinition, open_servers
 
 __all__ = [
-    "Client",
-    "Link",
+    "ClientIdentity",
     "Peer",
     "Server",
     "ServerConfig",
+    "ServerConnection",
     "ToolDefinition",
     "fits_schema",
-    "host_of",
     "open_servers",
+    "parse_host",
     "read_servers",
     "server_configs",
 ]

@@ -20,7 +20,7 @@ from overspill.text.humanize import suggest
 from overspill.text.names import HEADER
 
 _SECTIONS = ("mcpServers", "servers")
-_REMOTE = {"http", "streamable-http", "streamableHttp", "streamable_http"}
+_HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
 
 
@@ -46,7 +46,7 @@ class ServerConfig(Struct, frozen=True):
     def allows(self, tool: str) -> bool:
         return self.tools is None or tool in self.tools
 
-    def problem(self, environ: Mapping[str, str]) -> str:
+    def find_problem(self, environ: Mapping[str, str]) -> str:
         """Why it cannot be started with this environment, as far as that shows without trying; else empty."""
         named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
         if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
@@ -57,7 +57,7 @@ class ServerConfig(Struct, frozen=True):
         )
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     """Empty where it is no address that a server can have."""
     try:
         parts = urlsplit(url)
@@ -114,84 +114,84 @@ class _Entry:
         self._environ = environ
 
     def config(self) -> ServerConfig:
-        command, url = self._text("command"), self._text("url") or self._text("serverUrl")
+        command, url = self._string("command"), self._string("url") or self._string("serverUrl")
         if bool(command) == bool(url):
             guess = "" if command else suggest(self._values, ("command", "url"))
-            raise self._wrong(f"needs either a command or a url{guess}")
-        kind = self._text("type") or self._text("transport")
-        if url and kind and kind not in _REMOTE:
-            raise self._wrong(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
+            raise self._error(f"needs either a command or a url{guess}")
+        kind = self._string("type") or self._string("transport")
+        if url and kind and kind not in _HTTP_TYPES:
+            raise self._error(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
         if self._values.get("envFile"):
-            raise self._wrong("has an envFile, which is not read here. Put its variables into env")
-        tools = self._texts("tools" if self._values.get("tools") is not None else "allowedTools")
+            raise self._error("has an envFile, which is not read here. Put its variables into env")
+        tools = self._strings("tools" if self._values.get("tools") is not None else "allowedTools")
         return ServerConfig(
             self._name,
             command=command,
-            args=self._texts("args") or (),
-            env=self._pairs("env"),
-            cwd=self._text("cwd") or None,
+            args=self._strings("args") or (),
+            env=self._string_map("env"),
+            cwd=self._string("cwd") or None,
             url=self._check_url(url),
             headers=self._check_headers(),
             tools=None if tools is None or "*" in tools else tools,
         )
 
-    def _text(self, key: str) -> str:
+    def _string(self, key: str) -> str:
         value = self._values.get(key)
         if value is not None and not isinstance(value, str):
-            raise self._wrong(f"has {key} {type(value).__name__}, a text is wanted")
+            raise self._error(f"has {key} {type(value).__name__}, a text is wanted")
         return self._expand(value or "")
 
     def _check_url(self, url: str) -> str:
-        if url and not host_of(url):
-            raise self._wrong("has a url that is not http:// or https:// with a host, or has characters that no url has")
+        if url and not parse_host(url):
+            raise self._error("has a url that is not http:// or https:// with a host, or has characters that no url has")
         return url
 
     def _check_headers(self) -> dict[str, str]:
-        headers = {name: value.strip() for name, value in self._pairs("headers").items()}
+        headers = {name: value.strip() for name, value in self._string_map("headers").items()}
         for name, value in headers.items():
             if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
-                raise self._wrong(f"has a header {name!r} that cannot be sent: it has characters that no header has")
+                raise self._error(f"has a header {name!r} that cannot be sent: it has characters that no header has")
         return headers
 
-    def _texts(self, key: str) -> tuple[str, ...] | None:
+    def _strings(self, key: str) -> tuple[str, ...] | None:
         value: Any = self._values.get(key)
         if value is None:
             return None
         if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
-            raise self._wrong(f"has {key} that is not a list of texts")
+            raise self._error(f"has {key} that is not a list of texts")
         return tuple(map(self._expand, cast("list[str]", value)))
 
-    def _pairs(self, key: str) -> dict[str, str]:
+    def _string_map(self, key: str) -> dict[str, str]:
         value: Any = self._values.get(key) or {}
         if not isinstance(value, dict):
-            raise self._wrong(f"has {key} that is not a mapping")
+            raise self._error(f"has {key} that is not a mapping")
         pairs = cast("dict[str, Any]", value)
         if not all(isinstance(each, str | int | float) for each in pairs.values()):
-            raise self._wrong(f"has a value in {key} that is not a text")
-        return {str(name): self._expand(_spell(each)) for name, each in pairs.items()}
+            raise self._error(f"has a value in {key} that is not a text")
+        return {str(name): self._expand(_to_string(each)) for name, each in pairs.items()}
 
     def _expand(self, text: str) -> str:
         if self._environ is None:
             return text
-        return _VARIABLE.sub(self._variable, text)
+        return _VARIABLE.sub(self._replace_variable, text)
 
-    def _variable(self, found: re.Match[str]) -> str:
+    def _replace_variable(self, found: re.Match[str]) -> str:
         assert self._environ is not None
         name, default, asked, closed = found.groups()
         if not closed:  # taken up to the end, so that nothing in it is looked at again
             return found[0]
         if asked is not None:
-            raise self._wrong(
+            raise self._error(
                 f"uses ${{input:{asked}}}, which only its own client can ask for. Use an environment variable instead"
             )
         value = cast("str | None", self._environ.get(name, default))
         if value is None:
-            raise self._wrong(f"uses ${{{name}}}, and that variable is not set")
+            raise self._error(f"uses ${{{name}}}, and that variable is not set")
         return value
 
-    def _wrong(self, what: str) -> SettingsError:
+    def _error(self, what: str) -> SettingsError:
         return SettingsError(f"Server {self._name!r} {self._where} {what}.")
 
 
-def _spell(value: str | float) -> str:
+def _to_string(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -27,12 +27,12 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.handshake import Client, Greeting, Raw, add_envelope, greet, mapping
+from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
 from overspill.mcp.client.http import RedactingTransport, open_transport
-from overspill.mcp.client.process import Running, running
+from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.text.humanize import quote_line
 
-__all__ = ["Client", "Greeting", "Link", "Peer", "Progress", "Raw", "connect", "mapping", "pages"]
+__all__ = ["ClientIdentity", "Handshake", "Peer", "Progress", "Raw", "ServerConnection", "as_mapping", "connect", "list_pages"]
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
@@ -44,7 +44,7 @@ _ENVELOPE = (
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.LOG_LEVEL_META_KEY,
 )
-_relayed_by: ContextVar[Link | None] = ContextVar("relayed_by", default=None)
+_relayed_by: ContextVar[ServerConnection | None] = ContextVar("relayed_by", default=None)
 
 
 class Peer(Protocol):
@@ -57,21 +57,26 @@ class Peer(Protocol):
     async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
 
 
-class Link:
+class ServerConnection:
     """Open while `connected` is entered. `ended` is set when the server has gone."""
 
     def __init__(
-        self, config: ServerConfig, client: Client, peer: Peer, dispatcher: JSONRPCDispatcher, way: Running | RedactingTransport
+        self,
+        config: ServerConfig,
+        client: ClientIdentity,
+        peer: Peer,
+        dispatcher: JSONRPCDispatcher,
+        transport: ServerProcess | RedactingTransport,
     ) -> None:
         self.config = config
-        self.greeting = Greeting("", {}, {}, None)
+        self.handshake = Handshake("", {}, {}, None)
         self.ended = anyio.Event()
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         """Of tools that want arguments mirrored in headers, where."""
         self._client = client
         self._peer = peer
         self._dispatcher = dispatcher
-        self._way = way
+        self._transport = transport
         self._asking = 0
         self._quiet = anyio.Event()
         self._tokens = itertools.count(1)
@@ -83,12 +88,12 @@ class Link:
 
     @property
     def problem(self) -> str:
-        return self._way.problem
+        return self._transport.problem
 
     @property
     def garbage(self) -> int:
         """Lines that a server which was started has written and that are no messages."""
-        return self._way.garbage if isinstance(self._way, Running) else 0
+        return self._transport.garbage if isinstance(self._transport, ServerProcess) else 0
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
         """MCPError is the server's own answer; ServerError where there is none. Notifications that came before the answer have
@@ -98,17 +103,17 @@ class Link:
         if progress is not None:
             token = f"overspill-{next(self._tokens)}"
             self._progress[token] = progress
-            data["_meta"] = {**mapping(data.get("_meta")), "progressToken": token}
+            data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
         self._asking += 1
         try:
-            result = await self._dispatcher.send_raw_request(method, *self._stamp(method, data))
-            await self._hear_out()
+            result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
+            await self._wait_for_notifications()
         except MCPError as error:
-            if failure := await self._failure(error):
+            if failure := await self._find_failure(error):
                 if isinstance(failure, Unheard) and (failure.gone or self._asking == 1):
                     self.ended.set()
                 raise failure from None
-            await self._hear_out()
+            await self._wait_for_notifications()
             raise
         finally:
             self._asking -= 1
@@ -118,12 +123,12 @@ class Link:
         return result
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        await self._dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.greeting.version}})
+        await self._dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.handshake.version}})
 
-    def learn(self, tool: Mapping[str, Any]) -> None:
+    def learn_headers(self, tool: Mapping[str, Any]) -> None:
         """Of a tool in a list: which of its arguments go into headers too."""
         schema = tool.get("inputSchema")
-        if self.greeting.modern and self.config.url and find_invalid_x_mcp_header(schema) is None:
+        if self.handshake.is_modern and self.config.url and find_invalid_x_mcp_header(schema) is None:
             self.param_headers[str(tool.get("name"))] = x_mcp_header_map(schema)
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -137,52 +142,52 @@ class Link:
         if not self._asking:
             self.ended.set()
 
-    async def quiet(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Until those who still wait have their answer or their error, a moment at most."""
         with anyio.move_on_after(_END):
             while self._asking:
                 self._quiet = anyio.Event()
                 await self._quiet.wait()
 
-    async def relay(self) -> None:
+    async def relay_notifications(self) -> None:
         """Hands notifications on one by one, in the order they came."""
         _relayed_by.set(self)
         try:
             while True:
                 while self._news:
-                    await self._hand_on(*self._news.popleft())
+                    await self._deliver(*self._news.popleft())
                     self._relayed += 1
-                    self._tell()
+                    self._announce_delivery()
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
         finally:
             self._relayed = self._heard + 1  # nothing is handed on any more, so nobody shall wait for it
-            self._tell()
+            self._announce_delivery()
 
-    async def greet(self) -> None:
-        self.greeting = await greet(self._ask, self._client, self.config.name)
-        if not self.greeting.modern:
+    async def shake_hands(self) -> None:
+        self.handshake = await shake_hands(self._ask, self._client, self.config.name)
+        if not self.handshake.is_modern:
             await self.notify("notifications/initialized")
 
     async def _ask(self, method: str, params: Raw, opts: CallOptions) -> Raw:
         try:
             return await self._dispatcher.send_raw_request(method, params, opts)
         except MCPError as error:
-            failure = await self._failure(error)
+            failure = await self._find_failure(error)
             if failure is not None and (self.ended.is_set() or isinstance(failure, Unheard)):
                 raise failure from None
             raise
 
-    async def _failure(self, error: MCPError) -> ServerError | None:
+    async def _find_failure(self, error: MCPError) -> ServerError | None:
         """None when the error is the server's own."""
         if error.code == mcp_types.CONNECTION_CLOSED and error.message == "Connection closed":
-            # A server may say the same; then the link goes on. Otherwise its end is near, and nobody shall be given it again.
+            # A server may send this very error itself, and then the connection stays up. Otherwise it is about to end.
             with anyio.move_on_after(_END):
                 await self.ended.wait()
             return Ended(self.problem) if self.ended.is_set() else None
-        if not isinstance(self._way, RedactingTransport):
+        if not isinstance(self._transport, RedactingTransport):
             return None
-        if failure := self._way.failure(error):
+        if failure := self._transport.find_failure(error):
             return failure
         if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
             return ServerError(f"The server {self.config.name} broke off its answer: {quote_line(error.message)}.")
@@ -190,20 +195,20 @@ class Link:
             return ServerError(f"The server {self.config.name} answered with something that is no message of the protocol.")
         return None
 
-    def _stamp(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
+    def _add_identity(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
         """Each version has its own place for who asks and in which version."""
-        version = self.greeting.version
-        if not self.greeting.modern:
+        version = self.handshake.version
+        if not self.handshake.is_modern:
             if "_meta" in params:
-                params["_meta"] = {key: value for key, value in mapping(params["_meta"]).items() if key not in _ENVELOPE}
+                params["_meta"] = {key: value for key, value in as_mapping(params["_meta"]).items() if key not in _ENVELOPE}
             return params or None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
-        params = add_envelope(params, self._client, version)
+        params = add_identity(params, self._client, version)
         headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: method}
         name = params.get(NAME_BEARING_METHODS.get(method, ""))
         if isinstance(name, str):
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call":
-                headers |= mcp_param_headers(self.param_headers.get(name, {}), mapping(params.get("arguments")))
+                headers |= mcp_param_headers(self.param_headers.get(name, {}), as_mapping(params.get("arguments")))
         return params, {"headers": headers}
 
     def _intercept(self, method: str, params: Mapping[str, Any] | None) -> bool:
@@ -212,7 +217,7 @@ class Link:
         self._arrived.set()
         return True
 
-    async def _hand_on(self, method: str, params: Raw) -> None:
+    async def _deliver(self, method: str, params: Raw) -> None:
         token = params.get("progressToken") if method == "notifications/progress" else None
         progress = self._progress.get(token) if isinstance(token, str) else None
         if progress is not None:
@@ -220,13 +225,13 @@ class Link:
         elif method not in ("notifications/cancelled", "notifications/progress"):
             await self._peer.on_notification(self.config.name, method, params)
 
-    async def _hear_out(self) -> None:
+    async def _wait_for_notifications(self) -> None:
         heard = self._heard
         # Whoever asks while a notification is handed to them would wait for themselves.
         while self._relayed < heard and _relayed_by.get() is not self:
             await self._told.wait()
 
-    def _tell(self) -> None:
+    def _announce_delivery(self) -> None:
         told, self._told = self._told, anyio.Event()
         told.set()
 
@@ -234,7 +239,7 @@ class Link:
         return await self._peer.on_request(self.config.name, method, dict(params or {}))
 
 
-async def pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
+async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
     """All pages of a list of the server of that name; ServerError where it has no end."""
     found: list[Raw] = []
     seen: set[str] = set()
@@ -256,28 +261,32 @@ async def _ignore(*_: object) -> None:
 
 
 @asynccontextmanager
-async def connect(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
+async def connect(
+    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
+) -> AsyncGenerator[ServerConnection]:
     """ServerError where it cannot be. `environ` is what a server that is started gets."""
-    async with open_link(config, environ, client, peer) as link:
-        await link.greet()
-        yield link
+    async with open_connection(config, environ, client, peer) as connection:
+        await connection.shake_hands()
+        yield connection
 
 
 @asynccontextmanager
-async def open_link(config: ServerConfig, environ: Mapping[str, str], client: Client, peer: Peer) -> AsyncGenerator[Link]:
+async def open_connection(
+    config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
+) -> AsyncGenerator[ServerConnection]:
     """Started or dialled, and not yet greeted."""
     async with AsyncExitStack() as stack:
         if config.command:
-            way, streams = await stack.enter_async_context(running(config, {**environ, **config.env}))
+            transport, streams = await stack.enter_async_context(start_process(config, {**environ, **config.env}))
         else:
-            way, streams = await stack.enter_async_context(open_transport(config))
-        link = Link(config, client, peer, JSONRPCDispatcher(streams[0], streams[1]), way)
-        if isinstance(way, RedactingTransport):
-            way.lost = link.mark_lost
+            transport, streams = await stack.enter_async_context(open_transport(config))
+        connection = ServerConnection(config, client, peer, JSONRPCDispatcher(streams[0], streams[1]), transport)
+        if isinstance(transport, RedactingTransport):
+            transport.on_lost = connection.mark_lost
         async with anyio.create_task_group() as group:
-            await group.start(link.run)
-            group.start_soon(link.relay)
+            await group.start(connection.run)
+            group.start_soon(connection.relay_notifications)
             try:
-                yield link
+                yield connection
             finally:
                 group.cancel_scope.cancel()

@@ -12,8 +12,8 @@ from mcp.shared.message import SessionMessage
 
 from overspill.text.lenient_json import dumps, loads
 
-MAX_MESSAGE = 256 * 1024 * 1024
-_EDGE = 4096
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+_MAX_EDGE_BYTES = 4096
 _TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
@@ -30,20 +30,20 @@ class BadLine(Exception):
         self.tail = tail
 
 
-async def lines(receive: Receive, limit: int = MAX_MESSAGE) -> AsyncGenerator[bytes | BadLine]:
+async def read_lines(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[bytes | BadLine]:
     """Until `receive` ends. A line over the limit is not held in memory; its ends are. The last one may lack its end."""
     parts: list[bytes] = []
     size = 0
     while chunk := await _receive(receive):
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
-            yield _whole(parts, piece, size + len(piece), limit)
+            yield _join_line(parts, piece, size + len(piece), limit)
             parts, size = [], 0
         if rest:
             parts.append(rest)
             size += len(rest)
             if size > limit:
-                parts = _edges(parts)
+                parts = _cut_edges(parts)
     if size <= limit and not isinstance(decode(last := b"".join(parts)), BadLine):
         yield last
 
@@ -55,42 +55,42 @@ async def _receive(receive: Receive) -> bytes:
         return b""
 
 
-def _whole(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
+def _join_line(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
     if size > limit:
-        head, tail = _edges([*parts, last])
+        head, tail = _cut_edges([*parts, last])
         return BadLine(f"a message of {size:,} bytes, more than the {limit:,} that are taken", head, tail)
     return b"".join((*parts, last)) if parts else last
 
 
-def _edges(parts: list[bytes]) -> list[bytes]:
+def _cut_edges(parts: list[bytes]) -> list[bytes]:
     """Without joining all the parts, which would take their memory twice."""
     head = tail = b""
     for part in parts:
-        head += part[: _EDGE - len(head)]
-        if len(head) == _EDGE:
+        head += part[: _MAX_EDGE_BYTES - len(head)]
+        if len(head) == _MAX_EDGE_BYTES:
             break
     for part in reversed(parts):
-        tail = part[max(0, len(part) - _EDGE + len(tail)) :] + tail
-        if len(tail) == _EDGE:
+        tail = part[max(0, len(part) - _MAX_EDGE_BYTES + len(tail)) :] + tail
+        if len(tail) == _MAX_EDGE_BYTES:
             break
     return [head, tail]
 
 
 def decode(line: bytes) -> SessionMessage | BadLine:
     try:
-        message = _message(loads(line))
+        message = _build_message(loads(line))
     except (ValueError, RecursionError):
-        return BadLine("a line that is not JSON", line[:_EDGE], line[-_EDGE:])
+        return BadLine("a line that is not JSON", line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:])
     return (
-        BadLine("JSON that is not a JSON-RPC message", line[:_EDGE], line[-_EDGE:])
+        BadLine("JSON that is not a JSON-RPC message", line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:])
         if message is None
         else SessionMessage(message)
     )
 
 
-def refusal(line: BadLine) -> SessionMessage | None:
+def error_reply(line: BadLine) -> SessionMessage | None:
     """An answer that cannot be taken is still the answer to somebody, who must not wait for ever."""
-    keys = _outermost(line.head)
+    keys = _outermost_keys(line.head)
     if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
         return None  # not an answer; it may be a log line with an id of its own
     if keys.get(b"id"):
@@ -103,7 +103,7 @@ def refusal(line: BadLine) -> SessionMessage | None:
     return SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=int(id) if id.isdecimal() else id, error=error))
 
 
-def _outermost(head: bytes) -> dict[bytes, bytes]:
+def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
     """The keys of the outermost object and, where those are texts or numbers, their values, as far as `head` reaches."""
     found: dict[bytes, bytes] = {}
     depth, key = 0, b""
@@ -130,7 +130,7 @@ def encode(message: mcp_types.JSONRPCMessage) -> bytes:
     return dumps({"jsonrpc": "2.0", **raw}) + b"\n"
 
 
-def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:
+def _build_message(raw: Any) -> mcp_types.JSONRPCMessage | None:
     """Built from checked fields without walking through the payload, which may be large and is handed on as it is."""
     fields = cast("Raw", raw)
     if not isinstance(raw, dict) or fields.get("jsonrpc") != "2.0":
@@ -146,10 +146,10 @@ def _message(raw: Any) -> mcp_types.JSONRPCMessage | None:
         return mcp_types.JSONRPCRequest.model_construct(jsonrpc="2.0", id=id, method=method, **given) if known_id else None
     if known_id and isinstance(fields.get("result"), dict):
         return mcp_types.JSONRPCResponse.model_construct(jsonrpc="2.0", id=id, result=fields["result"])
-    return _error(fields, id) if known_id or id is None else None
+    return _build_error(fields, id) if known_id or id is None else None
 
 
-def _error(fields: Raw, id: Any) -> mcp_types.JSONRPCError | None:
+def _build_error(fields: Raw, id: Any) -> mcp_types.JSONRPCError | None:
     error = cast("Raw", fields.get("error"))
     if not isinstance(error, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
         return None

@@ -20,18 +20,18 @@ Raw: TypeAlias = "dict[str, Any]"
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
 """MCPError is a refusal, after which another way may do; ServerError is the end."""
 
-_PROBE = 10.0  # seconds an old server may take to refuse the new way of greeting
+_DISCOVER_SECONDS = 10.0  # seconds an old server may take to refuse the new way of handshake
 
 
-class Client(Struct, frozen=True):
+class ClientIdentity(Struct, frozen=True):
     """Who speaks to the server: name, version and abilities, as the server is told. `modern`: which way to greet it first."""
 
     info: Raw = field(default_factory=lambda: {"name": "overspill", "version": metadata.version("overspill")})
     capabilities: Raw = {}
-    modern: bool = False
+    is_modern: bool = False
 
 
-class Greeting(Struct, frozen=True):
+class Handshake(Struct, frozen=True):
     """What the server said of itself."""
 
     version: str
@@ -40,13 +40,13 @@ class Greeting(Struct, frozen=True):
     instructions: str | None
 
     @property
-    def modern(self) -> bool:
+    def is_modern(self) -> bool:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
 
-async def greet(ask: Ask, client: Client, name: str) -> Greeting:
+async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     refusals: list[MCPError] = []
-    for way in (_discover, _initialize, _discover) if client.modern else (_initialize, _discover):
+    for way in (_discover, _initialize, _discover) if client.is_modern else (_initialize, _discover):
         # The third time is for a slow server: it took the first question after we had given up on it, and is bound by it.
         if len(refusals) < 2 or refusals[-1].code == mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
             try:
@@ -57,39 +57,39 @@ async def greet(ask: Ask, client: Client, name: str) -> Greeting:
     raise ServerError(f"The server {name} refused to start a session: {why}.")
 
 
-def add_envelope(params: Raw, client: Client, version: str) -> Raw:
+def add_identity(params: Raw, client: ClientIdentity, version: str) -> Raw:
     """In the stateless protocol every request says who asks."""
     known = {mcp_types.CLIENT_INFO_META_KEY: client.info, mcp_types.CLIENT_CAPABILITIES_META_KEY: client.capabilities}
-    return {**params, "_meta": {**known, **mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
+    return {**params, "_meta": {**known, **as_mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
 
 
-def mapping(value: Any) -> Raw:
+def as_mapping(value: Any) -> Raw:
     """What a server should have sent as an object, and an empty one where it did not."""
     return cast("Raw", value) if isinstance(value, dict) else {}
 
 
-async def _discover(ask: Ask, client: Client, name: str) -> Greeting:
+async def _discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     version = MODERN_PROTOCOL_VERSIONS[-1]
     headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: "server/discover"}
-    opts: CallOptions = {"timeout": _PROBE, "cancel_on_abandon": False, "headers": headers}
-    found = await ask("server/discover", add_envelope({}, client, version), opts)
+    opts: CallOptions = {"timeout": _DISCOVER_SECONDS, "cancel_on_abandon": False, "headers": headers}
+    found = await ask("server/discover", add_identity({}, client, version), opts)
     offered: Any = found.get("supportedVersions")
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
     if not mutual:
         raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "no version of the stateless protocol in common")
-    return _greeting(mutual[-1], found, mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
+    return _read_handshake(mutual[-1], found, as_mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
 
 
-async def _initialize(ask: Ask, client: Client, name: str) -> Greeting:
+async def _initialize(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     params = {"protocolVersion": LATEST_HANDSHAKE_VERSION, "capabilities": client.capabilities, "clientInfo": client.info}
     found = await ask("initialize", params, {"cancel_on_abandon": False})
     version = found.get("protocolVersion")
     if not isinstance(version, str) or version not in HANDSHAKE_PROTOCOL_VERSIONS:
         raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, f"it speaks version {version!r}, which is not known here")
-    return _greeting(version, found, found.get("serverInfo"), name)
+    return _read_handshake(version, found, found.get("serverInfo"), name)
 
 
-def _greeting(version: str, found: Raw, info: Any, name: str) -> Greeting:
+def _read_handshake(version: str, found: Raw, info: Any, name: str) -> Handshake:
     words = found.get("instructions")
-    said = mapping(info) or {"name": name, "version": ""}
-    return Greeting(version, mapping(found.get("capabilities")), said, words if isinstance(words, str) else None)
+    said = as_mapping(info) or {"name": name, "version": ""}
+    return Handshake(version, as_mapping(found.get("capabilities")), said, words if isinstance(words, str) else None)

@@ -8,8 +8,8 @@ import anyio
 from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import Client, Link, Raw, open_link, pages
-from overspill.mcp.client.process import noise
+from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, list_pages, open_connection
+from overspill.mcp.client.process import describe_garbage
 from overspill.mcp.client.server import SilentPeer, describe_error
 from overspill.text import tokens
 from overspill.text.lenient_json import dumps
@@ -45,33 +45,33 @@ class Probe(Struct, frozen=True):
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
     """A problem is part of the answer, never raised. `model` is whose tokens are counted."""
     began = anyio.current_time()
-    problem, listed, links, seconds = "", list[Raw](), list[Link](), 0.0
+    problem, listed, connections, seconds = "", list[Raw](), list[ServerConnection](), 0.0
     try:
         with anyio.fail_after(within):
-            async with open_link(config, environ, Client(), SilentPeer()) as link:
-                links.append(link)
-                listed = await _list_tools(link)
+            async with open_connection(config, environ, ClientIdentity(), SilentPeer()) as connection:
+                connections.append(connection)
+                listed = await _list_tools(connection)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
-        spoke = noise(links[0].garbage if links else 0)
+        spoke = describe_garbage(connections[0].garbage if connections else 0)
         problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
     except* Exception as group:
         problem = describe_error(group, config.name)
     if problem:
         return Probe(config.name, problem)
-    greeting = links[0].greeting
-    software = " ".join(str(greeting.info.get(key, "")) for key in ("name", "version")).strip()
+    handshake = connections[0].handshake
+    software = " ".join(str(handshake.info.get(key, "")) for key in ("name", "version")).strip()
     tools = tuple(_measure_tool(tool, model) for tool in listed)
-    return Probe(config.name, "", greeting.version, software, tools, seconds)
+    return Probe(config.name, "", handshake.version, software, tools, seconds)
 
 
-async def _list_tools(link: Link) -> list[Raw]:
-    await link.greet()
-    if not link.greeting.modern:  # the newer protocol has no ping
-        await link.request("ping")
-    if "tools" not in link.greeting.capabilities:
+async def _list_tools(connection: ServerConnection) -> list[Raw]:
+    await connection.shake_hands()
+    if not connection.handshake.is_modern:  # the newer protocol has no ping
+        await connection.request("ping")
+    if "tools" not in connection.handshake.capabilities:
         return []
-    return await pages(link.request, "tools/list", "tools", link.config.name)
+    return await list_pages(connection.request, "tools/list", "tools", connection.config.name)
 
 
 def _measure_tool(tool: Raw, model: str | None) -> ToolSize:

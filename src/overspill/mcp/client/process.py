@@ -16,18 +16,18 @@ from mcp.shared.message import SessionMessage
 
 from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.framing import BadLine, decode, encode, lines, refusal
+from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
 from overspill.text.humanize import count_noun, quote_line
 
-_GRACE = 2.0  # seconds to end by itself once its input is closed
-_LAST = 0.5  # seconds to hear the last of it, and to learn how it ended
-_TICK = 0.1
-_TAIL = 2048
+_EXIT_SECONDS = 2.0  # seconds to end by itself once its input is closed
+_LAST_OUTPUT_SECONDS = 0.5  # seconds to hear the last of it, and to learn how it ended
+_POLL_SECONDS = 0.1
+_MAX_STDERR_TAIL = 2048
 
 Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]"
 
 
-class Running:
+class ServerProcess:
     """One start of a server. `problem` says how it ended."""
 
     def __init__(self, config: ServerConfig, process: Process) -> None:
@@ -35,32 +35,32 @@ class Running:
         self.process = process
         self.garbage = 0
         """Lines that were no messages."""
-        self.deaf = False
+        self.has_closed_input = False
         """It takes no more input."""
         self.reading = anyio.CancelScope()
         self._heard = b""
         self._silent = anyio.Event()
 
-    async def hear(self) -> None:
+    async def read_stderr(self) -> None:
         """Its standard error is for people: handed on, and its end remembered for when it fails."""
         assert self.process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self.process.stderr:
-                self._heard = (self._heard + chunk)[-_TAIL:]
+                self._heard = (self._heard + chunk)[-_MAX_STDERR_TAIL:]
                 with suppress(AttributeError, OSError, ValueError):  # a host may have none, or one that takes no bytes
                     sys.stderr.buffer.write(chunk)
                     sys.stderr.buffer.flush()
         self._silent.set()
 
-    async def watch(self) -> None:
+    async def watch_exit(self) -> None:
         """Once it has ended nothing more can come, though a child that it left behind may hold its output open."""
         while self.process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for the end of its pipes)
-            await anyio.sleep(_TICK)
-        self.reading.deadline = anyio.current_time() + _LAST
+            await anyio.sleep(_POLL_SECONDS)
+        self.reading.deadline = anyio.current_time() + _LAST_OUTPUT_SECONDS
 
-    async def settle(self) -> None:
+    async def wait_for_exit(self) -> None:
         """Until `problem` can say how it ended, or it is clear that it has not."""
-        with anyio.move_on_after(_LAST):
+        with anyio.move_on_after(_LAST_OUTPUT_SECONDS):
             while self.process.returncode is None:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
             await self._silent.wait()
@@ -69,7 +69,7 @@ class Running:
     def problem(self) -> str:
         code = self.process.returncode
         how = (
-            ("reads no more" if self.deaf else "closed its output")
+            ("reads no more" if self.has_closed_input else "closed its output")
             if code is None
             else f"ended with exit code {code}"
             if code >= 0
@@ -77,30 +77,30 @@ class Running:
         )
         said = self._heard.decode(errors="replace").strip().splitlines()
         last = f" Its last words: {quote_line(said[-1])}" if said else ""
-        spoke = noise(self.garbage)
+        spoke = describe_garbage(self.garbage)
         return f"The server {self.config.name} {how}.{last}{spoke}"
 
 
-def noise(lines: int) -> str:
+def describe_garbage(lines: int) -> str:
     """What is to be said of a server besides; nothing where there is nothing."""
     return f" It wrote {count_noun(lines, 'line')} to its standard output that cannot be read as messages." if lines else ""
 
 
 @asynccontextmanager
-async def running(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[Running, Streams]]:
+async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[ServerProcess, Streams]]:
     """`environ` is what the process gets, no more; ServerError where it cannot be started."""
     try:
         process = await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
     except (OSError, ValueError) as problem:
         raise ServerError(
-            f"The server {config.name} cannot be started: {_why(problem, config)}. Check its command and its folder."
+            f"The server {config.name} cannot be started: {_explain(problem, config)}. Check its command and its folder."
         ) from None
-    server = Running(config, process)
+    server = ServerProcess(config, process)
     to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
-        group.start_soon(server.hear)
-        group.start_soon(server.watch)
+        group.start_soon(server.read_stderr)
+        group.start_soon(server.watch_exit)
         group.start_soon(_read, server, to_us)
         group.start_soon(_write, server, from_us, to_us)
         try:
@@ -113,7 +113,7 @@ async def running(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerat
             group.cancel_scope.cancel()
 
 
-def _why(problem: OSError | ValueError, config: ServerConfig) -> str:
+def _explain(problem: OSError | ValueError, config: ServerConfig) -> str:
     if not isinstance(problem, OSError):
         return str(problem)
     folder = config.cwd is not None and problem.filename == config.cwd
@@ -122,37 +122,39 @@ def _why(problem: OSError | ValueError, config: ServerConfig) -> str:
     return f"{problem.strerror}: {config.cwd if folder else config.command!r}"
 
 
-async def _read(server: Running, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
     assert server.process.stdout is not None
     receive = server.process.stdout.receive
-    async with to_us, aclosing(lines(receive)) as found:
+    async with to_us, aclosing(read_lines(receive)) as found:
         with server.reading:
             async for line in found:
-                message = _message(server, line)
+                message = _parse(server, line)
                 if message is not None:
                     try:
                         await to_us.send(message)
                     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                         break
-        await server.settle()
+        await server.wait_for_exit()
     # A server that is still writing must not block on a full pipe, or it would miss its chance to end.
     with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while server.process.returncode is None:
             await receive()
 
 
-def _message(server: Running, line: bytes | BadLine) -> SessionMessage | None:
+def _parse(server: ServerProcess, line: bytes | BadLine) -> SessionMessage | None:
     if isinstance(line, bytes) and not line.strip():
         return None
     found = line if isinstance(line, BadLine) else decode(line)
     if isinstance(found, BadLine):
         server.garbage += 1
-        return refusal(found)
+        return error_reply(found)
     return found
 
 
 async def _write(
-    server: Running, from_us: MemoryObjectReceiveStream[SessionMessage], to_us: MemoryObjectSendStream[SessionMessage | Exception]
+    server: ServerProcess,
+    from_us: MemoryObjectReceiveStream[SessionMessage],
+    to_us: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> None:
     assert server.process.stdin is not None
     with from_us:
@@ -160,8 +162,8 @@ async def _write(
             async for each in from_us:
                 await server.process.stdin.send(encode(each.message))
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            server.deaf = True
-            await server.settle()
+            server.has_closed_input = True
+            await server.wait_for_exit()
             to_us.close()  # it reads no more, so nobody shall wait for its answers
 
 
@@ -169,15 +171,15 @@ async def _end(process: Process) -> None:
     with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         if process.stdin is not None:
             await process.stdin.aclose()
-    with anyio.move_on_after(_GRACE):
+    with anyio.move_on_after(_EXIT_SECONDS):
         # Not `wait`, which also waits for the end of its pipes: a child it left behind may hold those open.
         while process.returncode is None:  # noqa: ASYNC110
             await anyio.sleep(0.01)
     if os.name == "posix":
-        await terminate_posix_process_tree(process, _GRACE)
+        await terminate_posix_process_tree(process, _EXIT_SECONDS)
     elif process.returncode is None:
         process.kill()
-    with anyio.move_on_after(_GRACE):
+    with anyio.move_on_after(_EXIT_SECONDS):
         while process.returncode is None:  # noqa: ASYNC110
             await anyio.sleep(0.01)
     for pipe in (process.stdout, process.stderr):

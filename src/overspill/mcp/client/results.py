@@ -9,41 +9,41 @@ import msgspec
 from mcp.shared.exceptions import MCPError
 
 from overspill.gate.collect import to_json
-from overspill.mcp.client.handshake import Raw, mapping
+from overspill.mcp.client.handshake import Raw, as_mapping
 from overspill.types import Output
 
-_LARGE = 256 * 1024
+_MAX_BYTES_ON_LOOP = 256 * 1024
 
 
-async def as_output(result: Raw) -> Output:
+async def to_output(result: Raw) -> Output:
     """What is measured, and kept if it has to be: all texts, and structured content unless it only repeats them."""
     content: list[Any] = list(result.get("content") or [])
     structured = result.get("structuredContent")
     if structured is not None:
-        said = [text for text in texts(content) if text]
-        large = sum(map(len, said)) > _LARGE
-        repeated = await anyio.to_thread.run_sync(_repeats, structured, said) if large else _repeats(structured, said)
+        said = [text for text in find_texts(content) if text]
+        large = sum(map(len, said)) > _MAX_BYTES_ON_LOOP
+        repeated = await anyio.to_thread.run_sync(_is_repeated, structured, said) if large else _is_repeated(structured, said)
         if not repeated:
-            content.append({"type": "text", "text": _json(structured)})
+            content.append({"type": "text", "text": _to_json(structured)})
     return Output(content, is_error=bool(result.get("isError")))
 
 
-def texts(content: list[Any]) -> list[str]:
-    return [text for block in content if isinstance(text := mapping(block).get("text"), str)]
+def find_texts(content: list[Any]) -> list[str]:
+    return [text for block in content if isinstance(text := as_mapping(block).get("text"), str)]
 
 
-def error_text(error: MCPError) -> str:
+def format_error(error: MCPError) -> str:
     data = error.error.data
-    return error.message if data is None else f"{error.message}\n{_json(data)}"
+    return error.message if data is None else f"{error.message}\n{_to_json(data)}"
 
 
-def progress_text(progress: Raw) -> str:
-    done, total = _figure(progress.get("progress")), _figure(progress.get("total"))
+def format_progress(progress: Raw) -> str:
+    done, total = _format_number(progress.get("progress")), _format_number(progress.get("total"))
     figures, message = f"{done} of {total}" if done and total else done, progress.get("message")
     return ": ".join(part for part in (figures, message if isinstance(message, str) else "") if part)
 
 
-def _figure(value: object) -> str:
+def _format_number(value: object) -> str:
     """Empty where it is no number, or none that anybody could read."""
     try:
         return f"{float(value):g}" if isinstance(value, int | float) else ""
@@ -51,19 +51,19 @@ def _figure(value: object) -> str:
         return ""
 
 
-def _repeats(structured: Any, texts: list[str]) -> bool:
+def _is_repeated(structured: Any, texts: list[str]) -> bool:
     """Servers send the same value as text for clients that know no structure, a single value under some key of its own."""
     values: list[Any] = [structured]
-    if len(mapping(structured)) == 1:
-        values += mapping(structured).values()
+    if len(as_mapping(structured)) == 1:
+        values += as_mapping(structured).values()
     for value in values:
         each = cast("list[Any]", value) if isinstance(value, list) else []
-        if each and len(each) == len(texts) and all(map(_says, texts, each)):
+        if each and len(each) == len(texts) and all(map(_is_same_value, texts, each)):
             return True
-    return any(_says(text, value) for text in texts for value in values)
+    return any(_is_same_value(text, value) for text in texts for value in values)
 
 
-def _says(text: str, value: Any) -> bool:
+def _is_same_value(text: str, value: Any) -> bool:
     if text == value:
         return True
     try:
@@ -72,7 +72,7 @@ def _says(text: str, value: Any) -> bool:
         return False
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""A server that is kept running: started, started again with growing pauses when it ends, asked through whatever link is up."""
+"""A server that is kept running: restarted with growing pauses when it ends, and asked over whatever connection is up."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from overspill.calls.job import Job, current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.connection import Client, Link, Peer, Progress, Raw, connect, pages
-from overspill.mcp.client.results import as_output, progress_text
+from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, connect, list_pages
+from overspill.mcp.client.results import format_progress, to_output
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
 
-_START = 60.0  # seconds until a server that says nothing counts as hanging
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
-_PATIENCE = 5.0  # seconds that a call waits for the next start to begin
-_STEADY = 60.0  # seconds it has to be up for the next pause to be short again
+_START_SECONDS = 60.0  # seconds until a server that says nothing counts as hanging
+_MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
+_MAX_RETRY_WAIT = 5.0  # seconds that a call waits for the next start to begin
+_STEADY_SECONDS = 60.0  # seconds it has to be up for the next pause to be short again
 
 Log: TypeAlias = Callable[[str], None]
 
@@ -54,22 +54,22 @@ class Server:
         self,
         config: ServerConfig,
         environ: Mapping[str, str],
-        client: Client | None = None,
+        client: ClientIdentity | None = None,
         peer: Peer | None = None,
         *,
         log: Log = lambda _: None,
-        up: Callable[[Link], Awaitable[None]] | None = None,
+        on_up: Callable[[ServerConnection], Awaitable[None]] | None = None,
     ) -> None:
         self.config = config
         self.name = config.name
         self.problem = ""
         self.starts = 0
         self._environ = environ
-        self._client = client or Client()
+        self._client = client or ClientIdentity()
         self._peer: Peer = peer or SilentPeer()
         self.log = log
-        self._on_up = up
-        self._link: Link | None = None
+        self._on_up = on_up
+        self._connection: ServerConnection | None = None
         self._changed = anyio.Event()
         self._failed = 0
         self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
@@ -77,118 +77,120 @@ class Server:
         self._closed = False
 
     async def run(self) -> None:
-        pause, said = _FIRST_PAUSE, ""
+        pause, said = _MIN_PAUSE, ""
         try:
             while True:
                 began, died = anyio.current_time(), False
                 try:
-                    await self._life()
+                    await self._run_once()
                 except* Exception as group:  # whatever one server makes go wrong must not end the others
                     self.problem = describe_error(group, self.name)
-                    died = self._link is None and group.subgroup(Ended) is not None
-                if died and self._client.modern and self.config.command:
-                    # The first SDKs end at a method they do not know, so the newer greeting may be what it died of.
+                    died = self._connection is None and group.subgroup(Ended) is not None
+                if died and self._client.is_modern and self.config.command:
+                    # The first SDKs end at a method they do not know, so the newer handshake may be what it died of.
                     self._client = replace(self._client, modern=False)
                     continue
-                if self._link is not None or self.problem != said:  # trying in vain again is no news
+                if self._connection is not None or self.problem != said:  # trying in vain again is no news
                     self.log(self.problem)
                 said = self.problem
-                self._failed += self._link is None
-                self._link = None
-                if anyio.current_time() - began > _STEADY:
-                    pause = _FIRST_PAUSE
+                self._failed += self._connection is None
+                self._connection = None
+                if anyio.current_time() - began > _STEADY_SECONDS:
+                    pause = _MIN_PAUSE
                 self._next_start = anyio.current_time() + pause
-                self._tell()
+                self._announce_change()
                 await anyio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause = min(pause * 2, _MAX_PAUSE)
         finally:
-            self._link, self._closed = None, True
-            self._tell()
+            self._connection, self._closed = None, True
+            self._announce_change()
 
-    async def link(self, within: float = _START) -> Link:
+    async def wait_until_connected(self, within: float = _START_SECONDS) -> ServerConnection:
         """The connection. Where there is none a start that is under way, or near, is waited for, so many seconds at most;
         ServerError when there is still none, or none can be soon."""
         failed = self._failed
         with anyio.move_on_after(within):
-            while not self._is_up() and self._failed == failed and not self._is_far():
+            while not self._is_up() and self._failed == failed and not self._is_retry_far():
                 await self._changed.wait()
-        if self._link is None or self._link.ended.is_set():
+        if self._connection is None or self._connection.ended.is_set():
             if self._closed:
                 raise ServerError(f"The server {self.name} was closed.")
             why = self.problem or f"The server {self.name} has not answered yet."
             raise ServerError(
-                f"{why} It is {'started' if self.config.command else 'tried'} again in the background; {self._when()}."
+                f"{why} It is {'started' if self.config.command else 'tried'} again in the background; {self._describe_retry()}."
             )
-        return self._link
+        return self._connection
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
-        link = await self.link()
+        connection = await self.wait_until_connected()
         try:
-            return await link.request(method, params, progress=progress)
+            return await connection.request(method, params, progress=progress)
         except Unheard:
-            return await (await self.link()).request(method, params, progress=progress)
+            return await (await self.wait_until_connected()).request(method, params, progress=progress)
 
-    async def pages(self, method: str, key: str) -> list[Raw]:
-        return await pages(self.request, method, key, self.name)
+    async def list_pages(self, method: str, key: str) -> list[Raw]:
+        return await list_pages(self.request, method, key, self.name)
 
     async def list_tools(self) -> list[ToolDefinition]:
-        link = await self.link()
-        if "tools" not in link.greeting.capabilities:
+        connection = await self.wait_until_connected()
+        if "tools" not in connection.handshake.capabilities:
             return []
         try:
-            listed = await self.pages("tools/list", "tools")
+            listed = await self.list_pages("tools/list", "tools")
         except MCPError as refusal:
             why = quote_line(refusal.message).rstrip(".")
             raise ServerError(f"The server {self.name} does not list its tools: {why}.") from None
         tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
         for tool in tools:
-            link.learn(tool)
+            connection.learn_headers(tool)
         return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """MCPError is the server's refusal; ServerError when it is gone. Progress is that of the job it is called in."""
         job = current.get()
-        progress = None if job is None else partial(_note, job)
+        progress = None if job is None else partial(_set_progress, job)
         result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=progress)
         if result.get("resultType") == "input_required":
             raise ServerError(
                 f"The tool {one_line(name)} of the server {self.name} asks for input from a person, which cannot be given here."
             )
-        return await as_output(result)
+        return await to_output(result)
 
-    async def _life(self) -> None:
+    async def _run_once(self) -> None:
         """From one start to its end."""
         self.starts += 1
         with anyio.CancelScope() as starting:
-            starting.deadline = anyio.current_time() + _START
-            async with connect(self.config, self._environ, self._client, self._peer) as link:
-                link.param_headers = self._param_headers  # what was learned outlives a connection
+            starting.deadline = anyio.current_time() + _START_SECONDS
+            async with connect(self.config, self._environ, self._client, self._peer) as connection:
+                connection.param_headers = self._param_headers  # what was learned outlives a connection
                 if self._on_up is not None:
-                    await self._on_up(link)
+                    await self._on_up(connection)
                 starting.deadline = float("inf")
-                self._link, self.problem = link, ""
-                self._tell()
-                await link.ended.wait()
-                await link.quiet()
-                raise ServerError(link.problem)
-        raise ServerError(f"The server {self.name} did not answer within {_START:g} s.")
+                self._connection, self.problem = connection, ""
+                self._announce_change()
+                await connection.ended.wait()
+                await connection.wait_until_idle()
+                raise ServerError(connection.problem)
+        raise ServerError(f"The server {self.name} did not answer within {_START_SECONDS:g} s.")
 
     def _is_up(self) -> bool:
-        return self._link is not None and not self._link.ended.is_set()
+        return self._connection is not None and not self._connection.ended.is_set()
 
-    def _is_far(self) -> bool:
-        return self._closed or self._next_start - anyio.current_time() > _PATIENCE
+    def _is_retry_far(self) -> bool:
+        return self._closed or self._next_start - anyio.current_time() > _MAX_RETRY_WAIT
 
-    def _when(self) -> str:
-        return f"try again in {self._next_start - anyio.current_time():.0f} s" if self._is_far() else "try again in a moment"
+    def _describe_retry(self) -> str:
+        return (
+            f"try again in {self._next_start - anyio.current_time():.0f} s" if self._is_retry_far() else "try again in a moment"
+        )
 
-    def _tell(self) -> None:
+    def _announce_change(self) -> None:
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 
 
-async def _note(job: Job, progress: Raw) -> None:
-    job.progress = progress_text(progress)
+async def _set_progress(job: Job, progress: Raw) -> None:
+    job.progress = format_progress(progress)
 
 
 def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
@@ -205,7 +207,11 @@ def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
 
 @asynccontextmanager
 async def open_servers(
-    configs: Iterable[ServerConfig], environ: Mapping[str, str], *, client: Client | None = None, log: Log = lambda _: None
+    configs: Iterable[ServerConfig],
+    environ: Mapping[str, str],
+    *,
+    client: ClientIdentity | None = None,
+    log: Log = lambda _: None,
 ) -> AsyncGenerator[dict[str, Server]]:
     """Started side by side; each is waited for when it is first asked."""
     servers = {config.name: Server(config, environ, client, log=log) for config in configs}

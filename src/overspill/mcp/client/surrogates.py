@@ -32,16 +32,16 @@ class Surrogates:
         """In whole lines of JSON."""
         return _ESCAPE.sub(self._hide_escape, data) if _SUSPECT.search(data) else data
 
-    def show(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    def restore(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if self._any and isinstance(item, SessionMessage):
             message = item.message
             if isinstance(message, mcp_types.JSONRPCResponse):
-                message.result = self._restore(message.result)
+                message.result = self._restore_value(message.result)
             elif isinstance(message, mcp_types.JSONRPCError):
                 error = message.error
-                error.message, error.data = self._restore([error.message, error.data])
+                error.message, error.data = self._restore_value([error.message, error.data])
             elif message.params is not None:
-                message.params = self._restore(message.params)
+                message.params = self._restore_value(message.params)
         return item
 
     def _hide_escape(self, escape: re.Match[bytes]) -> bytes:
@@ -50,7 +50,7 @@ class Surrogates:
         self._any = True
         return self._seal.encode() + escape[1]
 
-    def _restore(self, value: Any) -> Any:
+    def _restore_value(self, value: Any) -> Any:
         spelled = json.dumps(value)
         return json.loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
 
@@ -67,13 +67,13 @@ class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
         return self._stream.last_context
 
     async def receive(self) -> SessionMessage | Exception:
-        return self._surrogates.show(await self._stream.receive())
+        return self._surrogates.restore(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-class HidingTransport(httpx2.AsyncByteStream):
+class HidingStream(httpx2.AsyncByteStream):
     """A stream of events, line by line. What is too long for a line is handed on, for the reader to refuse."""
 
     def __init__(self, response: httpx2.Response, surrogates: Surrogates, limit: int) -> None:

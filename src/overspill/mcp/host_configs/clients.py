@@ -49,7 +49,7 @@ def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict
     return {client.name: client for client in clients}
 
 
-def owner_of(path: Path, clients: Mapping[str, Client]) -> Client | None:
+def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
     """Whose file it is, by its place."""
     place = path.absolute()
     for client in clients.values():

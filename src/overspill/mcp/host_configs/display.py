@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from overspill.mcp.host_configs.entries import secret_url
+from overspill.mcp.host_configs.entries import may_hold_secret
 from overspill.mcp.host_configs.rewriting import Outcome
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
 _HIDDEN = '"…"'
-_TELLING = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
+_SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
-def difference(outcome: Outcome) -> str:
+def diff_entry(outcome: Outcome) -> str:
     """The whole entry as it was and as it will be."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
@@ -31,12 +31,12 @@ def mask(entry: str) -> str:
     parts = [part for key in ("env", "headers") if (part := node.get(key))]
     edits = [jsonc.replace(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
     url, args = node.get("url"), node.get("args")
-    if url and secret_url(str(url.value)):
+    if url and may_hold_secret(str(url.value)):
         edits.append(jsonc.replace(url, _HIDDEN))
     return jsonc.apply_edits(entry, edits + (_mask_args(args) if args else []))
 
 
-def pattern(launch: Sequence[str]) -> dict[str, Any]:
+def example_entries(launch: Sequence[str]) -> dict[str, Any]:
     """Entries to copy from, in the form that most clients take."""
     program, *words = launch
     command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
@@ -53,22 +53,22 @@ def pattern(launch: Sequence[str]) -> dict[str, Any]:
 
 
 def instructions(launch: Sequence[str]) -> str:
-    return _INSTRUCTIONS.format(pattern=json.dumps(pattern(launch), indent=2))
+    return _INSTRUCTIONS.format(pattern=json.dumps(example_entries(launch), indent=2))
 
 
 def _mask_args(args: Node) -> list[Edit]:
     texts = ["", *(str(child.value) for child in args.children)]
-    secret = [_secret(before, word) for before, word in pairwise(texts)]
+    secret = [_is_secret(before, word) for before, word in pairwise(texts)]
     return [jsonc.replace(child, _HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
 
 
-def _secret(before: str, word: str) -> bool:
-    if "://" in word and secret_url(word):
+def _is_secret(before: str, word: str) -> bool:
+    if "://" in word and may_hold_secret(word):
         return True
     if before in ("--header-env", "--url-env"):
         return False
-    told = bool(before.startswith("-") and _TELLING.search(before) and not word.startswith("-"))
-    return told or bool(_TELLING.search(word) and re.search(r"[=: ]", word))
+    told = bool(before.startswith("-") and _SECRET_WORDS.search(before) and not word.startswith("-"))
+    return told or bool(_SECRET_WORDS.search(word) and re.search(r"[=: ]", word))
 
 
 _URL = "https://mcp.example.com/mcp"

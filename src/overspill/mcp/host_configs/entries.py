@@ -15,12 +15,12 @@ from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER
 
-ALREADY = "it runs through Overspill already"
+ALREADY_WRAPPED = "it runs through Overspill already"
 _STREAMABLE = {"http", "streamablehttp"}
 _SIGN_IN = {"auth", "headersHelper", "oauth"}
 _COMMAND_KEYS = {"args", "command", "env"}
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
-_LONGEST_PLAIN_SEGMENT = 19
+_MAX_PLAIN_SEGMENT = 19
 
 
 class Refusal(Struct, frozen=True):
@@ -30,16 +30,16 @@ class Refusal(Struct, frozen=True):
     unless_named: bool = False
 
 
-def refuse(name: str, entry: Node) -> Refusal | None:
+def find_refusal(name: str, entry: Node) -> Refusal | None:
     if entry.kind != "object":
         return Refusal("it is not an object")
     for part in (entry, entry.get("headers")):
         if part and (twice := part.twice):
             return Refusal(f"it has the key {twice!r} twice")
     if recognize(name, entry):
-        return Refusal(ALREADY)
+        return Refusal(ALREADY_WRAPPED)
     value: dict[str, Any] = entry.value
-    return _url_refusal(value) if "url" in value else _stdio_refusal(value)
+    return _refuse_url(value) if "url" in value else _refuse_stdio(value)
 
 
 def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
@@ -49,13 +49,13 @@ def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
     return _wrap_url(entry, program, words) if entry.get("url") else _wrap_stdio(entry, program, words)
 
 
-def secret_url(url: str) -> bool:
+def may_hold_secret(url: str) -> bool:
     """Whether a URL may hold a key. On a command line every user of the machine could read it."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return True
-    long = any(len(segment) > _LONGEST_PLAIN_SEGMENT for segment in parts.path.split("/"))
+    long = any(len(segment) > _MAX_PLAIN_SEGMENT for segment in parts.path.split("/"))
     return long or "$" in url or "@" in parts.netloc or bool(parts.query or parts.fragment)
 
 
@@ -63,12 +63,12 @@ def speaks_sse(value: Mapping[str, Any]) -> bool:
     return "sse" in (value.get("type"), value.get("transport")) or str(value.get("url", "")).rstrip("/").endswith("/sse")
 
 
-def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
+def _refuse_stdio(value: Mapping[str, Any]) -> Refusal | None:
     if not isinstance(value.get("command"), str):
         return Refusal(f"it has neither a command nor a url{suggest(value, ('command', 'url'))}")
     if value.get("type", "stdio") != "stdio":
-        return _strange_type(value)
-    if not _are_texts(value.get("args", [])):
+        return _refuse_type(value)
+    if not _is_string_list(value.get("args", [])):
         return Refusal("its args are not a list of texts")
     if isinstance(dev := value.get("dev"), dict) and "debug" in dev:
         return Refusal("it runs in a debugger, which needs its own command")
@@ -77,33 +77,33 @@ def _stdio_refusal(value: Mapping[str, Any]) -> Refusal | None:
     return None
 
 
-def _url_refusal(value: Mapping[str, Any]) -> Refusal | None:
+def _refuse_url(value: Mapping[str, Any]) -> Refusal | None:
     url, headers = value["url"], value.get("headers", {})
     if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
         return Refusal("it mixes what belongs to a command with what belongs to a url")
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
-        return _strange_type(value)
+        return _refuse_type(value)
     if speaks_sse(value):
         return Refusal("it speaks SSE, and the proxy speaks stdio and streamable HTTP")
     if _SIGN_IN & value.keys():
         return Refusal("your client signs in to it, and the proxy cannot")
-    if not _are_headers(headers):
+    if not _is_header_map(headers):
         return Refusal("its headers are not names and texts")
-    if not headers and not secret_url(url) and urlsplit(url).hostname not in _LOCAL:
+    if not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL:
         return Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
     return None
 
 
-def _strange_type(value: Mapping[str, Any]) -> Refusal:
+def _refuse_type(value: Mapping[str, Any]) -> Refusal:
     return Refusal(f"it is of type {value['type']!r}, and the proxy speaks stdio and streamable HTTP")
 
 
-def _are_texts(value: object) -> bool:
+def _is_string_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
 
 
-def _are_headers(value: object) -> bool:
+def _is_header_map(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     headers = cast("dict[str, object]", value)
@@ -122,7 +122,7 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     """`url` becomes `command` and `args`; `headers` become `env`, so that values, their comments and their order stay."""
     url, headers, kind = entry.get("url"), entry.get("headers"), entry.get("type")
     assert url
-    hidden = secret_url(url.value)
+    hidden = may_hold_secret(url.value)
     names = headers.names if headers else []
     variables = header_variables(names)
     pairs = [word for name, variable in zip(names, variables, strict=True) for word in ("--header-env", f"{name}={variable}")]

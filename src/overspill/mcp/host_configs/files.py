@@ -25,28 +25,28 @@ class ClientFile(Struct, frozen=True):
     text: str
 
     @property
-    def linked(self) -> bool:
+    def is_symlink(self) -> bool:
         return self.given.is_symlink()
 
-    def earlier(self) -> list[str]:
+    def read_backups(self) -> list[str]:
         """What the file was before each change, newest first, as far as the copies can be read."""
-        return [text for _, text in self._copies()]
+        return [text for _, text in self._find_backups()]
 
-    def _copies(self) -> list[tuple[Path, str]]:
+    def _find_backups(self) -> list[tuple[Path, str]]:
         found: list[tuple[Path, str]] = []
-        for copy in sorted(self.path.parent.glob(_copy_name(glob.escape(self.path.name), "*")), reverse=True):
+        for copy in sorted(self.path.parent.glob(_backup_name(glob.escape(self.path.name), "*")), reverse=True):
             with suppress(SettingsError):
                 found.append((copy, read(copy).text))
         return found
 
     def replace(self, text: str, now: datetime) -> Path:
         """Returns where the copy of the old text is: a new one, unless there is one already."""
-        known = next((copy for copy, old in self._copies() if old == self.text and not copy.is_symlink()), None)
+        known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
         try:
             with ExitStack() as undo:
-                fresh = _beside(self.path, text)
+                fresh = _write_beside(self.path, text)
                 undo.callback(fresh.unlink, missing_ok=True)
-                copy = known or _copy(self, now)
+                copy = known or _back_up(self, now)
                 if not known:
                     undo.callback(copy.unlink)
                 if self.path.read_bytes() != self.text.encode():
@@ -80,7 +80,7 @@ def read(given: Path) -> ClientFile:
         raise SettingsError(f"{given} is not UTF-8, line {line}. Save it as UTF-8.") from None
 
 
-def _beside(path: Path, text: str) -> Path:
+def _write_beside(path: Path, text: str) -> Path:
     """A file with the text, and with mode and owner of the one that it is to replace."""
     like = path.stat()
     fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -89,10 +89,10 @@ def _beside(path: Path, text: str) -> Path:
     return Path(name)
 
 
-def _copy(file: ClientFile, now: datetime) -> Path:
+def _back_up(file: ClientFile, now: datetime) -> Path:
     """For its owner only, and never in the place of another file."""
     while True:
-        copy = file.path.with_name(_copy_name(file.path.name, now.strftime("%Y%m%d-%H%M%S-%f")))
+        copy = file.path.with_name(_backup_name(file.path.name, now.strftime("%Y%m%d-%H%M%S-%f")))
         try:
             fd = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
@@ -114,5 +114,5 @@ def _fill(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
         undo.pop_all()
 
 
-def _copy_name(name: str, moment: str) -> str:
+def _backup_name(name: str, moment: str) -> str:
     return f"{name}.overspill-{moment}.bak"

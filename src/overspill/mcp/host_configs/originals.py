@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, Proxied
+from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, ProxyArguments
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
 
-def unwrap_entry(entry: Node, found: Proxied) -> list[Edit] | None:
+def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
     """None where the entry does not say what it was. Its comments stay, wherever it is written by `wrap` or by hand."""
     command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
     assert command
@@ -15,23 +15,23 @@ def unwrap_entry(entry: Node, found: Proxied) -> list[Edit] | None:
     if found.command_at is not None:
         own = args.children[found.command_at].raw
         return [jsonc.replace(command, own), *jsonc.remove(args, range(found.command_at + 1))]
-    url = _url(args, env, found)
-    if found.strange or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
+    url = _find_url(args, env, found)
+    if found.has_other_options or not url or not {variable for _, variable in found.headers} <= set(env.names if env else ()):
         return None
     edits = [jsonc.replace(entry.key("command"), '"url"'), jsonc.replace(command, url.raw)]
     if (kind := entry.get("type")) and kind.value == "stdio":
         spelled = env.get(TYPE_VARIABLE) if env else None
         edits.append(jsonc.replace(kind, spelled.raw if spelled else '"http"'))
-    return edits + _without_args(entry, env, found)
+    return edits + _remove_args(entry, env, found)
 
 
-def _url(args: Node, env: Node | None, found: Proxied) -> Node | None:
+def _find_url(args: Node, env: Node | None, found: ProxyArguments) -> Node | None:
     if found.url_at is not None:
         return args.children[found.url_at] if found.url_at < len(args.children) else None
     return env.get(found.url_variable) if env else None
 
 
-def _without_args(entry: Node, env: Node | None, found: Proxied) -> list[Edit]:
+def _remove_args(entry: Node, env: Node | None, found: ProxyArguments) -> list[Edit]:
     """And `env` without what is ours: as `headers`, where it holds nothing else."""
     gone = [entry.names.index("args")]
     if not env:

@@ -16,10 +16,10 @@ TYPE_VARIABLE = "OVERSPILL_TYPE"
 """Read by nobody but `unwrap`: how the original entry spelled its type, where that was not plain `http`."""
 
 
-_VALUED = {"--name", "--url", "--url-env", "--header-env"}
+_OPTIONS_WITH_VALUE = {"--name", "--url", "--url-env", "--header-env"}
 
 
-class Proxied(Struct, frozen=True):
+class ProxyArguments(Struct, frozen=True):
     """What the arguments of `overspill proxy` say. `launch` are the words that start Overspill."""
 
     launch: tuple[str, ...]
@@ -29,19 +29,19 @@ class Proxied(Struct, frozen=True):
     url_variable: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     """Names of headers and of the variables that hold them."""
-    strange: bool = False
+    has_other_options: bool = False
     """Has options whose meaning an original entry could not have."""
 
 
-def recognize(name: str, entry: Node) -> Proxied | None:
+def recognize(name: str, entry: Node) -> ProxyArguments | None:
     command, args = entry.get("command"), entry.get("args")
     if not command or not args or command.kind != "string" or args.kind != "array":
         return None
     words = [command.value, *args.value]
     if not all(isinstance(word, str) for word in words):
         return None
-    at = _proxy_at(name, cast("list[str]", words))
-    return None if at is None else _read(tuple(words[:at]), cast("list[str]", words[at + 1 :]), at)
+    at = _find_proxy(name, cast("list[str]", words))
+    return None if at is None else _parse_arguments(tuple(words[:at]), cast("list[str]", words[at + 1 :]), at)
 
 
 def header_variables(names: Sequence[str]) -> list[str]:
@@ -54,7 +54,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _proxy_at(name: str, words: Sequence[str]) -> int | None:
+def _find_proxy(name: str, words: Sequence[str]) -> int | None:
     """By the name of the program, or by what `wrap --command` writes whatever the program is called."""
     for at, word in enumerate(words[1:], 1):
         ours = PurePath(words[at - 1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
@@ -63,7 +63,7 @@ def _proxy_at(name: str, words: Sequence[str]) -> int | None:
     return None
 
 
-def _read(launch: tuple[str, ...], words: list[str], offset: int) -> Proxied:
+def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> ProxyArguments:
     """`offset` is where in `args` the first of the words stands."""
     url_at, url_variable, headers, strange = None, "", list[tuple[str, str]](), False
     at = 0
@@ -78,6 +78,6 @@ def _read(launch: tuple[str, ...], words: list[str], offset: int) -> Proxied:
             headers.append((header, variable))
         elif option.startswith(("--header", "--url", "--config")):
             strange = True
-        at += 2 if option in _VALUED else 1
+        at += 2 if option in _OPTIONS_WITH_VALUE else 1
     command_at = offset + at + 1 if at + 1 < len(words) else None
-    return Proxied(launch, command_at, url_at, url_variable, tuple(headers), strange)
+    return ProxyArguments(launch, command_at, url_at, url_variable, tuple(headers), strange)

@@ -15,7 +15,7 @@ from overspill.mcp.host_configs.proxied import recognize
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
-ALREADY = entries.ALREADY
+ALREADY_WRAPPED = entries.ALREADY_WRAPPED
 NOT_WRAPPED = "it does not run through Overspill"
 NO_ORIGINAL = "it runs through Overspill in a way that has no one original; change it by hand"
 _TABLES = ("mcpServers", "servers")
@@ -47,12 +47,12 @@ class Rewriting(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-def servers(text: str, name: str) -> list[Server]:
+def list_servers(text: str, name: str) -> list[Server]:
     """All entries, in order; `name` is what errors call the file."""
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     root = jsonc.scan(text, name)
-    tables = list(_tables(root, name))
+    tables = list(_find_tables(root, name))
     if not tables:
         raise SettingsError(
             f"{name} has no servers: neither mcpServers nor servers is among its keys. "
@@ -67,35 +67,35 @@ def servers(text: str, name: str) -> list[Server]:
 
 def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) -> Rewriting:
     def change(server: Server) -> list[Edit] | Refusal:
-        refusal = entries.refuse(server.name, server.entry)
+        refusal = entries.find_refusal(server.name, server.entry)
         if refusal and refusal.unless_named and server.name not in only:
             return Refusal(f"{refusal.reason}; name it with --server to wrap it all the same")
         if refusal and not refusal.unless_named:
             return refusal
         return entries.wrap_entry(server.name, server.entry, launch)
 
-    return _rewritten(text, chosen(servers(text, name), name, only), change, "wrapped")
+    return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "wrapped")
 
 
 def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = ()) -> Rewriting:
     """`earlier` are texts that the file had, newest first: an entry that came from one of them gets its exact text back."""
-    known = [server for old in earlier for server in _readable(old)]
+    known = [server for old in earlier for server in _list_readable(old)]
 
     def change(server: Server) -> list[Edit] | Refusal:
         found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
         if not found:
             return Refusal(NOT_WRAPPED)
         for old in known:
-            if (old.name, old.project) == (server.name, server.project) and _became(old, server.entry, found.launch):
+            if (old.name, old.project) == (server.name, server.project) and _wraps_into(old, server.entry, found.launch):
                 return [jsonc.replace(server.entry, old.entry.raw)]
         edits = unwrap_entry(server.entry, found)
         return Refusal(NO_ORIGINAL) if edits is None else edits
 
-    return _rewritten(text, chosen(servers(text, name), name, only), change, "unwrapped")
+    return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "unwrapped")
 
 
-def _tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
-    for project, place in [("", root), *_projects(root)]:
+def _find_tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
+    for project, place in [("", root), *_find_projects(root)]:
         for key in (*_TABLES, "projects"):
             if place.names.count(key) > 1:
                 raise SettingsError(f"{name} has the key {key!r} twice. Keep one.")
@@ -107,12 +107,12 @@ def _tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
                 yield project, table
 
 
-def _projects(root: Node) -> list[tuple[str, Node]]:
+def _find_projects(root: Node) -> list[tuple[str, Node]]:
     projects = root.get("projects")
     return [(key.value, child) for key, child in zip(projects.keys, projects.children, strict=True)] if projects else []
 
 
-def chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
+def select_servers(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Server]:
     known = {server.name for server in found}
     for wanted in only:
         if wanted not in known:
@@ -121,7 +121,7 @@ def chosen(found: Sequence[Server], name: str, only: Sequence[str]) -> list[Serv
     return [server for server in found if not only or server.name in only]
 
 
-def _rewritten(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
+def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list[Edit] | Refusal], verb: Change) -> Rewriting:
     edits: list[Edit] = []
     outcomes: list[Outcome] = []
     for server in found:
@@ -130,27 +130,27 @@ def _rewritten(text: str, found: Sequence[Server], change: Callable[[Server], li
             outcomes.append(Outcome(server.name, server.project, "none", made.reason))
         else:
             edits += made
-            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, after(server.entry, made)))
+            outcomes.append(Outcome(server.name, server.project, verb, "", server.entry.raw, edit_entry(server.entry, made)))
     return Rewriting(jsonc.apply_edits(text, edits), tuple(outcomes))
 
 
-def after(entry: Node, edits: Sequence[Edit]) -> str:
+def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
     """The entry's own text with edits of the file."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
     return jsonc.apply_edits(entry.raw, moved)
 
 
-def _became(old: Server, entry: Node, launch: Sequence[str]) -> bool:
+def _wraps_into(old: Server, entry: Node, launch: Sequence[str]) -> bool:
     """Whether wrapping the old entry gives this one."""
-    refusal = entries.refuse(old.name, old.entry)
+    refusal = entries.find_refusal(old.name, old.entry)
     if refusal and not refusal.unless_named:
         return False
-    now = after(old.entry, entries.wrap_entry(old.name, old.entry, launch))
+    now = edit_entry(old.entry, entries.wrap_entry(old.name, old.entry, launch))
     return jsonc.scan(now, old.name).value == entry.value
 
 
-def _readable(old: str) -> list[Server]:
+def _list_readable(old: str) -> list[Server]:
     try:
-        return servers(old, "")
+        return list_servers(old, "")
     except SettingsError:
         return []

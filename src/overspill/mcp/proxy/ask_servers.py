@@ -10,39 +10,39 @@ import anyio
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Link, Server
+from overspill.mcp.client import Server, ServerConnection
 from overspill.mcp.client.connection import Raw
 
-_BRIEFLY = 3.0
-_LONG = 30.0
-_LIST = 10.0
+_FAILED_WAIT = 3.0
+_STARTING_WAIT = 30.0
+_LIST_SECONDS = 10.0
 
 T = TypeVar("T")
 
 
-async def reach(server: Server, failed: float = _BRIEFLY) -> Link:
+async def wait_for_server(server: Server, failed: float = _FAILED_WAIT) -> ServerConnection:
     """One that is starting is waited for longer than one that has failed and will be started again."""
-    return await server.link(failed if server.problem else _LONG)
+    return await server.wait_until_connected(failed if server.problem else _STARTING_WAIT)
 
 
-async def has(server: Server, method: str) -> bool:
-    return method.split("/")[0] in (await reach(server, failed=0)).greeting.capabilities
+async def has_capability(server: Server, method: str) -> bool:
+    return method.split("/")[0] in (await wait_for_server(server, failed=0)).handshake.capabilities
 
 
 async def list_all(server: Server, method: str, key: str) -> list[Raw]:
     """All pages of what it lists; ServerError where it does not say in time."""
-    if not await has(server, method):
+    if not await has_capability(server, method):
         return []
     try:
-        with anyio.fail_after(_LIST):
-            return await server.pages(method, key)
+        with anyio.fail_after(_LIST_SECONDS):
+            return await server.list_pages(method, key)
     except TimeoutError:
-        problem = f"The server {server.name} did not answer {method} within {_LIST:g} s, so it is left out of that list."
+        problem = f"The server {server.name} did not answer {method} within {_LIST_SECONDS:g} s, so it is left out of that list."
         server.log(problem)
         raise ServerError(problem) from None
 
 
-async def each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
+async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
     """What all of them say, side by side. One that is down, refuses or is late must not hide the others: it is left out."""
     said: dict[str, T] = {}
 

@@ -13,34 +13,34 @@ from mcp.shared.dispatcher import DispatchContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from overspill.calls.job import Job
-from overspill.mcp.client.connection import Raw, mapping
-from overspill.mcp.client.results import progress_text
+from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.results import format_progress
 from overspill.text.lenient_json import clean_value
 
 Context: TypeAlias = "ServerRequestContext[Any, Any]"
 Ask: TypeAlias = Callable[[str, Raw], Awaitable[Raw]]
 
 
-class Exchange:
+class ClientRequest:
     def __init__(self, ctx: Context) -> None:
         self.id = ctx.request_id
         self.method = ctx.method
         self.params: Raw = dict(ctx.params or {})
         self.version = ctx.protocol_version
-        self.meta: Raw = mapping(self.params.get("_meta"))
-        self.over = False
+        self.meta: Raw = as_mapping(self.params.get("_meta"))
+        self.is_answered = False
         """The client has its answer, and hears no more of this."""
-        self.parked: Ask | None = None
+        self.ask_later: Ask | None = None
         """Set where the client cannot be asked while it waits, only between two calls of it."""
         self.job: Job | None = None
         # The typed session would drop what its models do not know; its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
-        self.request: Any = ctx.request
+        self.http_request: Any = ctx.request
         """The HTTP request it came in, if it did."""
         self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
 
     @property
-    def modern(self) -> bool:
+    def is_modern(self) -> bool:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     @property
@@ -49,41 +49,41 @@ class Exchange:
 
     @property
     def can_ask(self) -> bool:
-        return not self.over and (self.parked is not None or not self.modern)
+        return not self.is_answered and (self.ask_later is not None or not self.is_modern)
 
-    def go_on_as(self, later: Exchange) -> None:
+    def continue_as(self, later: ClientRequest) -> None:
         """The client called again for the same thing, and hears of it there from now on."""
         self.meta, self._channel = later.meta, later._channel
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        await self._channel.notify(method, self.sendable(params))
+        await self._channel.notify(method, self.make_sendable(params))
 
     async def progress(self, params: Raw) -> None:
         """As the server said it, under the client's own token."""
         if "progressToken" in self.meta:
             await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
-            self.job.progress = progress_text(params)
+            self.job.progress = format_progress(params)
 
     async def ask(self, method: str, params: Raw) -> Raw:
         """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
         with self.job.pause_clocks() if self.job else nullcontext():
-            if self.parked is not None:
-                return await self.parked(method, params)
+            if self.ask_later is not None:
+                return await self.ask_later(method, params)
             channel = self._channel if self._channel.can_send_request else self.connection.outbound
-            return await channel.send_raw_request(method, self.sendable(params))
+            return await channel.send_raw_request(method, self.make_sendable(params))
 
-    def sendable(self, value: Any) -> Any:
+    def make_sendable(self, value: Any) -> Any:
         """As the client can be sent it: what the SDK writes for the older protocol over HTTP must have no lone surrogates."""
-        return value if self.modern or self.request is None else clean_value(value)
+        return value if self.is_modern or self.http_request is None else clean_value(value)
 
 
-class Voice:
-    """Where the client of an exchange hears what belongs to no request of it."""
+class ClientChannel:
+    """Where the client of an request hears what belongs to no request of it."""
 
-    def __init__(self, exchange: Exchange) -> None:
-        self._spoken = exchange.sendable
-        self._outbound = exchange.connection.outbound
+    def __init__(self, request: ClientRequest) -> None:
+        self._spoken = request.make_sendable
+        self._outbound = request.connection.outbound
 
     async def notify(self, method: str, params: Raw) -> None:
         await self._outbound.notify(method, self._spoken(params) or None)

@@ -15,12 +15,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_BODY = 64 * 1024 * 1024
-_MOST_BODIES = 2 * MOST_BODY  # of one token, in memory at a time
-_MOST_REQUESTS = 512  # of all tokens; with those that wait, fewer than the 1,024 files a process may usually open
-_FEWEST_REQUESTS = 32
-_MOST_SESSIONS = 256
-_LATER = {"Retry-After": "1"}
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # of one token, in memory at a time
+_MAX_REQUESTS = 512  # of all tokens; with those that wait, fewer than the 1,024 files a process may usually open
+_MIN_REQUESTS_PER_TOKEN = 32
+_MAX_SESSIONS_PER_TOKEN = 256
+_RETRY_LATER = {"Retry-After": "1"}
 
 
 class Guard:
@@ -40,7 +40,7 @@ class Guard:
         self._origins = origins
         self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
         self._count_sessions = count_sessions
-        self._most = max(_FEWEST_REQUESTS, _MOST_REQUESTS // len(tokens))
+        self._most = max(_MIN_REQUESTS_PER_TOKEN, _MAX_REQUESTS // len(tokens))
         self._requests = Counter[str]()
         self._bytes = Counter[str]()
 
@@ -49,10 +49,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        principal = self._principal(headers)
-        refusal = self._refusal(headers, principal)
+        principal = self._identify(headers)
+        refusal = self._refuse(headers, principal)
         if refusal is not None or principal is None:
-            await (refusal or _no_token())(scope, receive, send)
+            await (refusal or _refuse_token())(scope, receive, send)
             return
         user = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         rest = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
@@ -75,8 +75,8 @@ class Guard:
             size = len(message.get("body", b""))
             taken += size
             self._bytes[principal] += size
-            if size and self._bytes[principal] > _MOST_BODIES:
-                raise HTTPException(429, "This token sends too much at a time.", _LATER)
+            if size and self._bytes[principal] > _MAX_BODY_BYTES_PER_TOKEN:
+                raise HTTPException(429, "This token sends too much at a time.", _RETRY_LATER)
             return message
 
         try:
@@ -84,13 +84,13 @@ class Guard:
         finally:
             self._bytes[principal] -= taken
 
-    def _principal(self, headers: Headers) -> str | None:
+    def _identify(self, headers: Headers) -> str | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
         who = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
         return who.hex()[:32] if who is not None and kind.lower() == "bearer" else None
 
-    def _refusal(self, headers: Headers, principal: str | None) -> Response | None:
+    def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
         """A name is compared whole: whatever is read out of a part of it, somebody can write so that it is misread."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
@@ -98,11 +98,11 @@ class Guard:
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
             return PlainTextResponse("The Origin is not this proxy.", 403)
         if principal is None:
-            return _no_token()
+            return _refuse_token()
         if self._requests[principal] >= self._most:
-            return _too_many(f"This token has {self._most} requests open.")
-        if _opens_session(headers) and self._count_sessions(principal) >= _MOST_SESSIONS:
-            return _too_many(f"This token has {_MOST_SESSIONS} sessions open.")
+            return _refuse_for_now(f"This token has {self._most} requests open.")
+        if _opens_session(headers) and self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
+            return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         return None
 
 
@@ -111,9 +111,9 @@ def _opens_session(headers: Headers) -> bool:
     return "mcp-session-id" not in headers and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
 
 
-def _no_token() -> Response:
+def _refuse_token() -> Response:
     return PlainTextResponse("A bearer token is needed.", 401, {"WWW-Authenticate": 'Bearer realm="overspill"'})
 
 
-def _too_many(why: str) -> Response:
-    return PlainTextResponse(f"{why} Try again when one of them has ended.", 429, _LATER)
+def _refuse_for_now(why: str) -> Response:
+    return PlainTextResponse(f"{why} Try again when one of them has ended.", 429, _RETRY_LATER)

@@ -18,20 +18,20 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from overspill.errors import SettingsError
-from overspill.mcp.client import Client
-from overspill.mcp.proxy.client_request import Exchange
-from overspill.mcp.proxy.guard import MOST_BODY, Guard
-from overspill.mcp.proxy.http_connections import AT_A_TIME, Connection
-from overspill.mcp.proxy.serve import protocol
-from overspill.mcp.proxy.served_client import ClientScope
-from overspill.mcp.proxy.served_clients import ClientKey, ClientScopes
+from overspill.mcp.client import ClientIdentity
+from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
+from overspill.mcp.proxy.http_connections import ACCEPT_BATCH, HttpConnection
+from overspill.mcp.proxy.serve import build_protocol_server
+from overspill.mcp.proxy.served_client import ServedClient
+from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 
 PATH = "/mcp"
-_MOST_QUEUED = 1024
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_MAX_QUEUED = 1024
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Listening(Struct, frozen=True):
+class ListenOptions(Struct, frozen=True):
     """Where to listen, and for whom."""
 
     host: str
@@ -44,7 +44,7 @@ class Listening(Struct, frozen=True):
     plain: bool = False
     """Without TLS beyond this machine, because the user said so."""
 
-    def open(self) -> socket.socket:
+    def open_socket(self) -> socket.socket:
         """The place itself; SettingsError where it cannot be had, before anything else is started."""
         self._check()
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
@@ -82,7 +82,7 @@ class Listening(Struct, frozen=True):
 
     def host_headers(self, port: int) -> frozenset[str]:
         """Everything that a client may call us, as the header `Host` has it."""
-        own = (_bracket(self.host), *(_LOCAL if is_loopback(self.host) else ()))
+        own = (_bracket(self.host), *(_LOOPBACK_NAMES if is_loopback(self.host) else ()))
         usual = 443 if self.certificate else 80
         names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
         return frozenset(name.lower() for name in names)
@@ -95,35 +95,35 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def application(scopes: ClientScopes, listening: Listening, port: int) -> Starlette:
-    async def find(exchange: Exchange, client: Client) -> ClientScope:
-        principal = exchange.request.scope["user"].access_token.client_id
-        session = exchange.connection.session_id or ""
+def build_application(clients: ServedClients, listen: ListenOptions, port: int) -> Starlette:
+    async def find(request: ClientRequest, client: ClientIdentity) -> ServedClient:
+        principal = request.http_request.scope["user"].access_token.client_id
+        session = request.connection.session_id or ""
         owner = ClientKey(principal, session)
-        if session and exchange.method == "initialize":
-            exchange.connection.exit_stack.push_async_callback(scopes.close, owner)
-        return await scopes.find(owner, client)
+        if session and request.method == "initialize":
+            request.connection.exit_stack.push_async_callback(clients.close, owner)
+        return await clients.find(owner, client)
 
-    manager = StreamableHTTPSessionManager(protocol(find), max_request_body_size=MOST_BODY)
+    manager = StreamableHTTPSessionManager(build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[None]:
         async with manager.run():
             yield
 
-    hosts = listening.host_headers(port)
+    hosts = listen.host_headers(port)
     guard = Middleware(
         Guard,
-        tokens=listening.tokens,
+        tokens=listen.tokens,
         hosts=hosts,
-        origins={f"{scheme}://{host}" for host in hosts for scheme in listening.schemes},
-        count_sessions=scopes.count,
+        origins={f"{scheme}://{host}" for host in hosts for scheme in listen.schemes},
+        count_sessions=clients.count_sessions,
     )
     # Around the routes, so that whoever is refused learns nothing of them, not even where a slash is missing.
     return Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))], middleware=[guard], lifespan=lifespan)
 
 
-class _Web(uvicorn.Server):
+class _WebServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         """Signals are for the whole program, whose servers have to end too."""
@@ -132,11 +132,11 @@ class _Web(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(_MOST_QUEUED)  # asyncio lets no more queue up than it accepts in a row
+            each.listen(_MAX_QUEUED)  # asyncio lets no more queue up than it accepts in a row
 
-    async def serve_until(self, told: anyio.Event, listener: socket.socket) -> None:
+    async def serve_until(self, stop: anyio.Event, listener: socket.socket) -> None:
         async def end() -> None:
-            await told.wait()
+            await stop.wait()
             self.should_exit = True
 
         async with anyio.create_task_group() as group:
@@ -145,22 +145,22 @@ class _Web(uvicorn.Server):
             group.cancel_scope.cancel()
 
 
-async def serve_http(scopes: ClientScopes, listening: Listening, listener: socket.socket, told: anyio.Event) -> None:
-    """Until we are told to end."""
+async def serve_http(clients: ServedClients, listen: ListenOptions, listener: socket.socket, stop: anyio.Event) -> None:
+    """Serve until `stop` is set."""
     config = uvicorn.Config(
-        application(scopes, listening, listener.getsockname()[1]),
-        http=Connection,
-        backlog=AT_A_TIME,
+        build_application(clients, listen, listener.getsockname()[1]),
+        http=HttpConnection,
+        backlog=ACCEPT_BATCH,
         ws="none",
         proxy_headers=False,
-        ssl_certfile=listening.certificate,
-        ssl_keyfile=listening.key,
+        ssl_certfile=listen.certificate,
+        ssl_keyfile=listen.key,
         log_level="error",  # what strangers send that is no request would fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    await _Web(config).serve_until(told, listener)
+    await _WebServer(config).serve_until(stop, listener)
 
 
 def _bracket(host: str) -> str:

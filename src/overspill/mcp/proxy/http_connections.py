@@ -11,14 +11,14 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-AT_A_TIME = 64
+ACCEPT_BATCH = 64
 """As many are accepted before a request is read: fewer than may wait, or a crowd of good clients would push out its own."""
-_MOST_WAITING = 4 * AT_A_TIME
-_PATIENCE = 20.0
-_BYTES_PER_SECOND = 16 * 1024  # slower than any link that is used to send megabytes
+_MAX_WAITING = 4 * ACCEPT_BATCH
+_REQUEST_SECONDS = 20.0
+_MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any connection that is used to send megabytes
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     _since = 0.0
     _received = 0
     _timer: asyncio.TimerHandle | None = None
@@ -30,49 +30,49 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._begin()
+        self._start_timer()
         self._make_room()
 
     def data_received(self, data: bytes) -> None:
         was_idle = self.conn.their_state is h11.IDLE
         self._received += len(data)
         super().data_received(data)
-        self._note(begins=not was_idle and self.conn.their_state is h11.IDLE)
+        self._update_timer(begins=not was_idle and self.conn.their_state is h11.IDLE)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._note(begins=True)
+        self._update_timer(begins=True)
         self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop()
+        self._stop_timer()
         super().connection_lost(exc)
 
     def _make_room(self) -> None:
-        waiting = [each for each in self.connections if isinstance(each, Connection) and each.is_waiting]
+        waiting = [each for each in self.connections if isinstance(each, HttpConnection) and each.is_waiting]
         # A client that means it sends its request immediately, so those that have waited longest are missed least.
-        for each in sorted(waiting, key=lambda each: each._since)[:-_MOST_WAITING]:
+        for each in sorted(waiting, key=lambda each: each._since)[:-_MAX_WAITING]:
             each.transport.abort()
 
-    def _note(self, *, begins: bool) -> None:
+    def _update_timer(self, *, begins: bool) -> None:
         if self.transport.is_closing() or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._stop()
+            self._stop_timer()
         elif begins or self._timer is None:
-            self._begin()
+            self._start_timer()
 
-    def _begin(self) -> None:
-        self._stop()
+    def _start_timer(self) -> None:
+        self._stop_timer()
         self._since, self._received = self.loop.time(), 0
-        self._timer = self.loop.call_later(_PATIENCE, self._check)
+        self._timer = self.loop.call_later(_REQUEST_SECONDS, self._close_if_late)
 
-    def _stop(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _check(self) -> None:
-        ends = self._since + _PATIENCE + self._received / _BYTES_PER_SECOND
+    def _close_if_late(self) -> None:
+        ends = self._since + _REQUEST_SECONDS + self._received / _MIN_BYTES_PER_SECOND
         if self.loop.time() < ends:
-            self._timer = self.loop.call_at(ends, self._check)
+            self._timer = self.loop.call_at(ends, self._close_if_late)
         else:
             self.transport.abort()

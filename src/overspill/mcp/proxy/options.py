@@ -11,11 +11,11 @@ from overspill.mcp.client import ServerConfig
 from overspill.settings import Layer
 from overspill.text.lenient_json import dumps
 
-USUAL = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
+PROXY_DEFAULTS = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
 """Clients resume conversations, so what was kept stays; and many give a call up after a minute."""
 
 
-class Options(Struct, frozen=True):
+class ProxyOptions(Struct, frozen=True):
     servers: Mapping[str, ServerConfig]
     environ: Mapping[str, str]
     """What servers that are started get of our own environment."""
@@ -27,7 +27,7 @@ class Options(Struct, frozen=True):
     """Seconds a client waits for servers when it says hello; they go on starting after that."""
 
     @property
-    def several(self) -> bool:
+    def has_several_servers(self) -> bool:
         return len(self.servers) > 1
 
     def family(self, principal: str) -> str:

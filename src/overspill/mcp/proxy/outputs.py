@@ -16,10 +16,10 @@ from overspill.text import encoding
 from overspill.types import Kept
 
 SCHEME = "overspill"
-_PART = 65_536  # bytes of one answer at most, where the settings set no bound
+_MAX_PART_BYTES = 65_536  # bytes of one answer at most, where the settings set no bound
 
 
-def is_ours(uri: object) -> bool:
+def is_output_uri(uri: object) -> bool:
     return isinstance(uri, str) and uri.startswith(f"{SCHEME}://")
 
 
@@ -27,16 +27,16 @@ def uri_of(kept: Kept) -> str:
     return f"{SCHEME}://{kept.handle}"
 
 
-def link(kept: Kept) -> Raw:
+def make_link(kept: Kept) -> Raw:
     return {"type": "resource_link", **describe(kept)}
 
 
 def describe(kept: Kept) -> Raw:
-    facts = {"title": kept.source, "mimeType": _kind(kept), "size": kept.size.bytes}
+    facts = {"title": kept.source, "mimeType": _mime_type(kept), "size": kept.size.bytes}
     return {"uri": uri_of(kept), "name": kept.artifact_id, **facts}
 
 
-def _kind(kept: Kept) -> str:
+def _mime_type(kept: Kept) -> str:
     return "text/plain" if kept.media == "text" else "application/octet-stream"
 
 
@@ -47,13 +47,13 @@ async def read(session: Session, uri: str) -> Raw:
     try:
         if not start.isdecimal():
             raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a number of bytes.")
-        return await anyio.to_thread.run_sync(_part, session, f"{parts.netloc}{parts.path}", int(start[:18]))
+        return await anyio.to_thread.run_sync(_read_part, session, f"{parts.netloc}{parts.path}", int(start[:18]))
     except HandleError as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error), {"uri": uri}) from None
 
 
-def _part(session: Session, handle: str, start: int) -> Raw:
-    bound = session.settings.answer_max_bytes or _PART
+def _read_part(session: Session, handle: str, start: int) -> Raw:
+    bound = session.settings.answer_max_bytes or _MAX_PART_BYTES
     with session.open(handle) as stored:
         raw = stored.bytes(start, start + bound)
         total = stored.reader.size
@@ -63,7 +63,7 @@ def _part(session: Session, handle: str, start: int) -> Raw:
         end = start + len(raw)
         uri = f"{uri_of(stored.kept)}?from={start}" if start else uri_of(stored.kept)
         shown = {"text": encoding.decode(raw)} if is_text else {"blob": base64.b64encode(raw).decode()}
-        contents: list[Raw] = [{"uri": uri, "mimeType": _kind(stored.kept), **shown}]
+        contents: list[Raw] = [{"uri": uri, "mimeType": _mime_type(stored.kept), **shown}]
         if end < total:
             after = f"{uri_of(stored.kept)}?from={end}"
             note = f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for what follows."

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from overspill.mcp.client.connection import Raw, mapping
+from overspill.mcp.client.connection import Raw, as_mapping
 
-MARK = "overspill"
-_AT_THE_ROOT = ("$schema", "$id", "$defs", "definitions", "title", "description")
+KEPT_KEY = "overspill"
+_ROOT_KEYS = ("$schema", "$id", "$defs", "definitions", "title", "description")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_AT_THE_SAME_PLACE = ("#/$defs/", "#/definitions/")
-_KEPT: Raw = {"type": "object", "required": [MARK], "properties": {MARK: {"type": "object"}}}
+_UNMOVED_PREFIXES = ("#/$defs/", "#/definitions/")
+_KEPT_SCHEMA: Raw = {"type": "object", "required": [KEPT_KEY], "properties": {KEPT_KEY: {"type": "object"}}}
 
 
 def widen_schema(tool: Raw) -> Raw:
     """Clients refuse a result that does not match `outputSchema`, and a handle never would."""
     if not isinstance(tool.get("outputSchema"), dict):
         return tool
-    schema = mapping(tool["outputSchema"])
-    if _points_inside(schema):
+    schema = as_mapping(tool["outputSchema"])
+    if _refers_inside(schema):
         return {key: value for key, value in tool.items() if key != "outputSchema"}
-    root = {key: schema[key] for key in _AT_THE_ROOT if key in schema}
+    root = {key: schema[key] for key in _ROOT_KEYS if key in schema}
     rest = {key: value for key, value in schema.items() if key not in root}
     kind = {"type": "object"} if schema.get("type") == "object" else {}  # older clients insist on it at the root
-    return {**tool, "outputSchema": {**root, **kind, "anyOf": [rest, _KEPT]}}
+    return {**tool, "outputSchema": {**root, **kind, "anyOf": [rest, _KEPT_SCHEMA]}}
 
 
-def _points_inside(schema: Any) -> bool:
+def _refers_inside(schema: Any) -> bool:
     """Whether it refers to a part of itself that would not be where it was. It may be nested deeper than we could follow it by
     calling ourselves, and then the client would be shown no tool at all."""
     parts: list[Any] = [schema]
@@ -35,12 +35,12 @@ def _points_inside(schema: Any) -> bool:
         if isinstance(part, list):
             parts += cast("list[Any]", part)
             continue
-        members = mapping(part)
-        if any(_moves(members.get(key)) for key in _REFERENCES):
+        members = as_mapping(part)
+        if any(_is_moved(members.get(key)) for key in _REFERENCES):
             return True
         parts += members.values()
     return False
 
 
-def _moves(reference: object) -> bool:
-    return isinstance(reference, str) and reference.startswith("#") and not reference.startswith(_AT_THE_SAME_PLACE)
+def _is_moved(reference: object) -> bool:
+    return isinstance(reference, str) and reference.startswith("#") and not reference.startswith(_UNMOVED_PREFIXES)

@@ -9,50 +9,50 @@ from typing import Any
 import anyio
 from mcp.server.lowlevel.server import Server as Protocol
 
-from overspill.mcp.client import Client
-from overspill.mcp.proxy.client_request import Exchange
-from overspill.mcp.proxy.options import Options
-from overspill.mcp.proxy.proxy import FindScope, Proxy
-from overspill.mcp.proxy.served_client import ClientScope
-from overspill.mcp.proxy.served_clients import ClientKey, ClientScopes
+from overspill.mcp.client import ClientIdentity
+from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.options import ProxyOptions
+from overspill.mcp.proxy.proxy import FindClient, Proxy
+from overspill.mcp.proxy.served_client import ServedClient
+from overspill.mcp.proxy.served_clients import ClientKey, ServedClients
 from overspill.mcp.proxy.stdio import stdio_streams
 from overspill.models.endpoints import Endpoint
 from overspill.settings import Settings
 
 
-def protocol(find_scope: FindScope) -> Protocol[Any]:
+def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
     """The SDK's server with nothing in it but our middleware."""
     server: Protocol[Any] = Protocol("overspill")
-    server.middleware = [Proxy(find_scope)]
+    server.middleware = [Proxy(find_client)]
     return server
 
 
 @asynccontextmanager
-async def open_scopes(
-    settings: Settings, options: Options, endpoints: Mapping[str, Endpoint], log: Callable[[str], None]
-) -> AsyncGenerator[ClientScopes]:
+async def open_clients(
+    settings: Settings, options: ProxyOptions, endpoints: Mapping[str, Endpoint], log: Callable[[str], None]
+) -> AsyncGenerator[ServedClients]:
     async with anyio.create_task_group() as group:
-        scopes = ClientScopes(group, settings, options, endpoints, log)
+        clients = ServedClients(group, settings, options, endpoints, log)
         try:
-            yield scopes
+            yield clients
         finally:
             with anyio.CancelScope(shield=True):
-                await scopes.close_all()
+                await clients.close_all()
             group.cancel_scope.cancel()
 
 
-async def serve_stdio(scopes: ClientScopes, told: anyio.Event, source: int = 0, target: int = 1) -> None:
-    """Until the client closes its end, or we are told to end."""
+async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0, target: int = 1) -> None:
+    """Serve until the client closes its end or `stop` is set."""
     owner = ClientKey("local", "stdio")
 
-    async def find(_: Exchange, client: Client) -> ClientScope:
-        return await scopes.find(owner, client)
+    async def find(_: ClientRequest, client: ClientIdentity) -> ServedClient:
+        return await clients.find(owner, client)
 
     async def end() -> None:
-        await told.wait()
+        await stop.wait()
         group.cancel_scope.cancel()
 
-    server = protocol(find)
+    server = build_protocol_server(find)
     async with anyio.create_task_group() as group, stdio_streams(source, target) as streams:
         group.start_soon(end)
         await server.run(*streams, server.create_initialization_options())

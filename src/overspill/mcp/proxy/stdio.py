@@ -14,11 +14,11 @@ import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 
-from overspill.mcp.client.framing import BadLine, decode, encode, lines
+from overspill.mcp.client.framing import BadLine, decode, encode, read_lines
 
-_CHUNK = 1 << 16
-_PART = getattr(select, "PIPE_BUF", 512)  # bytes that a pipe which can be written to takes at once
-_LAST = 2.0  # seconds for a client to take what is being written when we end
+_READ_BYTES = 1 << 16
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # bytes that a pipe which can be written to takes at once
+_FLUSH_SECONDS = 2.0  # seconds for a client to take what is being written when we end
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]){1,200})")\s*,\s*"method"')
 
 
@@ -33,14 +33,14 @@ async def stdio_streams(
     reading, writing = anyio.CancelScope(), anyio.CancelScope(shield=True)
 
     async def read() -> None:
-        async with to_server, answers, aclosing(lines(lambda: _read(source))) as found:
+        async with to_server, answers, aclosing(read_lines(lambda: _read(source))) as found:
             with reading:
                 async for line in found:
                     if isinstance(line, bytes) and not line.strip():
                         continue
                     message = line if isinstance(line, BadLine) else decode(line)
                     if isinstance(message, BadLine):
-                        await answers.send(SessionMessage(_refusal(message)))
+                        await answers.send(SessionMessage(_error_reply(message)))
                     else:
                         await to_server.send(message)
 
@@ -63,7 +63,7 @@ async def stdio_streams(
             yield incoming, outgoing
         finally:
             outgoing.close()
-            writing.deadline = anyio.current_time() + _LAST
+            writing.deadline = anyio.current_time() + _FLUSH_SECONDS
             group.cancel_scope.cancel()
 
 
@@ -71,9 +71,9 @@ async def _read(source: int) -> bytes:
     """A regular file is always ready, and cannot be waited for; on Windows nothing here can."""
     try:
         await anyio.wait_readable(source)
-        return os.read(source, _CHUNK)
+        return os.read(source, _READ_BYTES)
     except (OSError, ValueError, NotImplementedError):
-        return await anyio.to_thread.run_sync(os.read, source, _CHUNK, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(os.read, source, _READ_BYTES, abandon_on_cancel=True)
 
 
 async def _write(target: int, data: bytes) -> None:
@@ -82,7 +82,7 @@ async def _write(target: int, data: bytes) -> None:
     while view:
         with suppress(BlockingIOError):
             if await _is_writable(target):
-                view = view[os.write(target, view[:_PART]) :]
+                view = view[os.write(target, view[:_WRITE_BYTES]) :]
             else:
                 view = view[await anyio.to_thread.run_sync(os.write, target, view, abandon_on_cancel=True) :]
 
@@ -96,7 +96,7 @@ async def _is_writable(target: int) -> bool:
     return True
 
 
-def _refusal(line: BadLine) -> mcp_types.JSONRPCError:
+def _error_reply(line: BadLine) -> mcp_types.JSONRPCError:
     """Under its own id, where it can be seen: whoever asked must not wait for ever."""
     found = _ID.search(line.head)
     code = mcp_types.PARSE_ERROR if found is None else mcp_types.INVALID_REQUEST

@@ -11,9 +11,9 @@ import anyio.abc
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
-from overspill.mcp.client import Link, Server
-from overspill.mcp.client.connection import Raw, mapping
-from overspill.mcp.proxy.ask_servers import reach
+from overspill.mcp.client import Server, ServerConnection
+from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.proxy.ask_servers import wait_for_server
 
 CHANGES = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),
@@ -33,14 +33,14 @@ class Subscriptions:
 
     async def set(self, server: Server, uri: str, *, on: bool) -> Raw:
         """The server's own answer, where its protocol has one."""
-        link = await reach(server)
+        connection = await wait_for_server(server)
         answer: Raw = {}
-        if not link.greeting.modern:
-            answer = await link.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
+        if not connection.handshake.is_modern:
+            answer = await connection.request("resources/subscribe" if on else "resources/unsubscribe", {"uri": uri})
         if (server.name, uri) in self._wanted:
             self._wanted.pop((server.name, uri)).cancel()
         if on:
-            self._want(link, uri)
+            self._remember(connection, uri)
         return answer
 
     @asynccontextmanager
@@ -57,25 +57,25 @@ class Subscriptions:
             for each in heard:
                 self._group.start_soon(self._leave, *each)
 
-    async def restore(self, link: Link) -> None:
+    async def restore(self, connection: ServerConnection) -> None:
         """Tell a server that was just started what the client wants to hear of."""
-        for uri in [uri for server, uri in self._wanted if server == link.config.name]:
-            self._want(link, uri)
-            if not link.greeting.modern:
+        for uri in [uri for server, uri in self._wanted if server == connection.config.name]:
+            self._remember(connection, uri)
+            if not connection.handshake.is_modern:
                 with suppress(MCPError):  # it may have it no more
-                    await link.request("resources/subscribe", {"uri": uri})
+                    await connection.request("resources/subscribe", {"uri": uri})
         flags = {
             flag: True
             for capability, (_, flag) in CHANGES.items()
-            if mapping(link.greeting.capabilities.get(capability)).get("listChanged")
+            if as_mapping(connection.handshake.capabilities.get(capability)).get("listChanged")
         }
-        if link.greeting.modern and flags:
-            self._group.start_soon(_hear, link, flags, anyio.CancelScope())
+        if connection.handshake.is_modern and flags:
+            self._group.start_soon(_listen, connection, flags, anyio.CancelScope())
 
-    def _want(self, link: Link, uri: str) -> None:
-        scope = self._wanted[link.config.name, uri] = anyio.CancelScope()
-        if link.greeting.modern:
-            self._group.start_soon(_hear, link, {"resourceSubscriptions": [uri]}, scope)
+    def _remember(self, connection: ServerConnection, uri: str) -> None:
+        scope = self._wanted[connection.config.name, uri] = anyio.CancelScope()
+        if connection.handshake.is_modern:
+            self._group.start_soon(_listen, connection, {"resourceSubscriptions": [uri]}, scope)
 
     async def _join(self, server: Server, uri: str) -> None:
         async with self._changing:
@@ -91,7 +91,7 @@ class Subscriptions:
                     await self.set(server, uri, on=False)
 
 
-async def _hear(link: Link, wanted: Raw, scope: anyio.CancelScope) -> None:
-    """As long as the link is up. A server that does not offer it is simply not heard."""
+async def _listen(connection: ServerConnection, wanted: Raw, scope: anyio.CancelScope) -> None:
+    """As long as the connection is up. A server that does not offer it is simply not heard."""
     with scope, suppress(MCPError, ServerError):
-        await link.request("subscriptions/listen", {"notifications": wanted})
+        await connection.request("subscriptions/listen", {"notifications": wanted})

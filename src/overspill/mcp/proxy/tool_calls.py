@@ -15,19 +15,19 @@ from overspill.errors import OverspillError
 from overspill.gate.decide import Pass, decide
 from overspill.mcp.client import Server
 from overspill.mcp.client.arguments import fits_schema
-from overspill.mcp.client.connection import Raw, mapping
-from overspill.mcp.client.results import as_output, error_text, texts
+from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.results import find_texts, format_error, to_output
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
-from overspill.mcp.proxy.client_request import Exchange
-from overspill.mcp.proxy.schemas import MARK
+from overspill.mcp.proxy.client_request import ClientRequest
+from overspill.mcp.proxy.schemas import KEPT_KEY
 from overspill.mcp.proxy.versions import wants_input
 from overspill.session.session import Session
 from overspill.store.meter import size_of
 from overspill.text.humanize import one_line
 from overspill.types import Output, Reply
 
-Forward: TypeAlias = Callable[[Exchange, Server, str, Raw], Awaitable[Raw]]
+Forward: TypeAlias = Callable[[ClientRequest, Server, str, Raw], Awaitable[Raw]]
 _LINKS_SINCE = "2025-06-18"
 
 
@@ -41,49 +41,49 @@ class ToolCalls:
         self._dry_run = dry_run
         self._log = log
 
-    async def ours(self, name: str, args: object) -> Raw:
-        reply = await self._session.invoke(name, mapping(args))
+    async def call_own(self, name: str, args: object) -> Raw:
+        reply = await self._session.invoke(name, as_mapping(args))
         return self._render({}, reply)
 
-    async def theirs(self, exchange: Exchange, server: Server, name: str) -> Raw:
-        args = mapping(exchange.params.get("arguments"))
-        malformed = not args and exchange.params.get("arguments") not in (None, {})
+    async def call_server(self, request: ClientRequest, server: Server, name: str) -> Raw:
+        args = as_mapping(request.params.get("arguments"))
+        malformed = not args and request.params.get("arguments") not in (None, {})
         if self._dry_run or malformed:
-            result = await self._forward(exchange, server, "tools/call", {**exchange.params, "name": name})
+            result = await self._forward(request, server, "tools/call", {**request.params, "name": name})
             if self._dry_run:
                 await self._report(result, server, name)
             return result
-        run = _Run(exchange, server, name, self._forward)
+        run = _Run(request, server, name, self._forward)
         check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
         try:
             reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise", check=check)
         except Exception as error:  # ours, or a time limit of ours: an answer the model can read
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
-        return await self._answer(exchange, server, name, run, reply)
+        return await self._answer(request, server, name, run, reply)
 
-    async def _answer(self, exchange: Exchange, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
+    async def _answer(self, request: ClientRequest, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
         if reply.kept is None and reply.job is None and reply.truncation is None:
             if run.error is not None:
                 raise run.error
             return run.result
         result = self._render({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
-        if reply.kept is not None and is_version_at_least(exchange.version, _LINKS_SINCE):
-            result["content"].append(outputs.link(reply.kept))
+        if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
+            result["content"].append(outputs.make_link(reply.kept))
         if not reply.is_error and isinstance((await self._catalog.describe(server, name)).get("outputSchema"), dict):
             facts: Raw = {"message": reply.text.split("\n\n")[0]}
             if reply.kept is not None:
                 facts["handle"] = reply.kept.handle
-            result["structuredContent"] = {MARK: facts}
+            result["structuredContent"] = {KEPT_KEY: facts}
         return result
 
     def _render(self, rest: Raw, reply: Reply) -> Raw:
-        extra = [text for text in (self._catalog.note, self._session.news()) if text]
+        extra = [text for text in (self._catalog.rename_note, self._session.news()) if text]
         content = [*reply.content, *({"type": "text", "text": text} for text in extra)]
         return {**rest, "content": content, **({"isError": True} if reply.is_error else {})}
 
     async def _report(self, result: Raw, server: Server, name: str) -> None:
-        text = "".join(texts((await as_output(result)).content))
+        text = "".join(find_texts((await to_output(result)).content))
         settings = self._session.settings.for_tool(name, server.name)
         size = await anyio.to_thread.run_sync(size_of, text, settings.model)
         verdict = decide(size, settings)
@@ -95,8 +95,8 @@ class ToolCalls:
 class _Run:
     """The tool, as a session calls it. Remembers what the server really said."""
 
-    def __init__(self, exchange: Exchange, server: Server, name: str, forward: Forward) -> None:
-        self._exchange = exchange
+    def __init__(self, request: ClientRequest, server: Server, name: str, forward: Forward) -> None:
+        self._exchange = request
         self._server = server
         self._name = name
         self._forward = forward
@@ -112,7 +112,7 @@ class _Run:
             self.result = await self._forward(self._exchange, self._server, "tools/call", params)
         except MCPError as error:
             self.error = error
-            return Output([{"type": "text", "text": error_text(error)}], is_error=True)
+            return Output([{"type": "text", "text": format_error(error)}], is_error=True)
         if wants_input(self.result) and job is not None and job.background:
             raise RuntimeError("the tool asks for input that nobody can give it in the background")
-        return await as_output(self.result)
+        return await to_output(self.result)

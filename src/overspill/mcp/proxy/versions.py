@@ -8,26 +8,26 @@ import anyio
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from overspill.mcp.client.connection import Greeting, Raw, mapping
+from overspill.mcp.client.connection import Handshake, Raw, as_mapping
 from overspill.mcp.proxy.client_request import Ask
 
 _CACHEABLE = {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read", "server/discover"}
-_LATER = ("resultType", "ttlMs", "cacheScope")
-_ROUNDS = 10
+_MODERN_KEYS = ("resultType", "ttlMs", "cacheScope")
+_MAX_INPUT_ROUNDS = 10
 INPUT_METHODS = {"tools/call", "prompts/get", "resources/read"}
 
 
-def adapt_result(result: Raw, method: str, *, modern: bool, greeting: Greeting | None = None) -> Raw:
+def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake | None = None) -> Raw:
     """The same result for this client. Between equals nothing changes."""
-    if greeting is not None and greeting.modern == modern:
+    if handshake is not None and handshake.is_modern == modern:
         return result
     if not modern:
-        return {key: value for key, value in result.items() if key not in _LATER}
+        return {key: value for key, value in result.items() if key not in _MODERN_KEYS}
     stamps: Raw = {"resultType": "complete"}
     if method in _CACHEABLE and result.get("resultType", "complete") == "complete":
         stamps |= {"ttlMs": 0, "cacheScope": "private"}
-    if greeting is not None:
-        meta = {mcp_types.SERVER_INFO_META_KEY: greeting.info, **mapping(result.get("_meta"))}
+    if handshake is not None:
+        meta = {mcp_types.SERVER_INFO_META_KEY: handshake.info, **as_mapping(result.get("_meta"))}
         return {**stamps, **result, "_meta": meta}
     return {**stamps, **result}
 
@@ -44,32 +44,32 @@ async def ask_for_input(
     again: Callable[[Raw], Awaitable[Raw]],
 ) -> Raw:
     """Ask an older client what a newer server wants to know, and call again, until it has its result."""
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_INPUT_ROUNDS):
         if not wants_input(result):
             return result
-        responses = await _answers(mapping(result.get("inputRequests")), ask)
+        responses = await _collect_answers(as_mapping(result.get("inputRequests")), ask)
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
     if wants_input(result):
-        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_ROUNDS} times and gave no result.")
+        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times and gave no result.")
     return result
 
 
-async def _answers(wanted: Raw, ask: Ask) -> Raw:
+async def _collect_answers(wanted: Raw, ask: Ask) -> Raw:
     """To all questions at once. Whoever refuses one refuses the call, in their own words."""
     answers: Raw = {}
     refusals: list[MCPError] = []
 
     async def one(key: str, request: Raw) -> None:
         try:
-            answers[key] = await ask(str(request.get("method")), mapping(request.get("params")))
+            answers[key] = await ask(str(request.get("method")), as_mapping(request.get("params")))
         except MCPError as refusal:  # raised outside: the group would wrap it
             refusals.append(refusal)
             group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
         for key, request in wanted.items():
-            group.start_soon(one, key, mapping(request))
+            group.start_soon(one, key, as_mapping(request))
     if refusals:
         raise refusals[0]
     return answers
