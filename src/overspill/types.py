@@ -62,6 +62,8 @@ class Output(Struct, frozen=True):
 
     content: list[Block]
     is_error: bool = False
+    original: Any = None
+    """The result in the host's own form. It comes back unchanged with the reply, whatever becomes of the content."""
 
     def __post_init__(self) -> None:
         if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its letters would pass for blocks
@@ -135,6 +137,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     new: bool = True
     """False only for "it goes on in the background": nothing a model could work with yet."""
     model: str | None = None
+    original: Any = None
+    """What the tool gave as `Output.original`; None while the tool is still running."""
 
     @property
     def tokens(self) -> int:

@@ -31,6 +31,7 @@ class CollectedResult:
         self.complete = False
         """Whether all of the result, or the failure, is here."""
         self.content: list[Block] | None = None
+        self.original: Any = None
         self.plain: str | None = None
         """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
         self.media: Media = "text"
@@ -67,7 +68,7 @@ class CollectedResult:
     async def take(self, result: Any, apart: Apart = anyio.to_thread.run_sync) -> None:
         """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop, a tool's own `apart`."""
         if isinstance(result, Output):
-            self.is_error = result.is_error
+            self.is_error, self.original = result.is_error, result.original
             await self._take_blocks(result.content)
         elif result is None:
             self.plain = wording.NO_OUTPUT

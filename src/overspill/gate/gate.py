@@ -260,7 +260,8 @@ class Gate:
         )
 
     def _reply(self, content: list[Block], shown: str, got: CollectedResult, **facts: Any) -> Reply:
-        return Reply(text=shown, content=content, is_error=got.is_error, model=self.settings.model, **facts)
+        model, original = self.settings.model, got.original
+        return Reply(text=shown, content=content, is_error=got.is_error, model=model, original=original, **facts)
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)

@@ -25,14 +25,18 @@ async def to_output(result: Raw) -> Output:
         repeated = await anyio.to_thread.run_sync(_is_repeated, structured, said) if large else _is_repeated(structured, said)
         if not repeated:
             content.append({"type": "text", "text": _to_json(structured)})
-    return Output(content, is_error=bool(result.get("isError")))
+    return Output(content, is_error=bool(result.get("isError")), original=result)
+
+
+def to_error_output(error: MCPError) -> Output:
+    return Output([{"type": "text", "text": _format_error(error)}], is_error=True, original=error)
 
 
 def find_texts(content: list[Any]) -> list[str]:
     return [text for block in content if isinstance(text := as_mapping(block).get("text"), str)]
 
 
-def format_error(error: MCPError) -> str:
+def _format_error(error: MCPError) -> str:
     data = error.error.data
     return error.message if data is None else f"{error.message}\n{_to_json(data)}"
 

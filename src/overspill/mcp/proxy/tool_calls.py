@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import anyio.to_thread
@@ -16,7 +17,7 @@ from overspill.gate.decide import Pass, decide
 from overspill.mcp.client import Server
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.connection import Raw, as_mapping
-from overspill.mcp.client.results import find_texts, format_error, to_output
+from overspill.mcp.client.results import find_texts, to_error_output, to_output
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
@@ -53,21 +54,37 @@ class ToolCalls:
             if self._dry_run:
                 await self._report(result, server, name)
             return result
-        run = _Run(request, server, name, self._forward)
+        call = partial(self._call, request, server, name)
         check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
         try:
-            reply = await self._session.call(name, args, run, server=server.name, kind="mcp", errors="raise", check=check)
-        except Exception as error:  # ours, or a time limit of ours: an answer the model can read
+            reply = await self._session.call(name, args, call, server=server.name, kind="mcp", errors="raise", check=check)
+        except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
-        return await self._answer(request, server, name, run, reply)
+        return await self._answer(request, server, name, reply)
 
-    async def _answer(self, request: ClientRequest, server: Server, name: str, run: _Run, reply: Reply) -> Raw:
+    async def _call(self, request: ClientRequest, server: Server, name: str, /, **args: Any) -> Output:
+        """The tool as the session runs it. The server's own result, or its refusal, travels as the output's `original`."""
+        job = request.job = current.get()
+        params = {**request.params, "name": name}
+        if "arguments" in params or args:
+            params["arguments"] = args
+        try:
+            result = await self._forward(request, server, "tools/call", params)
+        except MCPError as refusal:
+            return to_error_output(refusal)
+        if wants_input(result) and job is not None and job.background:
+            raise RuntimeError("the tool asks for input that nobody can give it in the background")
+        return await to_output(result)
+
+    async def _answer(self, request: ClientRequest, server: Server, name: str, reply: Reply) -> Raw:
+        original: Raw | MCPError | None = reply.original
         if reply.kept is None and reply.job is None and reply.truncation is None:
-            if run.error is not None:
-                raise run.error
-            return run.result
-        result = self._render({key: run.result[key] for key in run.result if key not in ("content", "structuredContent")}, reply)
+            if isinstance(original, MCPError):
+                raise original
+            return as_mapping(original)
+        others = {key: value for key, value in as_mapping(original).items() if key not in ("content", "structuredContent")}
+        result = self._render(others, reply)
         if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
             result["content"].append(outputs.make_link(reply.kept))
         if not reply.is_error and isinstance((await self._catalog.describe(server, name)).get("outputSchema"), dict):
@@ -90,29 +107,3 @@ class ToolCalls:
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
             self._log(f"dry run: {one_line(name)} of {server.name} would be kept: {measured}")
-
-
-class _Run:
-    """The tool, as a session calls it. Remembers what the server really said."""
-
-    def __init__(self, request: ClientRequest, server: Server, name: str, forward: Forward) -> None:
-        self._exchange = request
-        self._server = server
-        self._name = name
-        self._forward = forward
-        self.result: Raw = {}
-        self.error: MCPError | None = None
-
-    async def __call__(self, /, **args: Any) -> Output:
-        job = self._exchange.job = current.get()
-        params = {**self._exchange.params, "name": self._name}
-        if "arguments" in params or args:
-            params["arguments"] = args
-        try:
-            self.result = await self._forward(self._exchange, self._server, "tools/call", params)
-        except MCPError as error:
-            self.error = error
-            return Output([{"type": "text", "text": format_error(error)}], is_error=True)
-        if wants_input(self.result) and job is not None and job.background:
-            raise RuntimeError("the tool asks for input that nobody can give it in the background")
-        return await to_output(self.result)

@@ -1,0 +1,54 @@
+"""A server's own result travels with the output through the gate, and comes back with the reply."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from overspill import Output, Session, Settings
+from overspill.mcp.client.results import to_error_output, to_output
+from overspill.settings import load
+
+pytestmark = pytest.mark.anyio
+SMALL = {"content": [{"type": "text", "text": "a few words"}], "_meta": {"trace": 1}}
+LARGE = {"content": [{"type": "text", "text": "many words " * 20_000}], "structuredContent": {"a": 1}, "_meta": {"trace": 2}}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load(cli={"storeDir": str(tmp_path)}).settings
+
+
+@pytest.mark.parametrize(("result", "is_kept"), [(SMALL, False), (LARGE, True)])
+async def test_the_reply_carries_the_very_result_that_the_server_sent(settings: Settings, result: dict[str, Any], is_kept: bool):
+    async def tool() -> Output:
+        return await to_output(result)
+
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, tool)
+    assert reply.original is result
+    assert (reply.kept is not None) is is_kept
+
+
+async def test_the_reply_carries_the_error_with_which_the_server_refused(settings: Settings):
+    refusal = MCPError(-32602, "No such city.", {"city": "Atlantis"})
+
+    async def tool() -> Output:
+        return to_error_output(refusal)
+
+    async with Session(settings) as session:
+        reply = await session.call("forecast", {}, tool)
+    assert reply.original is refusal
+    assert reply.is_error
+    assert reply.text == 'No such city.\n{"city":"Atlantis"}'
+
+
+async def test_a_result_that_arrives_in_the_background_comes_with_no_reply(settings: Settings):
+    async def tool() -> Output:
+        return await to_output(SMALL)
+
+    async with Session(settings) as session:
+        reply = await session.call("fetch", {}, tool, background="now")
+    assert reply.job is not None
+    assert reply.original is None
