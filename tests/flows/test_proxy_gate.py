@@ -214,7 +214,15 @@ def test_a_binary_output_is_read_as_a_resource_in_parts(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize(
-    "uri", ["overspill://", "overspill://x", "overspill://session-x/y", "overspill://../../etc/passwd", "overspill://%00/%00"]
+    "uri",
+    [
+        "overspill://",
+        "overspill://x",
+        "overspill://session-x/y",
+        "overspill://../../etc/passwd",
+        "overspill://%00/%00",
+        "overspill://[x",
+    ],
 )
 def test_a_resource_that_is_not_there_is_an_error(wire: Wire, uri: str) -> None:
     error = wire.request("resources/read", {"uri": uri})["error"]

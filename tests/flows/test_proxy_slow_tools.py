@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from wire import Served, Wire, config, every
 
+from overspill import wording
+
 SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")
 FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}}
@@ -39,6 +41,12 @@ def test_a_slow_tool_is_answered_in_time_and_read_when_it_has_ended(wire: Wire) 
     wire.call("release", {"word": "later"})
     assert wire.text("wait_for_tool_output") == f"Completed tools:\n- wait (id: {id}, size: 19B)"
     assert wire.text("get_tool_output", {"id": id, "mode": "raw"}) == "the output of later"
+
+
+def test_the_resource_of_a_tool_that_is_still_running_is_refused_with_what_to_do(wire: Wire) -> None:
+    uri = f"overspill://{in_background(wire, 'later')}"
+    error = wire.request("resources/read", {"uri": uri})["error"]
+    assert (error["code"], error["message"], error["data"]) == (-32602, wording.NOT_READY, {"uri": uri})
 
 
 def test_waiting_ends_as_soon_as_the_tool_does(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import anyio.to_thread
 import mcp_types
 from mcp.shared.exceptions import MCPError
 
-from overspill.errors import HandleError
+from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.mcp.client.connection import Raw
 from overspill.session.session import Session
 from overspill.text import encoding
@@ -41,15 +41,20 @@ def _mime_type(kept: Kept) -> str:
 
 
 async def read(session: Session, uri: str) -> Raw:
-    """`?from=BYTE` goes on. The last part says nothing of a next one."""
-    parts = urlsplit(uri)
-    start = parse_qs(parts.query).get("from", ["0"])[0]
+    """One part, from `?from=BYTE` on, and the address of the next part if there is one.
+
+    The worker thread opens its own reader and closes it, so that it shares nothing with other readers of the same output.
+    """
+    handle, _, query = uri.removeprefix(f"{SCHEME}://").partition("?")
+    start = parse_qs(query).get("from", ["0"])[0]
+    if not start.isdecimal():
+        raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a byte offset.", {"uri": uri})
     try:
-        if not start.isdecimal():
-            raise MCPError(mcp_types.INVALID_PARAMS, f"from={start} is not a number of bytes.")
-        return await anyio.to_thread.run_sync(_read_part, session, f"{parts.netloc}{parts.path}", int(start[:18]))
-    except HandleError as error:
-        raise MCPError(mcp_types.INVALID_PARAMS, str(error), {"uri": uri}) from None
+        return await anyio.to_thread.run_sync(_read_part, session, handle, int(start[:18]))
+    except OverspillError as error:
+        is_mistake = isinstance(error, HandleError | BadRequest)
+        code = mcp_types.INVALID_PARAMS if is_mistake else mcp_types.INTERNAL_ERROR
+        raise MCPError(code, str(error), {"uri": uri}) from None
 
 
 def _read_part(session: Session, handle: str, start: int) -> Raw:
