@@ -17,7 +17,7 @@ from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import Quote, locate
 from overspill.lexical import build, select
-from overspill.mcp.client.lines import BadLine, refusal
+from overspill.mcp.client.framing import BadLine, refusal
 from overspill.models.protocol import Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound, grep
