@@ -104,3 +104,13 @@ def test_every_preset_is_explained() -> None:
 
 def test_every_command_has_a_section() -> None:
     assert set(COMMANDS) <= set(re.findall(r"^## overspill (\w+)$", page("commands.md"), re.MULTILINE))
+
+
+NAMES = sorted(
+    {(page.name, name) for page in DOCS.glob("*.md") for name in re.findall(r"`(overspill\.[\w.]+\w)", page.read_text("utf-8"))}
+)
+
+
+@pytest.mark.parametrize(("where", "name"), NAMES, ids=lambda each: each)
+def test_a_dotted_name_of_the_documentation_can_be_imported(where: str, name: str) -> None:
+    pkgutil.resolve_name(name)
