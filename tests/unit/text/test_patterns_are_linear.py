@@ -1,7 +1,7 @@
 """Every regular expression in the source takes linear time, whatever text it meets.
 
 Patterns are found in the source, not listed here: a new one is attacked as soon as it is written. What `overspill.text.patterns`
-makes runs on RE2, which is linear by construction.
+makes runs on RE2, which is linear by construction. Attacking takes minutes, and timing wants a quiet machine: those tests are slow.
 """
 
 import ast
@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import islice, product
 from pathlib import Path
 from types import ModuleType
@@ -22,8 +22,6 @@ from linear import is_linear, seconds
 import overspill
 from overspill.extraction import wrapper
 from overspill.lexical.reading import NEVER_IN_UTF8, escaped_words
-
-pytestmark = pytest.mark.slow  # a minute of processor time
 
 SIZE = 2_000
 SLOW = 0.002
@@ -45,6 +43,10 @@ class Use(NamedTuple):
     place: str
     pattern: re.Pattern[Any]
     method: str
+
+    @property
+    def module(self) -> str:
+        return self.place.partition(":")[0] if ":" in self.place else self.place.rpartition(".")[0]
 
 
 def modules() -> Iterator[ModuleType]:
@@ -105,7 +107,9 @@ def uses_of_calls(module: ModuleType, tree: ast.AST) -> Iterator[Use]:
             yield from (Use(place, pattern, "finditer") for pattern in MADE.get(module.__name__, ()))
 
 
+@cache
 def every_use() -> list[Use]:
+    """Imports every module, which takes seconds: only slow tests ask for it."""
     uses: dict[tuple[Any, ...], Use] = {}
     for module in modules():
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
@@ -144,22 +148,35 @@ def broken_by(pattern: re.Pattern[Any], method: str) -> Any:
     return None
 
 
-USES = every_use()
+SOURCE = Path(str(overspill.__file__)).parent
+FILES = {".".join((SOURCE.name, *file.relative_to(SOURCE).with_suffix("").parts)): file for file in sorted(SOURCE.rglob("*.py"))}
 
 
-@pytest.mark.parametrize("module", list(modules()), ids=lambda module: module.__name__)
-def test_no_pattern_is_spelled_while_running(module: ModuleType):
+@pytest.mark.parametrize("module", FILES)
+def test_no_pattern_is_spelled_while_running(module: str):
     """Such a pattern cannot be attacked here: RE2 takes it, through `overspill.text.patterns`."""
-    tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
-    spelled = [call.lineno for call in calls_of_re(tree) if not isinstance(call.args[0], ast.Constant)]
-    assert not spelled or module.__name__ in MADE
+    spelled = [
+        call.lineno
+        for call in calls_of_re(ast.parse(FILES[module].read_text("utf-8")))
+        if not isinstance(call.args[0], ast.Constant)
+    ]
+    assert not spelled or module in MADE
 
 
-@pytest.mark.parametrize("use", USES, ids=[f"{use.place}.{use.method}" for use in USES])
-def test_a_pattern_takes_linear_time(use: Use):
-    assert broken_by(use.pattern, use.method) is None, use.pattern.pattern
+@pytest.mark.slow
+@pytest.mark.parametrize("module", FILES)
+def test_a_pattern_takes_linear_time(module: str):
+    for use in every_use():
+        if use.module == module.removesuffix(".__init__"):
+            assert broken_by(use.pattern, use.method) is None, use
 
 
+@pytest.mark.slow
+def test_every_pattern_is_attacked_in_some_module():
+    assert {use.module for use in every_use()} <= {module.removesuffix(".__init__") for module in FILES}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spelling", "method"),
     [
@@ -183,6 +200,7 @@ def test_the_attacks_break_what_is_known_to_be_slow(spelling: str, method: str):
     assert broken_by(re.compile(spelling, re.DOTALL), method) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spelling", "method"),
     list(product([r"[^\n]*\n|[^\n]+\Z", r"a{1,40}b", r"(?<!\d)\d++x", r"\w\s|\s\w"], ["finditer", "match"])),
@@ -191,7 +209,8 @@ def test_the_attacks_spare_what_is_known_to_be_linear(spelling: str, method: str
     assert broken_by(re.compile(spelling), method) is None
 
 
+@pytest.mark.slow
 def test_patterns_are_found_in_tables_functions_and_under_their_names():
-    places = {use.place.partition(":")[0] for use in USES}
+    places = {use.place.partition(":")[0] for use in every_use()}
     assert {"overspill.text.jsonc._STRING", "overspill.models.written._MARKED", "overspill.text.names"} <= places
-    assert len(USES) > 150
+    assert len(every_use()) > 150
