@@ -13,7 +13,10 @@ import pytest
 
 US, STRANGER = 64021, 64022
 PATIENCE = 60
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+pytestmark = [
+    pytest.mark.slow,  # each test starts several processes
+    pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root"),
+]
 
 # The interpreter may lie where only root can go, so everything is loaded before root becomes somebody else.
 BECOME = """

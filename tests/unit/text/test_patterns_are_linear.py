@@ -1,7 +1,8 @@
 """Every regular expression in the source takes linear time, whatever text it meets.
 
 Patterns are found in the source, not listed here: a new one is attacked as soon as it is written. What `overspill.text.patterns`
-makes runs on RE2, which is linear by construction. Attacking takes minutes, and timing wants a quiet machine: those tests are slow.
+makes runs on RE2, which is linear by construction. Attacking takes minutes and
+wants a quiet machine: that is for the slow suite.
 """
 
 import ast
