@@ -53,11 +53,13 @@ def test_a_pattern_that_others_need_ages_for_is_matched_in_no_time(tmp_path: Pat
         )
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_to_check_is_left_to_the_server(tmp_path: Path) -> None:
     with serving(DOUBLING, tmp_path) as wire:
         assert wire.text("take", {"it": greeted(wire)}) == "taken"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [PATTERN, DOUBLING])
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_proxy_while_it_checks(tmp_path: Path, schema: Any, ending: signal.Signals) -> None:
