@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from contextlib import redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,6 +20,7 @@ import pytest
 from commands import on_a_terminal
 from waiting import until
 
+from overspill.cli import main
 from overspill.cli.models import endpoints
 from overspill.errors import SettingsError
 from overspill.settings import Settings
@@ -39,13 +43,32 @@ def command(place: Path, *args: str) -> tuple[list[str], dict[str, str]]:
     return [sys.executable, "-c", RUN, "extract", *args], {**environ, **home}
 
 
-def run(place: Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def process(place: Path, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     line, env = command(place, *args)
     return subprocess.run(line, env=env, cwd=place, input=stdin, capture_output=True, text=True, timeout=60, check=False)
 
 
+def run(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """The same without the second that a process takes to start, where it is not about streams or signals."""
+    line, env = command(place, *args)
+    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name in os.environ.keys() - env.keys():
+            patch.delenv(name)
+        for name, value in env.items():
+            patch.setenv(name, value)
+        patch.setattr(tempfile, "tempdir", env["TMPDIR"])
+        patch.chdir(place)
+        with pytest.raises(SystemExit) as end:
+            main(line[3:])
+    for stream in (out, err):
+        stream.flush()
+        stream.seek(0)
+    return subprocess.CompletedProcess(line, int(str(end.value.code)), out.read(), err.read())
+
+
 def test_a_file_is_searched(place: Path):
-    done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "300")
+    done = process(place, "why did step 3000 fail", "build.log", "--max-tokens", "300")
     assert done.returncode == 0
     assert "ERROR step 3000 failed: no space left on device" in done.stdout
     assert done.stderr == ""
@@ -53,7 +76,7 @@ def test_a_file_is_searched(place: Path):
 
 
 def test_standard_input_is_searched(place: Path):
-    done = run(place, "why did step 3000 fail", stdin=LOG)
+    done = process(place, "why did step 3000 fail", stdin=LOG)
     assert "no space left on device" in done.stdout
 
 
@@ -69,7 +92,7 @@ def test_nothing_found_is_said_and_ends_with_1(place: Path):
     done = run(place, "zebra crossing regulations", "build.log")
     words = "Nothing in build.log has the words of your question. Try words that stand there, or ask a model with --model."
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"overspill: {words}\n")
-    done = run(place, "zebra crossing regulations", stdin="")
+    done = process(place, "zebra crossing regulations", stdin="")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "overspill: Standard input is empty.\n")
 
 
