@@ -296,6 +296,7 @@ def test_fields_of_an_object_inside_a_row_are_fields_of_the_row() -> None:
     assert '"pod-3"' in found.text
 
 
+@pytest.mark.slow
 def test_of_more_rows_than_are_compared_the_last_line_tells() -> None:
     rows = b"".join(b"%d,%d\n" % (number, number % 997) for number in range(700_010))
     found = select(build(b"name,weight\n" + rows), "the highest weight", max_tokens=100)
