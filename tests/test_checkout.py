@@ -67,3 +67,18 @@ def test_a_script_runs_from_a_path_with_spaces_also_through_a_link(checkout: Pat
     for called in (checkout / "scripts" / script, link):
         done = subprocess.run([called, "--version"], cwd=checkout.parent, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr, done.stdout[: len(words)]) == (0, "", words)
+
+
+@pytest.mark.parametrize(
+    ("options", "fails", "expected"),
+    [([], "no tool", 0), (["--all"], "no tool", 0), ([], "ruff", 1), ([], "basedpyright", 1), ([], "pytest", 1)],
+)
+def test_every_check_must_pass_and_only_all_measures_coverage(checkout: Path, options: list[str], fails: str, expected: int):
+    calls = checkout / "calls"
+    record = f'echo "$@" >>{shlex.quote(str(calls))}; echo "ran $2"; [ "$2" != {shlex.quote(fails)} ]'
+    write_program(checkout / ".venv" / "bin" / "python", record)
+    done = subprocess.run([checkout / "scripts" / "test", *options], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (expected, "")
+    if fails != "ruff":
+        assert {"ran ruff", "ran pytest", "ran basedpyright"} == set(done.stdout.splitlines())
+        assert ("--cov" in calls.read_text()) is (options == ["--all"])
