@@ -57,9 +57,8 @@ async def measure(most: int, folder: str) -> None:
             await run_calls(session, done, end, kept)
             seconds = (time.perf_counter() - started) / (end - done)
             done = end
-            counters = session.counters
-            done_so_far = f"{counters.calls:>8,} calls {counters.kept:>7,} kept"
-            print(f"{done_so_far}  {resident_mib():7.1f} MiB  {seconds * 1e6:6.0f} µs a call")
+            counters, resident = session.counters, resident_mib()
+            print(f"{counters.calls:>8,} calls {counters.kept:>7,} kept  {resident:7.1f} MiB  {seconds * 1e6:6.0f} µs a call")
         for each in kept:
             number = int(session.open(each.handle).lines(1, 1).split()[1])
             assert session.open(each.handle).text() == content(number)

@@ -1,4 +1,4 @@
-"""What is left of a context window. Looking has no side effect; taking is atomic: parallel results cannot overflow it."""
+"""What is left of a context window. Reserving is atomic, so that parallel results cannot overflow it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from overspill.errors import SettingsError
 class ContextBudget:
     """Room = window - reserve_output - buffer - used - reserved.
 
-    The host tells what a request really used with `settle`; until then every answer given through the gate stands as reserved.
+    After each request, tell the budget with `settle` what it really used. Until then, every reply of the gate counts as reserved.
     """
 
     def __init__(self, window: int, used: int = 0, reserve_output: int = 0, buffer: int = 0) -> None:
-        for name, value, least in (
+        for name, value, minimum in (
             ("window", window, 1), ("used", used, 0), ("reserve_output", reserve_output, 0), ("buffer", buffer, 0)
         ):  # fmt: skip
-            if value < least:
-                raise SettingsError(f"{name} is {value}; allowed: a whole number from {least} up.")
+            if value < minimum:
+                raise SettingsError(f"`{name}` must be a whole number of at least {minimum}, not {value}.")
         self.window = window
         self.reserve_output = reserve_output
         self.buffer = buffer
         self._used = used
         self._reservations: list[int] = []
-        self._settled = 0  # how many reservations were ever cleared: marks count from the first one
+        self._settled = 0  # reservations cleared so far: marks count from the very first one
         self._lock = Lock()
         self.settlements: list[tuple[int, int]] = []
-        """(our estimate, the host's count) of each request since somebody last took note of them."""
+        """(our estimate, the host's count) of each request that is not on record yet."""
 
     @property
     def used(self) -> int:
@@ -39,7 +39,7 @@ class ContextBudget:
 
     @property
     def capacity(self) -> int:
-        """Room if nothing were reserved: what a single result could have had at the start of this turn."""
+        """The room a single result had at the start of this turn, before anything was reserved."""
         return max(0, self.window - self.reserve_output - self.buffer - self._used)
 
     @property
@@ -47,7 +47,7 @@ class ContextBudget:
         return max(0, self.capacity - self.reserved)
 
     def preview(self, tokens: int) -> bool:
-        """Whether that much would fit now."""
+        """Whether that many tokens would fit now. Reserves nothing."""
         return tokens <= self.room
 
     def reserve(self, tokens: int) -> bool:
@@ -58,18 +58,18 @@ class ContextBudget:
             return True
 
     def charge(self, tokens: int) -> None:
-        """Reserve what has to be said although it does not fit."""
+        """Reserve tokens that do not fit, for a reply that has to be given anyway."""
         with self._lock:
             self._reservations.append(tokens)
 
     def mark(self) -> int:
-        """Take one when a request is put together: what was reserved so far goes with it, what comes later does not."""
+        """Take a mark when you put a request together, and pass it to `settle`: later reservations are not part of it."""
         return self._settled + len(self._reservations)
 
     def settle(self, used: int, mark: int | None = None) -> None:
-        """The host's own count after a request. Clears the reservations that went with it: those before `mark`, or all."""
+        """Set what the request really used. Clears the reservations that were part of it: those before `mark`, or all."""
         if used < 0:
-            raise SettingsError(f"used is {used}; allowed: a whole number from 0 up.")
+            raise SettingsError(f"`used` must be a whole number of at least 0, not {used}.")
         with self._lock:
             included = self.mark() if mark is None else mark
             cleared = self._reservations[: max(0, included - self._settled)]

@@ -1,21 +1,21 @@
-"""Everything Overspill raises, one tree.
+"""Every exception that Overspill raises.
 
 OverspillError
-├── SettingsError          a key, a value or a file of the settings is not usable
-│   └── MissingPackage     what is asked for needs a package that is not installed
-├── HandleError            what was asked for is not there to be had
+├── SettingsError          a key, a value or a file of the settings cannot be used
+│   └── MissingPackage     needs a package that is not installed
+├── HandleError            there is no such output
 │   ├── MalformedHandle    (400) not a handle and not an artifact id
-│   ├── UnknownHandle      (404) nothing stored under it that this session may read
-│   └── ExpiredHandle      (410) it was stored once and has been removed
+│   ├── UnknownHandle      (404) this session has stored nothing under that handle
+│   └── ExpiredHandle      (410) the output was stored and has been removed
 ├── BadRequest             (400) a range, mode, pattern or query that cannot be served
 ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
-├── StoreError             the place where outputs are kept does not work
-│   ├── StoreFull          a quota or the disk is exhausted
+├── StoreError             the store does not work
+│   ├── StoreFull          a quota or the disk is full
 │   └── NameInUse          another live session has that name
-├── ServerError            (502) an MCP server did not start, ended, or does not answer
-│   ├── Ended              it went while it was asked
-│   └── Unheard            the request never reached it, so it may be made again
-└── SessionClosed          the session has ended or takes no new work
+├── ServerError            (502) an MCP server did not start, exited, or does not answer
+│   ├── Ended              the server exited before it answered
+│   └── Unheard            the request never reached the server, so it is safe to send it again
+└── SessionClosed          the session is closed or takes no new calls
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim"}
 
 
 class OverspillError(Exception):
-    """The root. Its text says what happened and what can be done."""
+    """The base class. The message says what happened and what you can do."""
 
     code = 500
 
@@ -36,7 +36,7 @@ class SettingsError(OverspillError):
 
 
 class MissingPackage(SettingsError):
-    """`extra` is the one of Overspill's own that brings it."""
+    """`extra` is the extra of Overspill that installs it."""
 
     def __init__(self, what: str, extra: Literal["agent", "mcp", "models"]) -> None:
         super().__init__(
@@ -106,7 +106,7 @@ class Unheard(ServerError):
     def __init__(self, words: str, *, gone: bool = False) -> None:
         super().__init__(words)
         self.gone = gone
-        """The server has forgotten us; a new session has to be opened."""
+        """The server has lost the session; open a new one."""
 
 
 class SessionClosed(OverspillError):

@@ -1,6 +1,6 @@
-"""One identity, two spellings: the handle `session-<uuid>/<uuid>` and the artifact id `art_<unix-ms>_<hex>`.
+"""An output has one id and two spellings of it: the handle `session-<uuid>/<uuid>` and the artifact id `art_<unix-ms>_<hex>`.
 
-A version 7 UUID holds 48 bits of time and 74 random bits; the artifact id is the same bits written another way.
+The id is a version 7 UUID, 48 bits of time and 74 random bits. The artifact id spells the same bits differently.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from uuid import UUID
 from overspill.errors import MalformedHandle
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-_HANDLE = re.compile(rf"session-({_UUID})/({_UUID})")
-_ARTIFACT = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
-_BARE = re.compile(_UUID)
-_LOW = 62  # random bits after the variant
-_HIGH = 12  # random bits between version and variant
+_HANDLE_PATTERN = re.compile(rf"session-({_UUID})/({_UUID})")
+_ARTIFACT_PATTERN = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
+_UUID_PATTERN = re.compile(_UUID)
+_LOW_BITS = 62  # random bits after the variant
+_HIGH_BITS = 12  # random bits between version and variant
 
 
 def new() -> str:
-    """A version 7 UUID whose random bits all come from the system's generator."""
-    return _compose(time.time_ns() // 1_000_000, secrets.randbits(_HIGH + _LOW))
+    """A version 7 UUID. All its random bits come from the system's generator, so that nobody can guess it."""
+    return _compose(time.time_ns() // 1_000_000, secrets.randbits(_HIGH_BITS + _LOW_BITS))
 
 
 def handle(session: str, file: str) -> str:
@@ -31,26 +31,26 @@ def handle(session: str, file: str) -> str:
 
 def artifact_id(file: str) -> str:
     value = UUID(file).int
-    high = (value >> 64) & ((1 << _HIGH) - 1)
-    low = value & ((1 << _LOW) - 1)
-    return f"art_{value >> 80}_{(high << _LOW) | low:019x}"
+    high = (value >> 64) & ((1 << _HIGH_BITS) - 1)
+    low = value & ((1 << _LOW_BITS) - 1)
+    return f"art_{value >> 80}_{(high << _LOW_BITS) | low:019x}"
 
 
 def parse(spelling: str) -> tuple[str | None, str]:
-    """(session, file) of a handle; (None, file) of an artifact id or a bare UUID. Anything else is malformed."""
-    if found := _HANDLE.fullmatch(spelling):
+    """Return (session, file) for a handle, (None, file) for an artifact id or a bare UUID; otherwise raise MalformedHandle."""
+    if found := _HANDLE_PATTERN.fullmatch(spelling):
         return found[1], found[2]
-    if found := _ARTIFACT.fullmatch(spelling):
+    if found := _ARTIFACT_PATTERN.fullmatch(spelling):
         milliseconds, random = int(found[1]), int(found[2], 16)
-        if milliseconds < 1 << 48 and random < 1 << (_HIGH + _LOW):
+        if milliseconds < 1 << 48 and random < 1 << (_HIGH_BITS + _LOW_BITS):
             return None, _compose(milliseconds, random)
-    if _BARE.fullmatch(spelling):
+    if _UUID_PATTERN.fullmatch(spelling):
         return None, spelling
     raise MalformedHandle(spelling)
 
 
 def is_uuid(text: str) -> bool:
-    return _BARE.fullmatch(text) is not None
+    return _UUID_PATTERN.fullmatch(text) is not None
 
 
 def created_ms(file: str) -> int:
@@ -58,5 +58,5 @@ def created_ms(file: str) -> int:
 
 
 def _compose(milliseconds: int, random: int) -> str:
-    high, low = random >> _LOW, random & ((1 << _LOW) - 1)
+    high, low = random >> _LOW_BITS, random & ((1 << _LOW_BITS) - 1)
     return str(UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low))

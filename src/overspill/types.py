@@ -1,4 +1,4 @@
-"""The nouns: frozen values that flow between rooms. Nothing here acts."""
+"""The frozen values that every part of Overspill shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overspill.text import tokens
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
     "token_budget",  # more tokens than the context window has room for
-    "reserve_failed",  # would have fitted, but results of the same turn took the room
+    "reserve_failed",  # would have fitted, but other results of the turn took the room
     "token_threshold",  # more tokens than asyncTokenThreshold
     "char_limit",  # more characters than truncation.inline_limit
     "binary",  # not text: a model could not read it
@@ -25,19 +25,19 @@ Reason: TypeAlias = Literal[
 Media: TypeAlias = Literal["text", "binary"]
 
 Block: TypeAlias = Any
-"""A content block as MCP shapes it: a mapping with a "type", or an object with the same attributes.
-Blocks that pass are handed on as the very object the tool returned, so no field can get lost."""
+"""A content block in the shape of MCP: a mapping with a "type", or an object with the same attributes.
+A block that passes is the same object that the tool returned, so no field can get lost."""
 
 
 class Size(Struct, frozen=True):
-    """How large an output is, in every unit somebody limits it by."""
+    """How large an output is, in every unit that a setting can limit."""
 
     bytes: int
     chars: int
     lines: int
     tokens: int
     estimated: bool = False
-    """True when `tokens` was sampled, or counted without the model's vocabulary."""
+    """Whether `tokens` was sampled, or counted without the model's vocabulary."""
 
     @property
     def average_line_bytes(self) -> int:
@@ -48,7 +48,7 @@ Kind: TypeAlias = Literal["function", "mcp", "agent", "rest"]
 
 
 class ToolCall(Struct, frozen=True):
-    """One call a model asked for. `server` names the MCP server or host program the tool belongs to."""
+    """A call that a model asked for. `server` names the MCP server or program that the tool belongs to."""
 
     id: str
     name: str
@@ -58,7 +58,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """What a tool may return when a plain value does not say enough: content blocks and whether they report an error."""
+    """Return this from a tool when a plain value is not enough: content blocks, and whether they report an error."""
 
     content: list[Block]
     is_error: bool = False
@@ -66,12 +66,12 @@ class Output(Struct, frozen=True):
     """The result in the host's own form. It comes back unchanged with the reply, whatever becomes of the content."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its letters would pass for blocks
-            raise BadRequest('Output takes a list of content blocks, not a text: [{"type": "text", "text": …}].')
+        if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its characters would be taken for blocks
+            raise BadRequest('`content` must be a list of content blocks, not a string: [{"type": "text", "text": …}].')
 
 
 class Kept(Struct, frozen=True):
-    """A stored output: who it is, how large, and why it was kept."""
+    """A stored output: its id, its size, and why it was kept."""
 
     session: str
     id: str
@@ -83,9 +83,9 @@ class Kept(Struct, frozen=True):
     server: str = ""
     media: Media = "text"
     source: str = ""
-    """Where it came from, for people: `read_file: large.txt`; at most 100 characters."""
+    """Where it came from, for people to read, in at most 100 characters: `read_file: large.txt`."""
     blocks: tuple[int, ...] = ()
-    """Byte offsets at which the second and later text blocks begin; empty for a single text."""
+    """The byte offsets at which the second and later text blocks begin; empty for a single block."""
     missing: str = ""
     """Empty when every byte is stored; otherwise what is not, and why."""
 
@@ -99,7 +99,7 @@ class Kept(Struct, frozen=True):
 
 
 class Truncation(Struct, frozen=True):
-    """What was done to a text that had to become shorter."""
+    """How a text was shortened."""
 
     original_size: int
     truncated_size: int
@@ -116,7 +116,7 @@ JobState: TypeAlias = Literal["queued", "running", "ready", "failed"]
 
 
 class JobInfo(Struct, frozen=True):
-    """A job as it stood when the reply was given."""
+    """A background job at the time of the reply."""
 
     id: str
     tool: str
@@ -124,18 +124,18 @@ class JobInfo(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """What the model should see of a call, and what the host may want to know about it."""
+    """What the model should see of a call, and what your program may want to know about it."""
 
     text: str
     content: list[Block]
     is_error: bool = False
     fits: bool = True
-    """False when not even this much had room in the context; it is given all the same."""
+    """False when the context has no room even for this; you get it anyway."""
     kept: Kept | None = None
     job: JobInfo | None = None
     truncation: Truncation | None = None
     new: bool = True
-    """False only for "it goes on in the background": nothing a model could work with yet."""
+    """False when the tool keeps running in the background, and the model has nothing to work with yet."""
     model: str | None = None
     original: Any = None
     """What the tool gave as `Output.original`; None while the tool is still running."""
@@ -146,7 +146,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 class Excerpt(Struct, frozen=True):
-    """A verbatim piece of a stored output, checked against its bytes."""
+    """A verbatim passage of a stored output, checked against its bytes."""
 
     text: str
     start_byte: int
@@ -160,7 +160,7 @@ class Excerpt(Struct, frozen=True):
 
 
 class Extraction(Struct, frozen=True):
-    """What was found in a stored output for a question, and how much of it was looked at."""
+    """What was found in a stored output for a question, and how much of the output was searched."""
 
     text: str
     excerpts: tuple[Excerpt, ...]
@@ -174,6 +174,6 @@ class Extraction(Struct, frozen=True):
     model: str = ""
     found: bool = True
     warnings: tuple[str, ...] = ()
-    """What the reader has to know: a fallback was used, a part was not searched."""
+    """What the reader has to know, such as a fallback that was used or a part that was not searched."""
     planned_strategy: str = ""
     """Where the built-in engine answered: the strategy that a model would have followed."""

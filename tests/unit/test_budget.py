@@ -89,10 +89,10 @@ def test_threads_cannot_together_take_more_than_there_is():
 @pytest.mark.parametrize(
     ("figures", "message"),
     [
-        ({"window": 0}, "window is 0; allowed: a whole number from 1 up."),
-        ({"window": 10, "used": -1}, "used is -1; allowed: a whole number from 0 up."),
-        ({"window": 10, "reserve_output": -5}, "reserve_output is -5; allowed: a whole number from 0 up."),
-        ({"window": 10, "buffer": -5}, "buffer is -5; allowed: a whole number from 0 up."),
+        ({"window": 0}, "`window` must be a whole number of at least 1, not 0."),
+        ({"window": 10, "used": -1}, "`used` must be a whole number of at least 0, not -1."),
+        ({"window": 10, "reserve_output": -5}, "`reserve_output` must be a whole number of at least 0, not -5."),
+        ({"window": 10, "buffer": -5}, "`buffer` must be a whole number of at least 0, not -5."),
     ],
 )
 def test_figures_below_the_least_are_refused(figures: dict[str, int], message: str):
@@ -104,4 +104,4 @@ def test_figures_below_the_least_are_refused(figures: dict[str, int], message: s
 def test_a_negative_count_cannot_be_settled():
     with pytest.raises(SettingsError) as caught:
         ContextBudget(window=10).settle(used=-1)
-    assert str(caught.value) == "used is -1; allowed: a whole number from 0 up."
+    assert str(caught.value) == "`used` must be a whole number of at least 0, not -1."

@@ -1,4 +1,4 @@
-"""What a job does with a tool: run it, take what it gives, and keep that when nobody waits for it any more."""
+"""What a job does with a tool: run it, collect its result, and keep the result when no caller waits for it any more."""
 
 from __future__ import annotations
 
@@ -20,65 +20,65 @@ from overspill.types import ToolCall
 
 
 class ToolBody(Struct, frozen=True):
-    """A job's `result` is what was collected so far; once it is kept, nothing."""
+    """A job's `result` is what was collected so far; None once it is kept."""
 
     call: ToolCall
     args: Mapping[str, Any]
-    """Those of the call, with stored outputs in the place of references to them."""
+    """The call's arguments, with stored outputs in place of the references to them."""
     tool: Tool
     settings: Settings
     gate: Gate
     threads: Threads
 
     async def run(self, job: Job) -> None:
-        got = job.result = self.gate.collector(self.settings, lambda: job.id)
+        collected = job.result = self.gate.collector(self.settings, lambda: job.id)
         try:
             with job.scope:
                 result = await invoke_tool(self.tool, self.args, job, self.threads)
-                if not got.take_now(result):
-                    await got.take(result, partial(self.threads.run, job))
+                if not collected.take_now(result):
+                    await collected.take(result, partial(self.threads.run, job))
         except anyio.get_cancelled_exc_class():
-            _fail(job, got, _interruption(job))
+            _fail(job, collected, _interruption(job))
             raise
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # the tool's own code: whatever it raises is an answer, and no end of the program
-            _fail(job, got, error)
+        except BaseException as error:  # the tool's code: whatever it raises is an answer and must not end the program
+            _fail(job, collected, error)
         else:
             if job.scope.cancelled_caught:
-                _fail(job, got, _interruption(job))
+                _fail(job, collected, _interruption(job))
 
     async def conclude(self, job: Job) -> None:
-        got: CollectedResult | None = job.result
-        if got is None:
+        collected: CollectedResult | None = job.result
+        if collected is None:
             return
         if job.running:
-            got.fail(_interruption(job))
+            collected.fail(_interruption(job))
         if job.background:
             with anyio.CancelScope(shield=True):
-                await self._keep(job, got)
+                await self._keep(job, collected)
             job.result = None
         elif job.unwanted:
-            got.discard()
+            collected.discard()
 
     def collect_unfinished(self, job: Job) -> CollectedResult:
-        """For a job that was cancelled before its tool began."""
-        got = self.gate.collector(self.settings)
-        got.fail(_interruption(job))
-        return got
+        """For a job that was cancelled before its tool started."""
+        collected = self.gate.collector(self.settings)
+        collected.fail(_interruption(job))
+        return collected
 
-    async def _keep(self, job: Job, got: CollectedResult) -> None:
-        job.error = _error(job, got)
-        if got.error is not None and not got.broke_off and job.error == got.failure:
-            return  # the error is all there is, and whole
-        late = await self.gate.keep_for_later(self.call, got, self.settings)
+    async def _keep(self, job: Job, collected: CollectedResult) -> None:
+        job.error = _error(job, collected)
+        if collected.error is not None and not collected.broke_off and job.error == collected.failure:
+            return  # the error is the whole output
+        late = await self.gate.keep_for_later(self.call, collected, self.settings)
         job.blocks, job.missing, job.error = late.blocks, late.missing, job.error or late.error
 
 
-def _fail(job: Job, got: CollectedResult, error: BaseException) -> None:
-    # One that was given up has been answered for already.
+def _fail(job: Job, collected: CollectedResult, error: BaseException) -> None:
+    # A job that was given up has its answer already.
     if not job.concluded:
-        got.fail(error)
+        collected.fail(error)
 
 
 def _interruption(job: Job) -> Exception:
@@ -87,10 +87,10 @@ def _interruption(job: Job) -> Exception:
     return SessionClosed(wording.CANCELLED) if job.cancelled else RuntimeError(wording.CANCELLED_ITSELF)
 
 
-def _error(job: Job, got: CollectedResult) -> str:
-    if isinstance(got.error, SessionClosed):
+def _error(job: Job, collected: CollectedResult) -> str:
+    if isinstance(collected.error, SessionClosed):
         return "cancelled"
-    if got.error is not None:
-        return wording.brief_error(got.failure)
-    texts = [got.plain] if got.plain is not None else map(block_text, got.content or ())
-    return wording.brief_error(next((text for text in texts if text), "error")) if got.is_error else ""
+    if collected.error is not None:
+        return wording.brief_error(collected.failure)
+    texts = [collected.plain] if collected.plain is not None else map(block_text, collected.content or ())
+    return wording.brief_error(next((text for text in texts if text), "error")) if collected.is_error else ""

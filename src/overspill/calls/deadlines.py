@@ -1,4 +1,4 @@
-"""Deadlines of many short calls with one timer, since most calls are over long before theirs would ring."""
+"""One timer for the deadlines of many calls: most calls end long before their deadline."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import anyio
 from overspill.calls.tasks import TaskOwner
 
 Ring: TypeAlias = Callable[[], float | None]
-"""What to do when time is up. It says after how many seconds it shall ring again; None: it is over."""
+"""Called when time is up. Returns the seconds until it should be called again, or None."""
 
 
 class Deadlines:
-    """Goes by the monotonic clock: whoever sets the system's time moves no deadline."""
+    """Uses the monotonic clock: changing the system's time moves no deadline."""
 
     def __init__(self) -> None:
         self._alarms: dict[object, tuple[float, Ring]] = {}
@@ -47,7 +47,7 @@ class Deadlines:
     def _ring(self, now: float) -> None:
         due = [(at, key, ring) for key, (at, ring) in self._alarms.items() if at <= now]
         for _, key, ring in sorted(due, key=lambda alarm: alarm[0]):
-            if key not in self._alarms:  # one that rang before had this one forgotten
+            if key not in self._alarms:  # an earlier one removed it
                 continue
             again = ring()
             if again is None:

@@ -14,30 +14,30 @@ import anyio
 from overspill import handles
 from overspill.types import Block, JobInfo, JobState
 
-_LOOK_AGAIN = 0.05  # seconds, at least, between looks at a call that waits for a person
+_MIN_RECHECK_SECONDS = 0.05  # between two looks at a call that waits for a person
 
 NewScope: TypeAlias = Callable[[], anyio.CancelScope]
 
 
 class Job:
-    """`may_take`: seconds its tool may run. `caller`: the job whose tool made this call, where one did."""
+    """`may_take` is how many seconds its tool may run. `caller` is the job whose tool made this call, if one did."""
 
     state: JobState = "queued"
     error = ""
     missing = ""
     """What of its output could not be stored, and why."""
     progress = ""
-    """How far it is, in the tool's own words."""
+    """How far the tool is, in its words."""
     result: Any = None
     blocks: Sequence[Block] = ()
-    """What came with the text of its output: images, links."""
+    """What came besides the text of its output: images, links."""
     background = False
     done = False
     told = False
     running = False
-    """Whether the tool itself is: one that does not let itself be cancelled outlives its job."""
+    """Whether the tool itself is running: a tool that ignores cancellation outlives its job."""
     threads = 0
-    """Worker threads of this job that are still running: they cannot be interrupted."""
+    """How many of its worker threads are still running. Threads cannot be interrupted."""
     needs_place = False
     """Whether it counts among the tools that run at the same time. A call that runs in its caller's task does not."""
     has_place = False
@@ -47,7 +47,7 @@ class Job:
     timed_out = False
     concluded = False
     unwanted = False
-    """Its caller is gone, and nobody was told of it."""
+    """Its caller was cancelled and the model does not know of it."""
     _ended: float | None = None
     _asking = 0
     _asking_since = 0.0
@@ -59,12 +59,12 @@ class Job:
         self.may_take = may_take
         self.caller = current.get()
         self.scope = new_scope()
-        """To be entered once, by whatever runs the tool."""
+        """Entered once, by what runs the tool."""
         self._since = time.monotonic()
 
     @cached_property
     def answered(self) -> anyio.Event:
-        """Set when the race is over, whoever won it. A call that waits in its caller has none."""
+        """Set when the race is over. A call that runs in its caller's task has none."""
         return anyio.Event()
 
     @cached_property
@@ -77,7 +77,7 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """Since it started; of a queued job, since it was asked for."""
+        """Since it started; for a queued job, since it was requested."""
         return (time.monotonic() if self._ended is None else self._ended) - self._since
 
     @property
@@ -86,17 +86,17 @@ class Job:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something of it still runs, be it over or not."""
+        """Whether its tool or a thread of it still runs, even if the job has ended."""
         return self.running or self.threads > 0
 
     @property
     def in_thread(self) -> bool:
-        """Whether a worker thread waits for it: its own, or one of those who called it."""
+        """Whether a worker thread waits for it: its own, or a caller's."""
         return self.threads > 0 or (self.caller is not None and self.caller.in_thread)
 
     @contextmanager
     def pause_clocks(self) -> Generator[None]:
-        """While a person is asked for input the call is not slow: its clocks stand still."""
+        """Stop its clocks while a person is asked for input."""
         if not self._asking:
             self._asking_since = time.monotonic()
         self._asking += 1
@@ -108,9 +108,9 @@ class Job:
                 self._asked += time.monotonic() - self._asking_since
 
     def rest(self, deadline: float) -> float:
-        """Seconds of its own that it still has."""
+        """Seconds until its deadline, without the time in which a person was asked."""
         if self._asking:
-            return max(_LOOK_AGAIN, deadline + self._asked - self._asking_since)
+            return max(_MIN_RECHECK_SECONDS, deadline + self._asked - self._asking_since)
         return deadline + self._asked - time.monotonic()
 
     @property
@@ -119,7 +119,7 @@ class Job:
 
     @cached_property
     def taking_back(self) -> set[anyio.CancelScope]:
-        """In which its tool waits for a place after a call; only the end of the job interrupts that."""
+        """Scopes in which its tool waits for a place after a call. Only the end of the job interrupts them."""
         return set()
 
     def cancel(self) -> None:
@@ -137,7 +137,7 @@ class Job:
 
     @classmethod
     def restore(cls, id: str, tool: str, server: str, state: JobState, seconds: float, error: str) -> Job:
-        """A finished one that left memory; the model knows of it, or will not be told any more."""
+        """Restore a finished job that had left memory."""
         job = cls(tool, 0.0, server=server)
         job.id, job.state = id, state
         job.error, job.missing = (error, "") if state == "failed" else ("", error)
@@ -162,8 +162,8 @@ current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)
 
 @contextmanager
 def asking() -> Generator[None]:
-    """For tools that ask a person: `with asking(): …`. Such a call does not go to the background, and does not time out, while
-    it waits for the answer. Outside a tool it does nothing."""
+    """Use this in a tool while it asks a person: `with asking(): …`. Meanwhile the call does not move to the background and does
+    not time out. Outside a tool it does nothing."""
     job = current.get()
     if job is None:
         yield

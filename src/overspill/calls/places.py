@@ -1,4 +1,4 @@
-"""How many tools of a session run at the same time."""
+"""Limit how many tools of a session run at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Places:
         self._free = anyio.Semaphore(count)
 
     def take_now(self, job: Job) -> None:
-        """If one is free."""
+        """Take a place if one is free."""
         try:
             self._free.acquire_nowait()
         except anyio.WouldBlock:
@@ -43,7 +43,7 @@ class Places:
             self.leave(job)
 
     async def take_back(self, jobs: Iterable[Job]) -> None:
-        """Also for a tool that gave up waiting for its call: only the end of its own job lets it continue without a place."""
+        """A tool that stopped waiting for its call needs a place too. Only the end of its job lets it continue without one."""
         waiting = list(jobs)
         for job in waiting:
             job.waits -= 1

@@ -1,4 +1,4 @@
-"""Race a tool against the clock; let it go on in the background when the clock wins. Knows only callables: no gate, no store."""
+"""Race a tool against the clock; if the clock wins, the tool keeps running in the background. Knows no gate and no store."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from overspill.calls.places import Places
 from overspill.calls.tasks import TaskOwner, Work
 from overspill.errors import SessionClosed
 
-_LAST_WORDS = 0.4  # seconds a cancelled tool has to clean up before we go on without it
+_CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
 
 
 class Body(Protocol):
-    """What a job does. Neither part raises, but for cancellation."""
+    """What a job does. Neither method raises anything but cancellation."""
 
     async def run(self, job: Job) -> None:
         """Run the tool, inside `job.scope` as far as it can be cancelled."""
         ...
 
     async def conclude(self, job: Job) -> None:
-        """Once, when the tool has ended or was given up: set `error`, keep what there is. Does not yield before promotion."""
+        """Called once, when the tool has ended or was given up: set `error`, keep the result. Does not yield before promotion."""
         ...
 
 
@@ -42,7 +42,7 @@ class JobScheduler:
         self.accepting = True
         self.clock = Deadlines()
         self.new_scope: NewScope = type(anyio.CancelScope())
-        """The event loop's own kind: anyio's door to it looks for the loop each time, and takes three times as long."""
+        """The event loop's own class: anyio's wrapper looks for the loop each time, and takes three times as long."""
         self._changed = changed
         self._places = Places(max_running)
         self._owner = TaskOwner()
@@ -57,7 +57,7 @@ class JobScheduler:
         self.clock.start(self._owner)
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
-        """Start, and wait at most that long. A cancelled caller cancels the job as long as it has not gone to the background."""
+        """Start the job and wait at most that long. A cancelled caller cancels the job, unless it is in the background by then."""
         self.check_open()
         if job.caller is None:
             await self._race(job, body, seconds)
@@ -74,23 +74,23 @@ class JobScheduler:
         except anyio.get_cancelled_exc_class():
             job.unwanted = True
             job.cancel()
-            with anyio.move_on_after(_LAST_WORDS, shield=True):
+            with anyio.move_on_after(_CLEANUP_SECONDS, shield=True):
                 await job.answered.wait()
             raise
         finally:
             self.clock.forget(job)
-        # After the race the job is looked at, not the clock: one that ended on the deadline has its answer.
+        # Look at the job, not at the clock: a job that ended on the deadline has its answer.
         if not job.done:
             self._to_background(job)
 
     def start(self, job: Job, body: Body) -> None:
-        """In the background from the beginning."""
+        """Run it in the background from the start."""
         self.check_open()
         self._start(job, body)
         self._to_background(job)
 
     async def block(self, job: Job, body: Body) -> None:
-        """In the caller's task, and to the end. Takes no place: where a tool called, it runs in that tool's place."""
+        """Run it in the caller's task, to the end. It takes no place: where a tool called, it runs in that tool's place."""
         self.check_open()
         self._active.add(job)
         before = current.set(job)
@@ -106,12 +106,12 @@ class JobScheduler:
         return list(self._unfinished.values())
 
     def take_finished(self) -> list[Job]:
-        """Completed jobs nobody was told of yet, in the order they completed."""
+        """Finished jobs that the model was not told of yet, in the order they finished."""
         self._finished = [job for job in self._finished if not job.told]
         return list(self._finished)
 
     async def wait(self, seconds: float) -> list[Job]:
-        """Everything newly completed; if there is nothing, wait for the first, at most that long. Tells of each job once."""
+        """Return the newly finished jobs; if there are none, wait for the first, at most that long. Each job is returned once."""
         async with self._lend_places() as callers:
             with anyio.move_on_after(seconds):
                 await self._wait_for_finished(callers)
@@ -121,7 +121,7 @@ class JobScheduler:
         return found
 
     async def wait_any(self) -> None:
-        """Until there is news, or nothing that could bring any; marks nothing as told."""
+        """Wait until a job has finished or none is left to wait for. Marks none as told."""
         async with self._lend_places() as callers:
             await self._wait_for_finished(callers)
 
@@ -130,22 +130,22 @@ class JobScheduler:
             await self._news.wait()
 
     async def stop(self) -> None:
-        """Take no new jobs; let those that are there finish. One that itself asks for this is not waited for."""
+        """Take no new jobs, and wait for the others to finish, except for one whose tool called this."""
         self.accepting = False
         async with self._lend_places() as callers:
             while self._active - callers:
                 await self._news.wait()
 
     async def abort(self) -> list[Job]:
-        """Cancel everything at once. Returns the jobs that go on all the same: threads, and tools that will not be cancelled."""
+        """Cancel all jobs. Returns those that keep running: threads, and tools that ignore cancellation."""
         self.accepting = False
         callers = self._callers()
         for job in list(self._active):
             job.cancel()
-        with anyio.move_on_after(_LAST_WORDS, shield=True):
+        with anyio.move_on_after(_CLEANUP_SECONDS, shield=True):
             while self._active - callers:
                 await self._news.wait()
-        await self._owner.cancel(_LAST_WORDS)
+        await self._owner.cancel(_CLEANUP_SECONDS)
         for job in self._active - callers:
             job.concluded, job.error = True, job.error or "cancelled"
             self._end(job)
@@ -166,7 +166,7 @@ class JobScheduler:
 
     def check_open(self) -> None:
         if not self.accepting:
-            raise SessionClosed("The session takes no new tool calls: it is ending.")
+            raise SessionClosed("The session takes no new tool calls because it is ending.")
 
     def _start(self, job: Job, body: Body) -> None:
         self._active.add(job)
@@ -213,13 +213,13 @@ class JobScheduler:
             return rest
         if not job.timed_out:
             job.time_out()
-            return _LAST_WORDS
+            return _CLEANUP_SECONDS
         if give_up is not None:
             self._owner.start(give_up)
         return None
 
     def _end(self, job: Job) -> None:
-        if job.done:  # an abort does not wait for one that is still being concluded
+        if job.done:  # an abort does not wait for a job that is still being concluded
             return
         self.clock.forget(job.scope)
         self._places.leave(job)
@@ -237,7 +237,7 @@ class JobScheduler:
             self._news = anyio.Event()
 
     async def _wait_for_place(self, job: Job) -> bool:
-        """A job may be cancelled while it waits for one."""
+        """Return False if the job was cancelled meanwhile."""
         if not job.has_place:
             running, job.scope = job.scope, anyio.CancelScope()
             with job.scope:
@@ -247,7 +247,7 @@ class JobScheduler:
 
     @asynccontextmanager
     async def _lend_places(self) -> AsyncGenerator[set[Job]]:
-        """Where a tool calls back, it and its callers wait here, and others may run in their places."""
+        """While a tool that called back waits here, others may run in its place and in those of its callers."""
         callers = self._callers()
         self._places.lend(callers)
         try:
@@ -256,7 +256,7 @@ class JobScheduler:
             await self._places.take_back(callers)
 
     def _callers(self) -> set[Job]:
-        """The jobs on whose behalf this is done: nobody here may wait for them."""
+        """The jobs whose tools called this, which therefore must not wait for them."""
         found: set[Job] = set()
         job = current.get()
         while job is not None:

@@ -1,4 +1,4 @@
-"""The way of a tool call: references in its arguments, the race, what came out, the answer, the record."""
+"""Make a tool call: fill references, race the tool against the clock, reply, and record the call."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ class CallService:
             raise
         if job.background:
             return self._record(call, written, self._running(job), started)
-        # The job lets go of its result, which knows the job's id: what does not go in circles is freed at once.
-        got, job.result = job.result or run.collect_unfinished(job), None
+        # Break the cycle between the job and its result, so that both are freed without the garbage collector.
+        collected, job.result = job.result or run.collect_unfinished(job), None
         try:
-            if errors == "raise" and got.error is not None:
-                self.refuse(call, wording.brief_error(got.failure))
-                raise got.error
-            return self._record(call, written, await self._gate.deliver(call, got, settings), started)
+            if errors == "raise" and collected.error is not None:
+                self.refuse(call, wording.brief_error(collected.failure))
+                raise collected.error
+            return self._record(call, written, await self._gate.deliver(call, collected, settings), started)
         except BaseException:
-            got.discard()
+            collected.discard()
             raise
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
@@ -109,7 +109,7 @@ class CallService:
         return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
-        """Every call answered; when no answer is news to the model, the first job that completes is waited for."""
+        """Answer every call. If the model would learn nothing new, wait for the first job that finishes."""
         replies: dict[int, Reply] = {}
 
         async def one(index: int, call: ToolCall) -> None:
@@ -126,7 +126,7 @@ class CallService:
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
-        """A host's own way to run a call, as a tool: it gets the call with the arguments as they stand after references."""
+        """Run a call by the host's `execute`, as a tool. It gets the call with references filled in."""
         job = current.get()
         assert job is not None
         return await invoke_tool(partial(execute, msgspec.structs.replace(call, args=args)), {}, job, self._threads)
@@ -173,7 +173,7 @@ class CallService:
         return _RETRY_WRITE_AFTER if self._ledger.failure else None
 
     def refuse(self, call: ToolCall, why: str) -> Reply:
-        """Answer a call that was not made, or whose failure the host gets as an exception."""
+        """Answer a call that was not made, or whose failure is raised to the host."""
         content = [{"type": "text", "text": why}]
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
         return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter())
@@ -208,7 +208,7 @@ class CallService:
 
 
 def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:
-    """Few calls do, and most of the others are recognised without looking at each of their arguments."""
+    """Few calls have any, and most others are recognised without looking at each argument."""
     return (
         settings.refs.enabled and (written is None or references.OPENING in written) and references.may_have_references(call.args)
     )

@@ -1,4 +1,4 @@
-"""One task that owns all others of a session, so that no caller's scope has to stay open for them."""
+"""One task that owns all other tasks of a session, so that no caller has to keep a scope open for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class _Group(Protocol):
-    """The event loop's own task group: starting a task there costs a third of what it costs through a portable one."""
+    """The event loop's own task group: it starts a task in a third of the time that anyio's takes."""
 
     def spawn(self, own: Work) -> None: ...
     async def own(self, ready: Callable[[], None]) -> None: ...
@@ -21,7 +21,7 @@ class _Group(Protocol):
 
 
 class TaskOwner:
-    """Between `open` and `cancel` it takes work. What it runs must not raise."""
+    """Takes work between `open` and `cancel`. What it runs must not raise."""
 
     def __init__(self) -> None:
         self._group: _Group = _OnAsyncio() if _on_asyncio() else _OnTrio()
@@ -48,7 +48,7 @@ class TaskOwner:
         self._group.start(work)
 
     async def cancel(self, seconds: float) -> None:
-        """Cancel everything; wait for the end of it at most that long."""
+        """Cancel everything, and wait at most that long for it to end."""
         if self._ready.is_set():
             self._group.cancel()
             with anyio.move_on_after(seconds, shield=True):
@@ -72,7 +72,7 @@ class _OnAsyncio:
         self._task: asyncio.Task[None] | None = None
 
     def spawn(self, own: Work) -> None:
-        """The one task outside a group: it is a group's home, and must not belong to whichever caller came first."""
+        """The only task outside a group: it holds the group, which must not belong to the first caller."""
         self._task = asyncio.get_running_loop().create_task(own())
         _owners.add(self._task)
         self._task.add_done_callback(_owners.discard)

@@ -1,1 +1,1 @@
-"""Where every tool result passes: measured, then passed on, kept or cut."""
+"""Measure every result, then pass it on, keep it or cut it."""

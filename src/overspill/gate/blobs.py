@@ -18,7 +18,7 @@ def describe_blob(block: Block) -> str:
 
 
 def blob_data(block: Block) -> str:
-    """Of an image, of audio, of a kind that is not known yet; or of an embedded resource."""
+    """The base64 data of an image, of audio, of an embedded resource, or of a block of an unknown type."""
     data = field(block, "data") or field(field(block, "resource"), "blob")
     return data if isinstance(data, str) else ""
 
@@ -31,5 +31,5 @@ def decode_blob(block: Block) -> bytes:
     data = blob_data(block)
     try:
         return base64.b64decode(data, validate=True)
-    except binascii.Error:  # not the base64 it claims to be: then its characters are all there is
+    except binascii.Error:  # not base64 after all: keep its characters
         return encoding.encode(data)

@@ -1,4 +1,4 @@
-"""A tool's result, whatever its form, becomes one measured text and the blocks round it. Runs inside the job, decides nothing."""
+"""Turn a tool's result, whatever its type, into one measured text and the blocks around it. Runs in the job, decides nothing."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
 from overspill.types import Block, Media, Output
 
-_SNIFF = 64 * 1024
-_AT_ONCE = 256 * 1024  # characters encoded without leaving the event loop
+_SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
+_MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
 
-Apart: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs something that may block, off the event loop."""
+RunInThread: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs a function that may block, off the event loop."""
 
 
 class CollectedResult:
-    """What the gate decides on. `content` holds the blocks as they came, so that they can pass untouched."""
+    """A result for the gate to decide on. `content` holds the original blocks, so that they can pass untouched."""
 
     def __init__(self, make_spool: Callable[[], Spool]) -> None:
         self.is_error = False
         self.complete = False
-        """Whether all of the result, or the failure, is here."""
+        """Whether the whole result, or the failure, has arrived."""
         self.content: list[Block] | None = None
         self.original: Any = None
         self.plain: str | None = None
-        """The text itself where the tool returned one: it passes as the same object, without a round trip through bytes."""
+        """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
         self.media: Media = "text"
         self.boundaries: tuple[int, ...] = ()
         self.error: BaseException | None = None
         self.broke_off = ""
-        """Why the tool ended before its time, when something of its output was there already."""
+        """Why the tool failed, when it had already produced output."""
         self._make_spool = make_spool
         self._spool: Spool | None = None
         self._head = bytearray()
-        self._over = False
+        self._abandoned = False
 
     @property
     def produced(self) -> int:
-        """Bytes so far, of a tool that may still be running."""
+        """Bytes so far; the tool may still be running."""
         return 0 if self._spool is None else self._spool.total
 
     @property
     def spool(self) -> Spool:
-        """Made when first needed: most texts are small, and pass without being encoded or measured."""
+        """Created on first use: most texts are small and pass without being encoded or measured."""
         if self._spool is None:
             self._spool = self._make_spool()
             if self.plain is not None:
@@ -59,14 +59,14 @@ class CollectedResult:
         return self._spool
 
     def take_now(self, result: Any) -> bool:
-        """Most results are short texts, for which nothing has to be waited: those are taken here, and nothing else."""
-        if type(result) is not str or len(result) > _AT_ONCE:
+        """Take a short text without waiting, as most results are. Return False for anything else."""
+        if type(result) is not str or len(result) > _MAX_CHARS_ON_LOOP:
             return False
         self.plain, self.complete = result, True
         return True
 
-    async def take(self, result: Any, apart: Apart = anyio.to_thread.run_sync) -> None:
-        """Consume whatever a tool returned. Cheap things are done at once, long ones off the event loop, a tool's own `apart`."""
+    async def take(self, result: Any, run_in_thread: RunInThread = anyio.to_thread.run_sync) -> None:
+        """Take whatever a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
         if isinstance(result, Output):
             self.is_error, self.original = result.is_error, result.original
             await self._take_blocks(result.content)
@@ -74,14 +74,14 @@ class CollectedResult:
             self.plain = wording.NO_OUTPUT
         elif isinstance(result, str):
             self.plain = result
-            if len(result) > _AT_ONCE:
+            if len(result) > _MAX_CHARS_ON_LOOP:
                 await anyio.to_thread.run_sync(lambda: self.spool)
         elif isinstance(result, bytes | bytearray | memoryview):
             await self._take_stream(_slices(memoryview(cast("bytes", result))))
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
-            await self._take_generator(cast("Generator[Any, Any, Any]", result), apart)
+            await self._take_generator(cast("Generator[Any, Any, Any]", result), run_in_thread)
         elif is_blocks(result):
             await self._take_blocks(result)
         else:
@@ -93,7 +93,7 @@ class CollectedResult:
         return "" if self.error is None else describe(self.error)
 
     def fail(self, error: BaseException) -> None:
-        """The tool raised: its words are the answer, after whatever it had produced until then."""
+        """The tool raised. Its message is the answer, after whatever the tool had produced until then."""
         self.is_error, self.error, self.complete = True, error, True
         if self.produced:
             self.broke_off = wording.brief_error(describe(error))
@@ -106,45 +106,45 @@ class CollectedResult:
             self._spool.discard()
 
     async def _take_stream(self, chunks: AsyncIterator[Any]) -> None:
-        """An error of the stream is its end: what it had produced stays."""
+        """An error ends the stream; what it had produced stays."""
         try:
             async for chunk in chunks:
                 self._add(chunk, self.spool)
                 if self.spool.due:
                     await anyio.to_thread.run_sync(self.spool.flush)
-        except Exception as error:  # a tool's own code: whatever it raises is what the model has to know
+        except Exception as error:  # the tool's code: whatever it raises, the model has to know
             self.fail(error)
         finally:
             self.media = _media(bytes(self._head))
             if isasyncgen(chunks):
                 await chunks.aclose()
 
-    async def _take_generator(self, chunks: Generator[Any, Any, Any], apart: Apart) -> None:
-        """Each chunk is there as soon as it was yielded, also when the generator then blocks and is left behind."""
+    async def _take_generator(self, chunks: Generator[Any, Any, Any], run_in_thread: RunInThread) -> None:
+        """Each chunk is taken as soon as it is yielded, even if the generator then blocks and is abandoned."""
         spool = self.spool
 
         def drain() -> None:
             with closing(chunks):
                 for chunk in chunks:
-                    if self._over:
+                    if self._abandoned:
                         return
                     self._add(chunk, spool)
                     if spool.due:
                         spool.flush()
 
         try:
-            await apart(drain)
-        except Exception as error:  # a tool's own code, as above
+            await run_in_thread(drain)
+        except Exception as error:  # the tool's code, as above
             self.fail(error)
         finally:
-            self._over = True
+            self._abandoned = True
             self.media = _media(bytes(self._head))
 
     def _add(self, chunk: Any, spool: Spool) -> None:
         if not isinstance(chunk, str | bytes | bytearray | memoryview):
             raise TypeError(wording.not_a_chunk(type(chunk).__name__))
         data = encoding.encode(chunk) if isinstance(chunk, str) else bytes(cast("bytes", chunk))
-        self._head += data[: _SNIFF - len(self._head)]
+        self._head += data[: _SNIFFED_BYTES - len(self._head)]
         spool.add(data)
 
     async def _take_blocks(self, blocks: Sequence[Block]) -> None:
@@ -152,7 +152,7 @@ class CollectedResult:
         for block in blocks:
             if (content := block_text(block)) is not None:
                 starts.append(self.spool.total)
-                if len(content) > _AT_ONCE:
+                if len(content) > _MAX_CHARS_ON_LOOP:
                     await anyio.to_thread.run_sync(self.spool.add_text, content)
                 else:
                     self.spool.add_text(content)
@@ -161,7 +161,7 @@ class CollectedResult:
 
     async def _take_json(self, value: Any) -> None:
         try:
-            content = to_json(value)  # here: it would hold up the event loop from a thread, too
+            content = to_json(value)  # not in a thread: that would block the event loop just as long
         except (TypeError, ValueError, RecursionError) as error:
             content = wording.not_serialisable(type(value).__name__, str(error))
             self.is_error, self.error = True, TypeError(content)
@@ -169,7 +169,7 @@ class CollectedResult:
 
 
 def to_json(value: Any) -> str:
-    """Compact, and nothing lost: key order, big integers and non-ASCII characters as they are."""
+    """Compact JSON that keeps the order of keys, big integers and non-ASCII characters."""
     if hasattr(value, "model_dump_json"):
         return value.model_dump_json(by_alias=True)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
@@ -182,7 +182,7 @@ def is_blocks(result: Any) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    """As MCP shapes it; a record that only has such a "type" too is data like any other, and measured like that."""
+    """Whether it has the shape of an MCP block. Data that only happens to have such a "type" is measured like any other data."""
     match field(block, "type"):
         case "text":
             return isinstance(field(block, "text"), str)
@@ -197,7 +197,7 @@ def _is_block(block: Any) -> bool:
 
 
 def block_text(block: Block) -> str | None:
-    """The text of a text block or of an embedded text resource."""
+    """The text of a text block or an embedded text resource."""
     kind = field(block, "type")
     content = field(block, "text") if kind == "text" else field(field(block, "resource"), "text") if kind == "resource" else None
     return content if isinstance(content, str) else None
@@ -231,13 +231,13 @@ def field(block: Any, name: str) -> Any:
 
 
 def describe(error: BaseException) -> str:
-    """What went wrong, for a model: the kind of error and its own words; of a group, those of its members."""
+    """Describe an error for a model: its type and its message. For a group, describe its members."""
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(describe(member) for member in cast("BaseExceptionGroup[BaseException]", error).exceptions)
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:  # foreign code too: then its kind is all there is to say
+    except Exception:  # foreign code too: then only the type is known
         message = ""
     return f"{name}: {message}" if message else name
 

@@ -1,4 +1,4 @@
-"""Pass an output on, keep it, or cut it: decided from figures alone."""
+"""Decide from figures alone whether an output passes, is kept or is cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.types import Reason, Size
 
 
 class Room(Struct, frozen=True):
-    """What the context has left, in tokens: now, and if no other result of this turn had taken any."""
+    """Tokens left in the context: now, and if no other result of this turn had taken any."""
 
     now: int
     alone: int
@@ -26,7 +26,7 @@ class Keep(Struct, frozen=True, tag=True):
 
 
 class Cut(Struct, frozen=True, tag=True):
-    """Plain size-capped truncation: what `toolOutput.enabled: false` asks for."""
+    """Truncate to a number of bytes, as `toolOutput.enabled: false` asks for."""
 
     limit_bytes: int
 
@@ -36,7 +36,7 @@ Trigger: TypeAlias = Literal["reserve_failed", "size_cap", "token_threshold", "c
 
 
 def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
-    """`settings` are those of the tool. Every "exceeds" is strict; the first trigger that fires names the reason."""
+    """`settings` are the tool's. An output at a limit passes; the first trigger that fires names the reason."""
     if settings.off:
         return Pass()
     cap = settings.size_cap
@@ -54,9 +54,9 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
 
 
 def passes_for_sure(text: str, settings: Settings) -> bool:
-    """True when text cannot exceed any limit, so that nothing needs to be counted: no token is shorter than a byte."""
+    """Whether the text cannot exceed any limit, so that nothing has to be counted: no token is shorter than a byte."""
     length = len(text)
-    most = length if text.isascii() else length * 4
+    max_bytes = length if text.isascii() else length * 4
     cap, threshold = settings.size_cap, settings.effective_token_threshold
     chars = settings.truncation.inline_limit
-    return (not cap or most <= cap) and (threshold is None or most <= threshold) and (chars is None or length <= chars)
+    return (not cap or max_bytes <= cap) and (threshold is None or max_bytes <= threshold) and (chars is None or length <= chars)

@@ -1,4 +1,4 @@
-"""The product in one file: a collected result is passed on untouched, or kept whole and answered with something small."""
+"""The heart of Overspill: a result passes untouched, or is stored whole and answered with something small."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LateOutput(Struct, frozen=True):
 
 
 class Gate:
-    """Stands between a session's tools and its model."""
+    """Sits between a session's tools and its model."""
 
     def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
         self.settings = settings
@@ -64,60 +64,60 @@ class Gate:
         self._inline_blob_bytes = 0  # of results that finished in the background
 
     def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> CollectedResult:
-        """`settings`, here and below: those of the tool."""
+        """`settings`, here and below, are the tool's."""
         return CollectedResult(partial(self._spool, settings, new_id))
 
-    async def deliver(self, call: ToolCall, got: CollectedResult, settings: Settings) -> Reply:
-        """Decide, reserve, keep, word: in the caller, when the answer is really given."""
-        if got.plain is not None and self._budget is None and (settings.off or passes_for_sure(got.plain, settings)):
-            return self._reply_text(got, got.plain)
-        size = got.spool.size
-        match self._verdict(got, size, settings):
+    async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
+        """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given."""
+        if collected.plain is not None and self._budget is None and (settings.off or passes_for_sure(collected.plain, settings)):
+            return self._reply_text(collected, collected.plain)
+        size = collected.spool.size
+        match self._verdict(collected, size, settings):
             case Pass():
-                reply = await self._pass_on(got, size, settings)
+                reply = await self._pass_on(collected, size, settings)
             case Cut(limit):
-                reply = await self._truncate(got, size, limit, settings)
+                reply = await self._truncate(collected, size, limit, settings)
             case Keep(reason):
-                reply = await self._keep_and_word(call, got, size, reason, settings)
+                reply = await self._keep_and_word(call, collected, size, reason, settings)
         return await self._keep_large_blobs(call, reply, settings)
 
-    async def keep(self, call: ToolCall, got: CollectedResult, reason: Reason) -> Kept:
-        """Store a finished output. StoreError when nothing of it could be stored."""
-        sealed = await anyio.to_thread.run_sync(got.spool.seal)
-        kept = self._describe(call, got, sealed, reason)
+    async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
+        """Store a finished output. Raise StoreError when nothing of it could be stored."""
+        sealed = await anyio.to_thread.run_sync(collected.spool.seal)
+        kept = self._describe(call, collected, sealed, reason)
         self._ledger.record(OutputStored(now_ms(), kept, call.kind))
         self.kept.add(kept)
         self.checkpoints.put(kept.id, sealed.checkpoints)
         self.arguments.put(kept.id, _as_json(call))
         return kept
 
-    async def keep_for_later(self, call: ToolCall, got: CollectedResult, settings: Settings) -> LateOutput:
+    async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
-        blocks = await self._other_blocks(call, got, settings)
+        blocks = await self._other_blocks(call, collected, settings)
         try:
-            await self.keep(call, got, "background")
+            await self.keep(call, collected, "background")
         except OverspillError as error:
-            if (kept := self._hold(call, got, str(error))) is None:
-                return LateOutput(blocks, error=wording.lost_output(got.spool.total, str(error)))
+            if (kept := self._hold(call, collected, str(error))) is None:
+                return LateOutput(blocks, error=wording.lost_output(collected.spool.total, str(error)))
             return LateOutput(blocks, kept.missing)
         return LateOutput(blocks)
 
-    def _hold(self, call: ToolCall, got: CollectedResult, why: str) -> Kept | None:
+    def _hold(self, call: ToolCall, collected: CollectedResult, why: str) -> Kept | None:
         """Keep in memory what is left of an output that could not be stored; None when nothing is."""
-        sealed = got.spool.rescue(self.held.room, why)
+        sealed = collected.spool.rescue(self.held.room, why)
         if sealed is None:
             return None
         data, described = sealed
-        self.held.add(got.spool.id, data)
-        kept = self._describe(call, got, described, "background")
+        self.held.add(collected.spool.id, data)
+        kept = self._describe(call, collected, described, "background")
         self.kept.add_unstored(kept)
         return kept
 
-    async def _other_blocks(self, call: ToolCall, got: CollectedResult, settings: Settings) -> list[Block]:
+    async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:
         """What comes beside the text of a result. A blob that is too large for a reply or for memory is stored, and a text says
         where."""
         blocks: list[Block] = []
-        for block in got.content or ():
+        for block in collected.content or ():
             if block_text(block) is not None:
                 continue
             size = blob_size(block)
@@ -129,7 +129,7 @@ class Gate:
         return blocks
 
     def reserve(self, candidates: Sequence[ReplyDraft]) -> tuple[ReplyDraft, bool]:
-        """The first answer the context has room for; the last one anyway."""
+        """Return the first draft that the context has room for, or else the last one, and whether it fits."""
         if self._budget is None:
             return candidates[0], True
         for answer in candidates:
@@ -140,85 +140,91 @@ class Gate:
 
     @property
     def room(self) -> int | None:
-        """Tokens the next answer may have."""
+        """How many tokens the next reply may have."""
         return None if self._budget is None else self._budget.room
 
-    def _verdict(self, got: CollectedResult, size: Size, settings: Settings) -> Verdict:
-        if got.media == "binary":
+    def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
+        if collected.media == "binary":
             return Keep("binary")
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
-        in_hand = got.plain is not None or got.content is not None
-        if got.spool.failure and not (in_hand and _keeps_nothing(settings)):
-            # Over the limit of one output, or a store that does not work: what is not whole cannot pass.
+        in_hand = collected.plain is not None or collected.content is not None
+        if collected.spool.failure and not (in_hand and _keeps_nothing(settings)):
+            # The output is too large to store, or the store does not work. An output that is not whole cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
         if isinstance(verdict, Pass) and self._budget is not None and not _keeps_nothing(settings):
-            return verdict if self._budget.reserve(self._tokens_of(got, size)) else Keep("reserve_failed")
+            return verdict if self._budget.reserve(self._tokens_of(collected, size)) else Keep("reserve_failed")
         return verdict
 
-    async def _pass_on(self, got: CollectedResult, size: Size, settings: Settings) -> Reply:
+    async def _pass_on(self, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
         if self._budget is not None and _keeps_nothing(settings):
-            need = self._tokens_of(got, size)
+            need = self._tokens_of(collected, size)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
-        return msgspec.structs.replace(await self._reply_whole(got, size), fits=fits)
+        return msgspec.structs.replace(await self._reply_whole(collected, size), fits=fits)
 
-    async def _reply_whole(self, got: CollectedResult, size: Size) -> Reply:
-        plain = got.plain
-        if plain is None and got.content is None:
+    async def _reply_whole(self, collected: CollectedResult, size: Size) -> Reply:
+        plain = collected.plain
+        if plain is None and collected.content is None:
             try:
-                plain = encoding.decode(await _off_loop(lambda: got.spool.read(0, size.bytes), size.bytes))
+                plain = encoding.decode(await _off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
             except StoreError as error:
-                got.is_error, plain = True, wording.incomplete_output(None, got.spool.total, str(error), ())
-        if not got.spool.in_memory:
-            await anyio.to_thread.run_sync(got.spool.discard)
+                collected.is_error, plain = True, wording.incomplete_output(None, collected.spool.total, str(error), ())
+        if not collected.spool.in_memory:
+            await anyio.to_thread.run_sync(collected.spool.discard)
         if plain is not None:
-            return self._reply_text(got, plain)
-        assert got.content is not None
-        return self._reply(got.content, join_texts(got.content, "\n"), got)
+            return self._reply_text(collected, plain)
+        assert collected.content is not None
+        return self._reply(collected.content, join_texts(collected.content, "\n"), collected)
 
-    def _reply_text(self, got: CollectedResult, plain: str) -> Reply:
-        shown = "\n\n".join((encoding.clean(plain), *_notes(got))) if got.broke_off else encoding.clean(plain)
-        return Reply(text=shown, content=[{"type": "text", "text": shown}], is_error=got.is_error, model=self.settings.model)
+    def _reply_text(self, collected: CollectedResult, plain: str) -> Reply:
+        shown = "\n\n".join((encoding.clean(plain), *_notes(collected))) if collected.broke_off else encoding.clean(plain)
+        return Reply(
+            text=shown, content=[{"type": "text", "text": shown}], is_error=collected.is_error, model=self.settings.model
+        )
 
-    async def _truncate(self, got: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
-        source = OutputText(got.spool, size, got.plain)
+    async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
+        source = OutputText(collected.spool, size, collected.plain)
         cut = await _off_loop(lambda: source.truncate_to_bytes(limit, settings), size.bytes)
         facts = replies.describe_truncation(cut, size, self._count_tokens, None)
-        answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *_notes(got)))])
-        if not got.spool.in_memory:
-            await anyio.to_thread.run_sync(got.spool.discard)
-        return self._reply(replace_texts(got.content, answer.blocks), answer.text, got, fits=fits, truncation=facts)
+        answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *_notes(collected)))])
+        if not collected.spool.in_memory:
+            await anyio.to_thread.run_sync(collected.spool.discard)
+        return self._reply(replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, truncation=facts)
 
-    async def _keep_and_word(self, call: ToolCall, got: CollectedResult, size: Size, reason: Reason, settings: Settings) -> Reply:
+    async def _keep_and_word(
+        self, call: ToolCall, collected: CollectedResult, size: Size, reason: Reason, settings: Settings
+    ) -> Reply:
         kept: Kept | None = None
         try:
-            kept = await self.keep(call, got, reason)
-            unstored = got.spool.failure
+            kept = await self.keep(call, collected, reason)
+            unstored = collected.spool.failure
         except StoreError as error:
             unstored = str(error)
         if kept is not None:
             size = kept.size
-        if unstored and got.plain is not None:  # what is not stored was not measured either
-            size = await anyio.to_thread.run_sync(size_of, got.plain, settings.model)
-        source = OutputText(got.spool, size, got.plain)
+        if unstored and collected.plain is not None:  # what was not stored was not measured either
+            size = await anyio.to_thread.run_sync(size_of, collected.plain, settings.model)
+        source = OutputText(collected.spool, size, collected.plain)
 
         def word() -> list[ReplyDraft]:
-            if got.media == "binary":
-                return [ReplyDraft((self._describe_binary(kept, got.spool.total, unstored, "Binary output"),))]
+            if collected.media == "binary":
+                return [ReplyDraft((self._describe_binary(kept, collected.spool.total, unstored, "Binary output"),))]
             if unstored:
-                return replies.draft_incomplete(kept, got.spool.total, unstored, source, settings)
+                return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings)
             assert kept is not None
             return replies.FORMS[settings.answer_form](kept, source, settings)
 
-        candidates = await _off_loop(word, got.spool.total)
-        answer, fits = self.reserve([ReplyDraft((*each.blocks, *_notes(got)), each.cut) for each in candidates])
+        candidates = await _off_loop(word, collected.spool.total)
+        answer, fits = self.reserve([ReplyDraft((*each.blocks, *_notes(collected)), each.cut) for each in candidates])
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
-        return self._reply(replace_texts(got.content, answer.blocks), answer.text, got, fits=fits, kept=kept, truncation=facts)
+        return self._reply(
+            replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, kept=kept, truncation=facts
+        )
 
     async def _keep_large_blobs(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
-        """Images, audio and binary resources pass in place unless they are too large to hand on."""
+        """Images, audio and binary resources pass in place unless they are too large."""
         if _keeps_nothing(settings) or not any(blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []
@@ -232,36 +238,36 @@ class Gate:
         return msgspec.structs.replace(reply, text=join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
-        got = CollectedResult(partial(self._spool, settings))
-        got.media = "binary"
-        await anyio.to_thread.run_sync(lambda: got.spool.add(decode_blob(block)))
+        collected = CollectedResult(partial(self._spool, settings))
+        collected.media = "binary"
+        await anyio.to_thread.run_sync(lambda: collected.spool.add(decode_blob(block)))
         what = describe_blob(block)
         try:
-            kept = await self.keep(call, got, "binary")
+            kept = await self.keep(call, collected, "binary")
         except StoreError as error:
-            return None, wording.incomplete_output(None, got.spool.total, str(error), ())
-        return kept, self._describe_binary(kept, got.spool.total, kept.missing, what)
+            return None, wording.incomplete_output(None, collected.spool.total, str(error), ())
+        return kept, self._describe_binary(kept, collected.spool.total, kept.missing, what)
 
-    def _describe(self, call: ToolCall, got: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
-        missing = sealed.missing or (got.broke_off and f"the tool failed before it finished: {got.broke_off}")
+    def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
+        missing = sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}")
         return Kept(
             session=self._shelf.session,
-            id=got.spool.id,
+            id=collected.spool.id,
             tool=call.name,
             server=call.server,
             reason=reason,
             size=sealed.size,
             sha256=sealed.sha256,
-            created_ms=handles.created_ms(got.spool.id),
-            media=got.media,
+            created_ms=handles.created_ms(collected.spool.id),
+            media=collected.media,
             source=source_of(call.name, call.args),
-            blocks=got.boundaries,
+            blocks=collected.boundaries,
             missing=missing,
         )
 
-    def _reply(self, content: list[Block], shown: str, got: CollectedResult, **facts: Any) -> Reply:
-        model, original = self.settings.model, got.original
-        return Reply(text=shown, content=content, is_error=got.is_error, model=model, original=original, **facts)
+    def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:
+        model, original = self.settings.model, collected.original
+        return Reply(text=shown, content=content, is_error=collected.is_error, model=model, original=original, **facts)
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
@@ -272,28 +278,28 @@ class Gate:
             return wording.incomplete_output(kept, total, unstored, offered)
         return wording.binary_message(kept, what, offered)
 
-    def _tokens_of(self, got: CollectedResult, size: Size) -> int:
-        return size.tokens + sum(self._count_tokens(note) for note in _notes(got))
+    def _tokens_of(self, collected: CollectedResult, size: Size) -> int:
+        return size.tokens + sum(self._count_tokens(note) for note in _notes(collected))
 
     def _count_tokens(self, shown: str) -> int:
         return tokens.count(shown, self.settings.model).tokens
 
 
 _T = TypeVar("_T")
-_AT_ONCE = 64 * 1024  # bytes worked on without leaving the event loop
+_MAX_BYTES_ON_LOOP = 64 * 1024  # worked on without leaving the event loop
 
 
 async def _off_loop(work: Callable[[], _T], size: int) -> _T:
-    return work() if size <= _AT_ONCE else await anyio.to_thread.run_sync(work)
+    return work() if size <= _MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)
 
 
 def _keeps_nothing(settings: Settings) -> bool:
     return settings.off or not settings.tool_output.enabled
 
 
-def _notes(got: CollectedResult) -> list[str]:
-    """What has to be said besides the output itself."""
-    return [wording.stream_failure(got.broke_off)] if got.broke_off else []
+def _notes(collected: CollectedResult) -> list[str]:
+    """What the model has to know besides the output."""
+    return [wording.stream_failure(collected.broke_off)] if collected.broke_off else []
 
 
 def _as_json(call: ToolCall) -> str:

@@ -17,7 +17,7 @@ MAX_UNSTORED_OUTPUTS = 1_000
 """Outputs that could not be stored, of which memory holds the beginning."""
 MAX_CHECKPOINTS = 65_536
 """Of all stored outputs of a session: one for each 64 KiB, so enough for the latest 4 GiB."""
-MAX_ARGUMENT_CHARS = 4 << 20
+MAX_ARGUMENT_CHARS = 1 << 20
 """Of the arguments of all calls whose output was stored."""
 MAX_HELD_BYTES = 64 * MEMORY
 """Of all outputs that could not be stored. The beginning of each is held, even when this is reached."""
@@ -72,7 +72,7 @@ class KeptOutputs:
         if len(self._ids) <= len(self._latest):
             yield from self.latest()
             return
-        events = self._ledger.events_about(str(OutputStored.__struct_config__.tag))
+        events = self._ledger.events_about("kept")
         yield from (event.kept for event in events if isinstance(event, OutputStored) and event.kept.id in self._ids)
         yield from self._unstored.values()
 

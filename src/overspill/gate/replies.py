@@ -1,4 +1,4 @@
-"""What a model may be shown in place of a kept output: several versions, richest first; the first that fits is taken."""
+"""Draft what a model is shown instead of a kept output: several versions, the richest first. The first that fits is used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from overspill.text import encoding
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, Shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
-_OUTLINED = 8 << 20  # bytes of JSON that are worth parsing for a preview
-_PARSED = 16 << 20  # bytes that are loaded for a strategy that has to see the whole; of more, the ends are shown
-_LEAST_PREVIEW = 100  # bytes; less would show nothing but its marker
-_FALLBACK_CHARS = 8_000  # of a text that could not be kept whole, where no other limit says how much to show
+_MAX_OUTLINED_BYTES = 8 << 20  # of JSON, parsed for a preview
+_MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
+_MIN_PREVIEW_BYTES = 100  # less would show only a marker
+_FALLBACK_CHARS = 8_000  # shown of a text that could not be kept whole, where no other limit applies
 
 
 class ReplyDraft(Struct, frozen=True):
-    """Text blocks that stand for the output, and what was cut from it to make them."""
+    """Text blocks to show instead of the output, and how they were cut from it."""
 
     blocks: tuple[str, ...]
     cut: Cut | None = None
@@ -35,7 +35,7 @@ class ReplyDraft(Struct, frozen=True):
 
 
 class OutputText:
-    """A finished output that can be shortened without having to be loaded whole."""
+    """A finished output that can be shortened without loading all of it."""
 
     def __init__(self, spool: Spool | Reader, size: Size, plain: str | None = None) -> None:
         self.size = size
@@ -43,11 +43,11 @@ class OutputText:
         self._plain = plain
 
     def truncate_to_chars(self, limit: int, settings: Settings) -> Cut:
-        """At most `limit` characters of it, by the tool's strategy."""
+        """Shorten it to `limit` characters, by the tool's strategy."""
         strategy, shape = settings.truncation.default_strategy, truncation_shape(settings)
-        if strategy == "none":  # here a limit has to hold
+        if strategy == "none":  # a limit has to hold here
             strategy = "head_tail"
-        if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _PARSED)) is not None:
+        if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _MAX_PARSED_BYTES)) is not None:
             return truncate(whole, limit, strategy, shape)
         if self._plain is not None:
             head, tail = self._plain[:limit], self._plain[-limit:]
@@ -57,29 +57,29 @@ class OutputText:
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
     def truncate_to_bytes(self, limit: int, settings: Settings, chars: int | None = None) -> Cut:
-        """The same, bounded in UTF-8 bytes, and in characters where those are given."""
+        """Shorten it to `limit` bytes of UTF-8, and to `chars` characters if given."""
         chars = limit if chars is None else min(chars, limit)
         while (over := len(encoding.encode((cut := self.truncate_to_chars(max(chars, 1), settings)).text))) > limit and chars > 1:
             chars = min(chars - 1, chars * limit // over)
         return cut
 
     def outline(self, limit: int) -> str | None:
-        whole = self._whole(_OUTLINED)
+        whole = self._whole(_MAX_OUTLINED_BYTES)
         return None if whole is None else query.outline(whole, limit)
 
-    def _whole(self, most: int) -> str | None:
-        if self.size.bytes > most:
+    def _whole(self, max_bytes: int) -> str | None:
+        if self.size.bytes > max_bytes:
             return None
         return self._plain if self._plain is not None else encoding.decode(self._read(0, self.size.bytes))
 
     def _tail(self, length: int) -> bytes:
         data = self._read(max(0, self.size.bytes - length), self.size.bytes)
-        return data[_first_whole(data) :]
+        return data[_first_character(data) :]
 
     def _read(self, start: int, end: int) -> bytes:
         try:
             return self._spool.read(start, end)
-        except StoreError:  # what is gone cannot be shown; whoever words the answer says so
+        except StoreError:  # what is gone cannot be shown; the reply says so
             return b""
 
 
@@ -92,8 +92,8 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[Rep
         return [ReplyDraft((message,))]
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
     cap, chars = settings.size_cap, settings.preview_chars
-    room = (cap or _OUTLINED) - len(frame)
-    if room < _LEAST_PREVIEW:
+    room = (cap or _MAX_OUTLINED_BYTES) - len(frame)
+    if room < _MIN_PREVIEW_BYTES:
         return [ReplyDraft((message,))]
     if (outline := source.outline(min(chars, room // 4))) is not None:
         cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
@@ -122,7 +122,7 @@ FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "r
 
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    """When not everything could be stored: as much as the limits allow to show, and what became of the rest."""
+    """For an output that could not be stored whole: as much as the limits allow, and what happened to the rest."""
     note = wording.incomplete_output(kept, total, why, settings.surface)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
@@ -130,7 +130,7 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:
-    """Without a cut, nothing of the output is shown: the model has only a reference to it."""
+    """Without a cut, the model is shown only a reference to the output."""
     cut = cut or Cut("", "reference", size.lines, size.chars)
     return Truncation(
         original_size=size.chars,
@@ -159,8 +159,8 @@ def truncation_shape(settings: Settings) -> Shape:
     )
 
 
-def _first_whole(data: bytes) -> int:
-    """Where the first whole character begins."""
+def _first_character(data: bytes) -> int:
+    """The offset of the first whole character."""
     for at in range(min(4, len(data))):
         if data[at] & 0xC0 != 0x80:
             return at

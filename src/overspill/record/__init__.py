@@ -1,1 +1,1 @@
-"""What happened: events, the ledger that collects them, and the views of it."""
+"""What happened in a session: events, the ledger that collects them, and views of it."""

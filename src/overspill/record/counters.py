@@ -1,4 +1,4 @@
-"""Figures over a ledger, kept current event by event."""
+"""Running totals over the events of a ledger."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ MAX_TRACKED_OUTPUTS = 4_096
 
 
 class Counters(Struct):
-    """A running view of a ledger."""
-
     calls: int = 0
     failed_calls: int = 0
     kept: int = 0
@@ -51,27 +49,27 @@ class Counters(Struct):
     dropped_events: int = 0
     """Events that the journal lacks, because it could not be written for a while."""
     sizes: dict[str, int] = {}
-    """By stored output, as the two below: the latest, at most so many as `MAX_TRACKED_OUTPUTS`."""
+    """By stored output, like the next two, for the latest `MAX_TRACKED_OUTPUTS`."""
     seen: dict[str, list[tuple[int, int]]] = {}
     """The byte ranges that were retrieved, merged."""
     retrieved: dict[str, int] = {}
     """How often it was retrieved successfully."""
     untracked_in_full: int = 0
-    """Outputs that are not among the latest and had been retrieved in full."""
+    """How many outputs that are no longer tracked had been retrieved in full."""
 
     @property
     def truncation_rate(self) -> float:
-        """The share of calls whose output was not passed on whole."""
+        """The share of calls whose output did not pass whole."""
         return self.truncated / self.calls if self.calls else 0.0
 
     @property
     def tokens_kept_out(self) -> int:
-        """Estimated: tokens of what is stored, less those of what was shown in its place and retrieved from it."""
+        """An estimate: the tokens of all stored outputs, minus those that were shown instead or retrieved later."""
         return max(0, self.kept_tokens - (self.shown_chars + self.retrieved_chars) // tokens.CHARS_PER_TOKEN)
 
     @property
     def retrieved_in_full(self) -> int:
-        """Stored outputs that went through the context whole after all: the limit was too tight for them."""
+        """How many stored outputs the model read in full after all: for them, the limit was too low."""
         return self.untracked_in_full + sum(self.seen.get(id) == [(0, size)] for id, size in self.sizes.items())
 
     def add(self, event: Entry) -> None:
@@ -115,7 +113,7 @@ class Counters(Struct):
         if event.status == "failed":
             self.failed_retrievals += 1
             return
-        if not event.id:  # nothing was read: waiting, or a question that found no output
+        if not event.id:  # nothing was read, as when a model waits or names an unknown output
             return
         self.retrievals += 1
         self.retrieved_chars += event.chars_out

@@ -1,6 +1,6 @@
-"""What can happen, as frozen nouns. A journal holds them, one a line; everything reported is a view of them.
+"""Everything that can happen in a session. A journal has one event per line, and every report is a view of them.
 
-No event holds content, arguments or queries: figures, names and handles only.
+Events hold figures, names and handles, but no content, arguments or queries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
 
 
 class SessionOpened(Event, frozen=True, tag="session"):
-    """The first line of every journal; a session that is opened again goes on in the same one."""
+    """The first line of every journal. A session that is opened again continues in the same journal."""
 
     session: str
     name: str = ""
@@ -42,11 +42,11 @@ class ToolCalled(Event, frozen=True, tag="call"):
     chars_in: int = 0
     chars_out: int = 0
     id: str = ""
-    """The stored output, where the answer stands for one."""
+    """The stored output that the reply refers to, if any."""
     reason: Reason | None = None
     truncated: bool = False
     call: str = ""
-    """The id by which the model called; only what a model asked for has one."""
+    """The id that the model gave the call; calls that no model made have none."""
 
 
 class OutputStored(Event, frozen=True, tag="kept"):
@@ -61,7 +61,7 @@ class OutputRetrieved(Event, frozen=True, tag="retrieval"):
     id: str = ""
     start: int = 0
     end: int = 0
-    """The stored bytes that were shown, where the answer shows a range of them."""
+    """The range of stored bytes that the answer shows, if it shows one."""
     chars_out: int = 0
     latency: int = 0
     call: str = ""
@@ -75,14 +75,14 @@ class ReferenceUsed(Event, frozen=True, tag="ref"):
 
 
 class TokensReported(Event, frozen=True, tag="tokens"):
-    """Our estimate beside the provider's own count."""
+    """Our estimate, and the provider's count."""
 
     estimated: int
     reported: int
 
 
 class JobChanged(Event, frozen=True, tag="job"):
-    """A job in the background changed its state; the first one says when it was asked for."""
+    """A background job changed its state. The first event of a job says when it was requested."""
 
     id: str
     tool: str
@@ -91,7 +91,7 @@ class JobChanged(Event, frozen=True, tag="job"):
     error: str = ""
     server: str = ""
     kept: bool = False
-    """Whether its output, or what there is of it, can be retrieved."""
+    """Whether its output, or part of it, can be retrieved."""
 
 
 class EventsDropped(Event, frozen=True, tag="dropped"):
@@ -101,8 +101,8 @@ class EventsDropped(Event, frozen=True, tag="dropped"):
 
 
 class ModelCalled(Event, frozen=True, tag="model"):
-    """One request to a model, a step of the operation `op` or, where that is empty, of an agent's turn: sizes, and the
-    beginning of the answer."""
+    """A request to a model, as a step of the operation `op`, or of an agent's turn if that is empty: sizes, and the beginning of
+    the answer."""
 
     op: str
     model: str
@@ -111,7 +111,7 @@ class ModelCalled(Event, frozen=True, tag="model"):
     messages: int = 0
     request_bytes: int = 0
     estimated_tokens: int = 0
-    """Of the request, as we count; `input_tokens` is what the provider reported, 0 where it did not."""
+    """Our count of the request; `input_tokens` is the provider's, or 0 if it reported none."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
@@ -121,7 +121,7 @@ class ModelCalled(Event, frozen=True, tag="model"):
 
 
 class OutputInspected(Event, frozen=True, tag="look"):
-    """A call of the sub-agent that reads and greps for the operation `op`."""
+    """The sub-agent of the operation `op` read or searched the output."""
 
     op: str
     tool: str
@@ -131,23 +131,23 @@ class OutputInspected(Event, frozen=True, tag="look"):
 
 
 class TurnOpened(Event, frozen=True, tag="turn"):
-    """What follows belongs to this turn of an agent."""
+    """The following events belong to this turn of an agent."""
 
     turn: int
     of: int
     final: str = ""
-    """Why only the final report is possible in it."""
+    """Why this turn allows only the final report."""
 
 
 class AgentStarted(Event, frozen=True, tag="agent"):
-    """A tool that is an agent opened a session of its own."""
+    """A tool that is an agent opened its session."""
 
     tool: str
     session: str
 
 
 class Quote(Struct, frozen=True, array_like=True):
-    """Stored bytes that an answer shows as they are; the hash lets anybody check that later."""
+    """Stored bytes that an answer quotes, with their hash to check them later."""
 
     start: int
     end: int
@@ -155,15 +155,14 @@ class Quote(Struct, frozen=True, array_like=True):
 
 
 class OutputExtracted(Event, frozen=True, tag="extraction"):
-    """An operation of its own, also one that failed: what was asked of a stored output is not recorded, what was found only by
-    its place."""
+    """An extraction, successful or not. The question is not recorded, and of what was found only the positions are."""
 
     op: str
     id: str
     tool: str
     mode: str
     strategy: str = ""
-    """The one that answered; none where it failed."""
+    """The strategy that answered; empty if the extraction failed."""
     status: Status = "ok"
     model: str = ""
     found: bool = True
@@ -171,7 +170,7 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
     chunks_searched: int = 0
     chunks_total: int = 0
     fallback: Fallback = ""
-    """Who answered in the place of a strategy that could not be carried out."""
+    """What answered instead of a strategy that could not be used."""
     latency: int = 0
     quotes: tuple[Quote, ...] = ()
     warnings: int = 0
@@ -202,7 +201,7 @@ def now_ms() -> int:
 
 
 def encode_events(events: Iterable[Entry]) -> bytes:
-    """As a journal holds them. A lone surrogate, as a model may write one into the name of a tool, becomes a question mark."""
+    """Encode events as lines of a journal. A lone surrogate, such as in the name of a tool, becomes a question mark."""
     try:
         return _encoder.encode_lines(events)
     except UnicodeEncodeError:
@@ -211,7 +210,7 @@ def encode_events(events: Iterable[Entry]) -> bytes:
 
 
 def decode_events(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """The events of a journal. Lines that this version cannot understand are passed over."""
+    """Decode the lines of a journal. Lines that this version does not know are skipped."""
     for line in lines:
         try:
             yield _decode(line)

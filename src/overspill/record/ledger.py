@@ -102,13 +102,13 @@ class Ledger:
         self._waiting, self._counted, self._dropped, self.failure = [], 0, 0, ""
 
     def events(self) -> Iterator[Entry]:
-        """Everything since the session first began, read from the journal, and what could not be written yet."""
+        """All events since the session was first opened: those in the journal, and those that could not be written yet."""
         self.flush()
         yield from events.decode_events(self._read())
         yield from list(self._waiting)
 
     def events_about(self, word: str) -> Iterator[Entry]:
-        """The events that have this word, such as an id, anywhere in them, and perhaps others. Others are hardly looked at."""
+        """The events that contain this word, such as an id, and perhaps a few others. Most lines are not decoded."""
         written = word.encode()
         yield from events.decode_events(line for line in self._read() if written in line)
         yield from list(self._waiting)
@@ -164,7 +164,7 @@ def log_stored(event: OutputStored) -> None:
 
 
 def log_cut(call: ToolCall, cut: Truncation) -> None:
-    """Of an output that was shortened and not stored."""
+    """Log an output that was shortened and not stored."""
     details = _labels(call.name, call.server, call.kind) | {
         "strategy": cut.strategy_used,
         "original_size": cut.original_size,
@@ -216,7 +216,7 @@ def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
 
 
 def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:
-    """The entries of an accounting file. A call that goes to the background has two: when it was answered, and when it ended."""
+    """The entries of an accounting file. A call that moves to the background has two: one for its reply, one for its end."""
     for event in happened:
         match event:
             case ToolCalled():
@@ -253,7 +253,7 @@ def _call_entry(event: ToolCalled, session: str) -> dict[str, Any]:
 
 def _retrieval_entry(event: OutputRetrieved, session: str) -> dict[str, Any]:
     called = ToolCalled(event.t, event.tool, "", "function", event.status, event.latency, event.chars_in, event.chars_out)
-    # By its id alone: the output may be another session's, of the same family.
+    # Only the id, since the output may belong to another session of the same family.
     details = {"artifact_id": handles.artifact_id(event.id)} if event.id else {}
     details |= {"mode": event.mode} if event.mode else {}
     return _call_entry(called, session) | ({"details": details} if details else {})

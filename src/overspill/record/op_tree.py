@@ -1,4 +1,4 @@
-"""A session as a tree of operations: calls, retrievals, extractions, and below an extraction each step it took."""
+"""A session as a tree of operations: calls, retrievals, and extractions with each of their steps."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ OpKind: TypeAlias = Literal["session", "turn", "tool", "model"]
 
 
 class Op(Struct, frozen=True, omit_defaults=True):
-    """`kind` session stands for a piece of work with steps of its own: the whole session, one extraction, or the session of an
-    agent that was called as a tool."""
+    """The `kind` session is work with several steps: the whole session, an extraction, or the session of an agent that was called
+    as a tool."""
 
     kind: OpKind
     name: str
     t: int
-    """When it ended, in Unix milliseconds; of a session or a turn, when it began."""
+    """When it ended, in Unix milliseconds; for a session or a turn, when it began."""
     latency: int = 0
     status: Status = "ok"
     attributes: dict[str, Any] = {}
@@ -41,7 +41,7 @@ class Op(Struct, frozen=True, omit_defaults=True):
 
 
 def op_tree(events: Iterable[Entry]) -> Op:
-    """A view of a journal. Requests are figures only, answers the recorded beginning."""
+    """Build the tree from a journal. Requests are figures only; of answers, there is the recorded beginning."""
     root = Op("session", "", 0)
     steps: dict[str, list[Op]] = {}
     homes: dict[str, list[Op]] = {}
@@ -74,7 +74,7 @@ def op_tree(events: Iterable[Entry]) -> Op:
                 ops.append(_extraction_op(event, steps.pop(event.op, [])))
             case _:
                 pass
-    for op, taken in steps.items():  # of one that still runs, or whose process died
+    for op, taken in steps.items():  # of an extraction that still runs, or whose process died
         homes[op].append(Op("session", "extraction", taken[-1].t, status="failed", children=tuple(taken)))
     return msgspec.structs.replace(root, children=(*first, *(_turn_op(event, below) for event, below in turns)))
 

@@ -35,7 +35,7 @@ async def test_a_stop_lets_what_runs_end_hands_it_over_and_asks_for_the_report(s
         release.touch()
     last = seen(model)[-1]
     id = last.ids[0]
-    assert last.answers[-1] == "The session takes no new tool calls: it is ending."
+    assert last.answers[-1] == "The session takes no new tool calls because it is ending."
     assert last.notice.startswith(
         "# System Notice\n\nThis is turn 3 of 10, and your final turn: the user asked you to stop.\nYour context window is"
     )

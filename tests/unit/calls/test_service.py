@@ -340,7 +340,7 @@ async def test_a_session_that_stops_takes_no_new_calls(settings: Settings):
             await session.start("search", {}, lambda: ran.append(True))
         replies = await session.turn([ToolCall("1", "search")], lambda call: ran.append(True))
         assert [(reply.text, reply.is_error) for reply in replies] == [
-            ("The session takes no new tool calls: it is ending.", True)
+            ("The session takes no new tool calls because it is ending.", True)
         ]
         assert (await session.invoke("wait_for_tool_output", {})).text == "No async tools running."
     assert ran == []

@@ -345,7 +345,7 @@ async def test_an_output_says_what_are_blocks_and_whether_they_report_an_error(g
 def test_an_output_of_a_mere_text_says_how_to_write_it():
     with pytest.raises(BadRequest) as caught:
         Output("HTTP 503", is_error=True)
-    assert str(caught.value) == 'Output takes a list of content blocks, not a text: [{"type": "text", "text": …}].'
+    assert str(caught.value) == '`content` must be a list of content blocks, not a string: [{"type": "text", "text": …}].'
 
 
 async def test_an_output_without_blocks_is_just_that(got: CollectedResult):

@@ -143,7 +143,7 @@ async def test_calls_of_a_turn_after_stop_are_answered_too():
     async with session() as s:
         await s.stop()
         refused, waited = await s.turn(calls("late", "wait_for_tool_output"), lambda call: "never run")
-    assert (refused.text, refused.is_error) == ("The session takes no new tool calls: it is ending.", True)
+    assert (refused.text, refused.is_error) == ("The session takes no new tool calls because it is ending.", True)
     assert waited.text == "No async tools running."
 
 
