@@ -57,7 +57,7 @@ class JobScheduler:
         self.clock.start(self._owner)
 
     async def run(self, job: Job, body: Body, seconds: float) -> None:
-        """Start the job and wait at most that long. A cancelled caller cancels the job, unless it is in the background by then."""
+        """Start the job and wait at most that long. A cancelled caller cancels the job if it is not in the background yet."""
         self.check_open()
         if job.caller is None:
             await self._race(job, body, seconds)

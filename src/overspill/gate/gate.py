@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 import msgspec
-from msgspec import Struct
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
@@ -24,6 +23,7 @@ from overspill.gate.kept import (
     BoundedCache,
     HeldOutputs,
     KeptOutputs,
+    LateOutput,
 )
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -35,16 +35,6 @@ from overspill.store.spool import SealedOutput, Spool
 from overspill.text import encoding, tokens
 from overspill.text.names import source_of
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
-
-
-class LateOutput(Struct, frozen=True):
-    """What became of a result that finished in the background."""
-
-    blocks: Sequence[Block] = ()
-    missing: str = ""
-    """What could not be stored, and why."""
-    error: str = ""
-    """Why nothing of it is left."""
 
 
 class Gate:

@@ -1,15 +1,17 @@
-"""What a session knows of its stored outputs. Only the latest are in memory; the journal has the others."""
+"""What a session holds in memory of its outputs, and how much of it at most. The journal and the store have the rest."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from overspill.record.events import OutputStored
 from overspill.record.ledger import Ledger
 from overspill.store.spool import MEMORY
-from overspill.types import Kept
+from overspill.types import Block, Kept
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
 """Descriptions of stored outputs. Of the others, only the ids are in memory."""
@@ -26,6 +28,16 @@ MAX_INLINE_BLOB_BYTES = 64 << 20
 _MIN_HELD_BYTES = 4096
 
 T = TypeVar("T")
+
+
+class LateOutput(Struct, frozen=True):
+    """What became of a result that finished in the background."""
+
+    blocks: Sequence[Block] = ()
+    missing: str = ""
+    """What could not be stored, and why."""
+    error: str = ""
+    """Why nothing of it is left."""
 
 
 class KeptOutputs:
