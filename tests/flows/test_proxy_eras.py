@@ -155,7 +155,7 @@ def test_a_call_that_nobody_began_is_not_made(wire: Wire) -> None:
     )
     assert answer["error"] == {
         "code": -32602,
-        "message": "No call waits under that requestState. Make the call again from its beginning.",
+        "message": "No call is waiting for that requestState. Make the call again without it.",
     }
 
 
@@ -190,7 +190,7 @@ def test_a_client_that_cannot_be_asked_is_not(tmp_path: Path) -> None:
         wire.capabilities = {}
         wire.hello()
         (error,) = json.loads(wire.text("ask", {"requests": [FORM]}))
-    assert error["message"] == "The client can be asked only while one of its requests is being answered."
+    assert error["message"] == "The client can be asked only while it waits for an answer."
 
 
 def test_a_server_that_wants_to_know_whether_we_are_there_is_told_so(tmp_path: Path) -> None:

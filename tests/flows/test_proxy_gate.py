@@ -257,7 +257,7 @@ def test_theirs_win_their_name_and_ours_say_so(tmp_path: Path) -> None:
         wire.hello()
         assert wire.text("tool_output") == "theirs"
         result = wire.call("lines", {"count": LINES})
-        note = "Here these tools of Overspill have other names: tool_output is overspill_overspill_tool_output."
+        note = "Some tools of Overspill have other names here: tool_output is overspill_overspill_tool_output."
         assert result["content"][-2]["text"] == note or result["content"][-1]["text"] == note
         assert wire.names()[-6:] == [
             *("tool_output", "overspill_tool_output", "overspill_get_artifact"),
@@ -279,9 +279,9 @@ def test_several_servers_stand_side_by_side(tmp_path: Path) -> None:
         assert said == (
             "[instructions of the server one]\nBe brief.\n[end of instructions of the server one]\n\n"
             "[instructions of the server two]\nBe brief.\n[end of instructions of the server two]\n\n"
-            "The server three is not there yet: "
+            "The server three is not available yet: "
             "The server three cannot be started: no such command '/nonexistent'. Check its command and its folder. "
-            "It is started again in the background; try again in a moment."
+            "Overspill keeps trying to start it; try again in a moment."
         )
         names = wire.names()
         assert ("one__say" in names, "two__say" in names) == (True, True)
@@ -377,7 +377,7 @@ def test_a_dry_run_passes_everything_and_reports_what_it_would_keep(tmp_path: Pa
         assert wire.text("lines", {"count": 2}) == "line 1: the quick brown fox\nline 2: the quick brown fox\n"
         assert not set(wire.names()) & set(TOOLS)
     count = tokens.count(OUTPUT, None).tokens
-    assert wire.log == [f"dry run: lines of every would be kept: {len(OUTPUT)} bytes, {LINES} lines, {count} tokens"]
+    assert wire.log == [f"dry run: lines of every would be stored: {len(OUTPUT)} bytes, {LINES} lines, {count} tokens"]
 
 
 def test_yesterdays_handle_answers_after_a_restart_and_to_nobody_else(tmp_path: Path) -> None:

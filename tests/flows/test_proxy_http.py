@@ -139,7 +139,8 @@ def test_whoever_has_no_token_or_comes_by_a_foreign_name_is_refused(shared: List
 
 def test_a_refusal_says_what_is_needed(shared: Listening):
     answer = shared.post()
-    assert (answer.text, answer.headers["www-authenticate"]) == ("A bearer token is needed.", 'Bearer realm="overspill"')
+    assert answer.text == "This proxy requires a bearer token."
+    assert answer.headers["www-authenticate"] == 'Bearer realm="overspill"'
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -241,7 +242,7 @@ async def test_a_token_is_made_and_shown_once_where_none_is_given(tmp_path: Path
     try:
         assert started.process.stderr is not None
         words = started.process.stderr.readline()
-        assert words.startswith("overspill: the token, shown this once: ")
+        assert words.startswith("overspill: the token, shown only once: ")
         token = words.split()[-1]
         assert len(token) >= 40
         async with started.client(token) as client:
@@ -266,8 +267,8 @@ def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
         (["--http", "127.0.0.1:0", "--token-env", "NOBODY"], "overspill: The environment variable NOBODY is not set.\n"),
         (
             ["--http", "0.0.0.0:0"],
-            "overspill: 0.0.0.0 can be reached from other machines, and without TLS everyone on the way reads along. "
-            "Give --tls-cert and --tls-key, or --insecure where something else encrypts.\n",
+            "overspill: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+            "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n",
         ),
     ],
 )
@@ -282,7 +283,7 @@ def test_an_address_in_use_is_explained(tmp_path: Path):
         taken.listen()
         port = taken.getsockname()[1]
         ended = run(tmp_path, "--http", f"127.0.0.1:{port}")
-    words = f"overspill: 127.0.0.1:{port} cannot be listened on: Address already in use.\n"
+    words = f"overspill: Cannot listen on 127.0.0.1:{port}: Address already in use.\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
@@ -290,7 +291,7 @@ def test_a_name_that_nobody_knows_is_explained(tmp_path: Path):
     with pytest.raises(socket.gaierror) as unknown:
         socket.getaddrinfo("nowhere.invalid", 0)
     ended = run(tmp_path, "--http", "nowhere.invalid:0", "--insecure")
-    words = f"overspill: nowhere.invalid:0 cannot be listened on: {unknown.value.strerror}.\n"
+    words = f"overspill: Cannot listen on nowhere.invalid:0: {unknown.value.strerror}.\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 

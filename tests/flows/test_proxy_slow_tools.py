@@ -131,7 +131,7 @@ def test_a_job_that_asks_when_nobody_waits_for_it_is_told_so(tmp_path: Path) -> 
         wire.call("release", {"word": "later"})
         wire.text("wait_for_tool_output")
         (error,) = json.loads(wire.text("get_tool_output", {"id": ID.findall(text)[0], "mode": "raw"}))
-        assert error["message"] == "The client can be asked only while one of its requests is being answered."
+        assert error["message"] == "The client can be asked only while it waits for an answer."
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -36,7 +36,7 @@ def test_a_server_that_dies_is_started_again_and_its_client_goes_on(tmp_path: Pa
         wire.told("notifications/progress")
         start = wire.mark
         ending = wire.begin("tools/call", {"name": "end", "arguments": {"code": 3, "words": "out of memory"}})
-        words = "The server every ended with exit code 3. Its last words: out of memory"
+        words = "The server every ended with exit code 3. Its last line on standard error: out of memory"
         for id in (waiting, ending):
             assert wire.answer(id)["result"] == {"content": [{"type": "text", "text": words}], "isError": True}
         assert "line 5:" in wire.text("get_artifact", {"id": kept, "lines": "5-5"})
@@ -65,11 +65,11 @@ def test_what_a_restarted_server_no_longer_takes_stops_nobody(tmp_path: Path) ->
 def test_a_server_that_cannot_be_started_is_named_with_the_reason(tmp_path: Path) -> None:
     with Served([config(["sh", "-c", "echo no key >&2; exit 7"], "broken")], tmp_path) as wire:
         greeting = wire.hello()
-        assert "The server broken ended with exit code 7. Its last words: no key" in greeting["instructions"]
+        assert "The server broken ended with exit code 7. Its last line on standard error: no key" in greeting["instructions"]
         assert wire.names() == []
         result = wire.call("anything")
         assert result["isError"] is True
-        assert "Its last words: no key" in result["content"][0]["text"]
+        assert "Its last line on standard error: no key" in result["content"][0]["text"]
         assert "no key" in wire.request("resources/read", {"uri": "file:///x"})["error"]["message"]
         assert wire.result("ping") == {}
         assert (
@@ -102,7 +102,7 @@ def test_a_server_that_never_lists_what_it_has_hides_no_other(tmp_path: Path) ->
         assert wire.call("get_tool_output", {"id": "nothing", "mode": "raw"})["isError"] is True
         assert len(json.loads(wire.text("stuck__seen", {"method": "tools/list"}))) == 1  # nobody waited for it again
     for method in asked:
-        assert f"The server stuck did not answer {method} within 10 s, so it is left out of that list." in wire.log
+        assert f"The server stuck did not answer {method} within 10 s, so the list is without it." in wire.log
 
 
 def test_servers_may_be_called_anything(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from overspill.mcp.client.server import SilentPeer
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SECRET = "s3cret"  # noqa: S105
-AWAY = r"The server web cannot be reached: [^:]*(:\d+ failed)?\. It is tried again in the background; try again in a moment\."
+AWAY = r"The server web cannot be reached: [^:]*(:\d+ failed)?\. Overspill keeps trying to reach it; try again in a moment\."
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ async def test_a_redirect_to_the_same_place_is_followed(by_hand: Web, logs: pyte
         ("/404", "HTTP status 404 (Not Found); check its url"),
         ("/405", "HTTP status 405 (Method Not Allowed); check its url"),
         ("/500", "HTTP status 500 (Internal Server Error)"),
-        ("/elsewhere", "a redirect to http://other.example, which is not followed; use that as its url"),
-        ("/circle", "one redirect after another"),
+        ("/elsewhere", "a redirect to http://other.example, which Overspill does not follow; set it as the url"),
+        ("/circle", "too many redirects"),
     ],
 )
 async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pytest.LogCaptureFixture, path: str, why: str):
@@ -120,7 +120,7 @@ async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pyte
         with pytest.raises(ServerError) as caught:
             await server.wait_until_connected()
         assert str(caught.value) == (
-            f"The server web refused to start a session: {why}. It is tried again in the background; try again in a moment."
+            f"The server web refused to start a session: {why}. Overspill keeps trying to reach it; try again in a moment."
         )
 
 
@@ -128,11 +128,11 @@ async def test_a_server_that_cannot_be_greeted_says_why(by_hand: Web, logs: pyte
     ("tool", "words"),
     [
         ("html", "Unexpected content type: text/html"),
-        ("garbage", "The server web answered with something that is no message of the protocol."),
-        ("sse_garbage", "The server web answered with something that is no message of the protocol."),
-        ("cut", "The connection to the server web broke before it had answered."),
-        ("sse_cut", "The server web broke off its answer: SSE stream ended without a response."),
-        ("drop", "The connection to the server web broke before it had answered."),
+        ("garbage", "The server web answered with something that is not an MCP message."),
+        ("sse_garbage", "The server web answered with something that is not an MCP message."),
+        ("cut", "The connection to the server web broke before it answered."),
+        ("sse_cut", "The server web closed the stream before its answer was complete: SSE stream ended without a response."),
+        ("drop", "The connection to the server web broke before it answered."),
         ("refuse", "Bad arguments"),
     ],
 )
@@ -172,7 +172,7 @@ async def test_a_status_in_place_of_an_answer_is_named(by_hand: Web, status: int
     async with up(by_hand.config()) as server:
         words = await failure(server, "status", status=status)
         if status == 404:
-            assert words.startswith("The server web has forgotten its session, as after a restart.")
+            assert words.startswith("The server web no longer knows this session. It may have restarted.")
         else:
             assert words.startswith(f"The server web answered with HTTP status {status} (")
 
@@ -224,7 +224,7 @@ async def test_a_link_that_ended_for_its_session_says_so():
         async with connected(server.config()) as link:
             with pytest.raises(ServerError) as caught:
                 await link.request("tools/call", {"name": "forget"})
-            assert str(caught.value) == "The server web has forgotten its session, as after a restart."
+            assert str(caught.value) == "The server web no longer knows this session. It may have restarted."
             assert link.ended.is_set()
 
 
@@ -255,7 +255,7 @@ async def test_an_address_or_header_that_cannot_be_used_is_not_shown(config: Ser
     async with up(config) as server:
         assert await failure(server, "echo") == (
             "The server web has a url or a header that cannot be used. Check both. "
-            "It is tried again in the background; try again in a moment."
+            "Overspill keeps trying to reach it; try again in a moment."
         )
 
 
@@ -266,7 +266,7 @@ async def test_a_proxy_that_needs_a_package_says_which(monkeypatch: pytest.Monke
         assert await failure(server, "echo") == (
             "The server web would be reached through the SOCKS proxy that the environment names, which needs the "
             "package socksio. Install it with `pip install socksio`, or name the server's host in NO_PROXY. "
-            "It is tried again in the background; try again in a moment."
+            "Overspill keeps trying to reach it; try again in a moment."
         )
 
 
@@ -282,7 +282,7 @@ async def test_a_header_that_breaks_the_protocol_is_not_shown(by_hand: Web, logs
 async def test_an_answer_beyond_all_bounds_is_refused(by_hand: Web):
     async with up(by_hand.config()) as server:
         assert await failure(server, "huge", size=300_000_000) == (
-            "The server web answered with a message of more than the 268,435,456 bytes that are taken. Ask it for less."
+            "The server web answered with a message of more than 268,435,456 bytes, the limit. Ask it for less."
         )
         assert said(await server.call_tool("echo", {}))[1] == {}
 

@@ -68,10 +68,10 @@ async def test_a_server_that_takes_the_first_question_late_is_still_connected():
     [
         ("refuse", False, None),
         ("strange", False, None),
-        ("strange legacy", True, "Method not found; it speaks version '1999-01-01', which is not known here"),
+        ("strange legacy", True, "Method not found; Overspill does not support its version '1999-01-01'"),
         ("refuse legacy", False, "No licence; Method not found"),
         ("refuse legacy", True, "Method not found; No licence"),
-        ("future modern", False, "Unsupported protocol version; no version of the stateless protocol in common"),
+        ("future modern", False, "Unsupported protocol version; no shared version of the stateless protocol"),
     ],
 )
 async def test_a_refusal_names_both_reasons_and_is_none_where_the_other_way_does(option: str, modern: bool, why: str | None):
@@ -82,7 +82,7 @@ async def test_a_refusal_names_both_reasons_and_is_none_where_the_other_way_does
         with pytest.raises(ServerError) as caught:
             await server.wait_until_connected()
         assert str(caught.value) == (
-            f"The server raw refused to start a session: {why}. It is started again in the background; try again in a moment."
+            f"The server raw refused to start a session: {why}. Overspill keeps trying to start it; try again in a moment."
         )
 
 
@@ -204,7 +204,7 @@ async def test_an_answer_beyond_all_bounds_is_refused_in_bounded_memory_and_the_
         size = int(caught.value.message.split(" bytes")[0].rpartition(" ")[2].replace(",", ""))
         assert size > 300_000_000
         assert caught.value.message == (
-            f"The server answered with a message of {size:,} bytes, more than the 268,435,456 that are taken. Ask it for less."
+            f"The server answered with a message of {size:,} bytes, more than the limit of 268,435,456. Ask it for less."
         )
         assert peak() - before < 350_000_000
         assert said(await tool(link, "echo"))["name"] == "echo"
@@ -256,7 +256,7 @@ async def test_a_server_that_cannot_be_started_says_why(config: ServerConfig, wh
             await server.list_tools()
         assert str(caught.value) == (
             f"The server x cannot be started: {why}. Check its command and its folder. "
-            "It is started again in the background; try again in a moment."
+            "Overspill keeps trying to start it; try again in a moment."
         )
 
 
@@ -299,14 +299,14 @@ async def test_a_list_without_end_is_given_up():
     async with up(script("raw", "endless")) as server:
         with pytest.raises(ServerError) as caught:
             await server.list_tools()
-        assert str(caught.value) == "The server raw gives its tools in more than 1,000 pages. It seems to have no end."
+        assert str(caught.value) == "The server raw lists its tools on more than 1,000 pages. The list seems to have no end."
 
 
 async def test_a_tool_that_wants_a_person_says_so():
     async with up(script("raw", "modern")) as server:
         with pytest.raises(ServerError) as caught:
             await server.call_tool("input", {})
-        assert str(caught.value) == "The tool input of the server raw asks for input from a person, which cannot be given here."
+        assert str(caught.value) == "The tool input of the server raw asks for input from a person, and nobody can answer here."
 
 
 async def test_a_result_of_a_tool_keeps_its_blocks():
@@ -345,5 +345,5 @@ async def test_a_server_that_nobody_runs_is_not_waited_for_longer_than_asked():
     with anyio.fail_after(10), pytest.raises(ServerError) as caught:
         await server.wait_until_connected(0)
     assert str(caught.value) == (
-        "The server raw has not answered yet. It is started again in the background; try again in a moment."
+        "The server raw has not answered yet. Overspill keeps trying to start it; try again in a moment."
     )

@@ -19,7 +19,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("exit", {"words": "Disk full.", "code": 3}, "The server raw ended with exit code 3. Its last words: Disk full."),
+        (
+            "exit",
+            {"words": "Disk full.", "code": 3},
+            "The server raw ended with exit code 3. Its last line on standard error: Disk full.",
+        ),
         ("exit", {"code": 0}, "The server raw ended with exit code 0."),
         ("kill", {}, "The server raw was ended by signal 9."),
         ("close_output", {}, "The server raw closed its output."),
@@ -99,7 +103,7 @@ async def test_a_server_that_reads_no_more_is_started_again():
         await server.call_tool("close_input", {})
         with pytest.raises(ServerError) as caught:
             await server.call_tool("echo", {})
-        assert str(caught.value) == "The server raw reads no more. Its last words: Input closed."
+        assert str(caught.value) == "The server raw stopped reading its input. Its last line on standard error: Input closed."
         assert said(await server.call_tool("echo", {}))["name"] == "echo"
 
 
@@ -107,14 +111,14 @@ async def test_a_server_that_ends_at_once_is_tried_with_growing_pauses_and_nobod
     logged: list[str] = []
     failed: list[float] = []
     server = Server(script("raw", "exit"), dict(os.environ), log=logged.append)
-    words = "The server raw ended with exit code 4. Its last words: Cannot open the database."
+    words = "The server raw ended with exit code 4. Its last line on standard error: Cannot open the database."
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(server.run)
             for _ in range(3):
                 with pytest.raises(ServerError) as caught:
                     await server.wait_until_connected()
-                assert str(caught.value) == f"{words} It is started again in the background; try again in a moment."
+                assert str(caught.value) == f"{words} Overspill keeps trying to start it; try again in a moment."
                 failed.append(anyio.current_time())
             group.cancel_scope.cancel()
     assert logged == [words]
@@ -160,7 +164,7 @@ async def test_a_server_that_never_answers_its_greeting_is_not_waited_for_longer
         with pytest.raises(ServerError) as caught:
             await server.wait_until_connected(0.5)
         assert str(caught.value) == (
-            "The server raw has not answered yet. It is started again in the background; try again in a moment."
+            "The server raw has not answered yet. Overspill keeps trying to start it; try again in a moment."
         )
 
 
@@ -170,7 +174,7 @@ async def test_a_server_that_never_answers_its_greeting_is_given_up_and_started_
         with pytest.raises(ServerError) as caught:
             await server.wait_until_connected(90)
         assert str(caught.value) == (
-            "The server raw did not answer within 60 s. It is started again in the background; try again in a moment."
+            "The server raw did not answer within 60 s. Overspill keeps trying to start it; try again in a moment."
         )
 
 
@@ -205,8 +209,8 @@ async def test_a_refusal_at_the_start_is_a_failed_start():
                 await server.wait_until_connected()
             group.cancel_scope.cancel()
     assert str(caught.value) == (
-        "The server raw refused what has to be settled at its start: No levels. "
-        "It is started again in the background; try again in a moment."
+        "The server raw refused a request right after the handshake: No levels. "
+        "Overspill keeps trying to start it; try again in a moment."
     )
 
 

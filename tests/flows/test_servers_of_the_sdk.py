@@ -70,8 +70,8 @@ async def test_a_server_of_the_low_level_is_read_in_pages():
 @pytest.mark.parametrize(
     ("modern", "words_"),
     [
-        (False, "The server web broke off its answer: SSE stream ended without a response."),
-        pytest.param(True, "The connection to the server web broke before it had answered.", marks=pytest.mark.slow),
+        (False, "The server web closed the stream before its answer was complete: SSE stream ended without a response."),
+        pytest.param(True, "The connection to the server web broke before it answered.", marks=pytest.mark.slow),
     ],
     ids=["handshake", "stateless"],
 )
@@ -106,6 +106,6 @@ async def test_a_restart_is_noticed_without_a_call():
             with anyio.fail_after(30):
                 await link.ended.wait()
             assert link.problem in (
-                "The server web has forgotten its session, as after a restart.",
+                "The server web no longer knows this session. It may have restarted.",
                 "The server web cannot be reached: All connection attempts failed.",
             )

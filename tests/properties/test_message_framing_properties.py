@@ -54,6 +54,5 @@ def test_any_chunking_gives_the_same_lines(content: list[bytes], data: st.DataOb
         return [str(line) if isinstance(line, BadLine) else line async for line in read_lines(receive, LIMIT)]
 
     assert anyio.run(split) == [
-        line if len(line) <= LIMIT else f"a message of {len(line):,} bytes, more than the {LIMIT} that are taken"
-        for line in content
+        line if len(line) <= LIMIT else f"a message of {len(line):,} bytes, more than the limit of {LIMIT}" for line in content
     ]

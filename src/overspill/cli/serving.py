@@ -27,17 +27,20 @@ from overspill.store.files.store import file_store
 _OWN_PREFIX = "OVERSPILL_"
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 _OPTION_USES = {
-    "chosen": (("file",), "--server chooses among the servers of --config FILE. What the one server is called: --name."),
-    "headers": (("url", "url_env"), "--header-env is for a server with a URL. A command has its own environment."),
-    "name": (("command", "url", "url_env"), "--name is for one server. Those of --config FILE have their names there."),
+    "chosen": (("file",), "--server chooses among the servers of --config FILE. To name a single server, use --name."),
+    "headers": (("url", "url_env"), "--header-env works only with a URL. A command reads its own environment."),
+    "name": (
+        ("command", "url", "url_env"),
+        "--name works only for a single server. The servers of --config FILE already have names.",
+    ),
 }
-"""With which ways to name a server an option goes, and what to say elsewhere."""
+"""For each option, which ways to name a server it works with, and the error for the others."""
 
 
 def serve(given: Mapping[str, Any]) -> None:
-    """`given` are the options of `overspill proxy`, by name."""
+    """Run the proxy with the options of `overspill proxy`, by name."""
     store = Layer("proxy", {"storeDir": lasting_store()})
-    # Forgiving: a client shows its user only that a server failed, and whose file the working directory has is chance.
+    # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
     settings = load_settings(
         given["preset"], given["settings"], given["assignments"], usual=[PROXY_DEFAULTS, store], forgiving=True
     ).settings
@@ -74,12 +77,12 @@ def serve(given: Mapping[str, Any]) -> None:
 
 
 def _check_store(settings: Settings) -> None:
-    """Whoever starts the proxy can mend a store that does not work. Later only its client would hear of it."""
+    """Fail now if the store does not work: you can fix it, while later only the client would see the error."""
     file_store(settings.store_dir, settings.max_run_bytes).open_shelf(handles.new()).close()
 
 
 async def _serve_until_signal(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:
-    """A signal ends our servers too, and what is kept is closed in order. A second one waits for nobody."""
+    """End servers and close the store on the first signal. A second signal ends without waiting."""
     stop = anyio.Event()
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with anyio.create_task_group() as group:
@@ -99,8 +102,8 @@ def _find_servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[
     ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
     if len(ways) != 1:
         raise SettingsError(
-            "Name the server in one way: `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, or --config FILE. "
-            "For settings use --settings."
+            "Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
+            "For a settings file, use --settings."
         )
     for option, (fitting, use) in _OPTION_USES.items():
         if given[option] and ways[0] not in fitting:
@@ -113,7 +116,7 @@ def _find_servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[
     url = given["url"] or _read_variable(given["url_env"], environ)
     if not (host := parse_host(url)):
         where = "--url" if given["url"] else f"The address in {given['url_env']}"
-        raise SettingsError(f"{where} is no address of a server. It looks like https://example.com/mcp.")
+        raise SettingsError(f"{where} is not the address of a server. Use one like https://example.com/mcp.")
     headers = dict(_parse_header(each, environ) for each in given["headers"])
     return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")
 
@@ -121,7 +124,7 @@ def _find_servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[
 def _check_commands(
     servers: dict[str, ServerConfig], environ: Mapping[str, str], log: Callable[[str], None]
 ) -> dict[str, ServerConfig]:
-    """All of them, for a command may be there later; only where none is there yet nobody would learn why."""
+    """Log commands that are missing; they may appear later. If all are missing, fail with the reasons."""
     problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]
     if len(problems) == len(servers):
         raise SettingsError(" ".join(problems))
@@ -133,17 +136,17 @@ def _check_commands(
 def _select(servers: dict[str, ServerConfig], names: Sequence[str]) -> dict[str, ServerConfig]:
     for name in names:
         if name not in servers:
-            raise SettingsError(f"There is no server {name!r} in that file. It has {', '.join(servers) or 'none'}.")
+            raise SettingsError(f"That file has no server {name!r}. It has {', '.join(servers) or 'none'}.")
     found = {name: server for name, server in servers.items() if not names or name in names}
     if not found:
-        raise SettingsError("That file lists no server to stand for.")
+        raise SettingsError("That file lists no servers.")
     return found
 
 
 def _parse_header(assignment: str, environ: Mapping[str, str]) -> tuple[str, str]:
     name, equals, variable = assignment.partition("=")
     if not equals:
-        raise SettingsError(f"--header-env {assignment} names no variable. Write --header-env {assignment}=VARIABLE.")
+        raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
     return name, _read_variable(variable, environ)
 
 
@@ -169,7 +172,7 @@ def _read_listen_options(given: Mapping[str, Any], environ: Mapping[str, str]) -
 def _announce(given: Mapping[str, Any], listen: ListenOptions, address: str) -> None:
     say(f"serving at {address}")
     if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
-        say(f"the token, shown this once: {listen.tokens[0]}")
+        say(f"the token, shown only once: {listen.tokens[0]}")
 
 
 def _make_log(quiet: bool) -> Callable[[str], None]:

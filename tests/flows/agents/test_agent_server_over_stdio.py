@@ -78,7 +78,7 @@ async def test_a_server_that_does_not_list_its_tools_ends_the_run_with_its_reaso
     stage = Stage(tmp_path, {"command": sys.executable, "args": [str(RAW), "locked"]})
     with pytest.raises(ServerError) as error:
         await stage.run(stage.write("a.ai", "tools: [depot]"), scripted(report()))
-    assert str(error.value) == "The server depot does not list its tools: The database is locked."
+    assert str(error.value) == "The server depot refused to list its tools: The database is locked."
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,12 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     level, text, advice = found["exits"]
     assert (level, advice) == ("wrong", f"${{NO_SUCH_KEY}} is not set in this shell. {BY_HAND}")
     assert re.fullmatch(
-        r"The server exits (closed its output|ended with exit code 1)\. Its last words: small: no key given", text
+        r"The server exits (closed its output|ended with exit code 1)\. Its last line on standard error: small: no key given",
+        text,
     )
     assert found["garbage"] == (
         "wrong",
-        "The server garbage did not answer within 5 s. It wrote 1 line to its standard output that cannot be read as messages.",
+        "The server garbage did not answer within 5 s. It wrote 1 line to its standard output that could not be read as MCP.",
         BY_HAND,
     )
     assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", BY_HAND)
@@ -163,7 +164,7 @@ def test_what_only_the_client_can_start_is_noted(place: Place):
             "Server 'typo' in mcp.json needs either a command or a url, unless 'comand' is to be 'command'.",
             "Correct its entry.",
         ),
-        "none": ("wrong", "Server 'none' in mcp.json is not a mapping with a command or a url.", "Correct its entry."),
+        "none": ("wrong", "Server 'none' in mcp.json must be a mapping with a command or a url.", "Correct its entry."),
     }
 
 

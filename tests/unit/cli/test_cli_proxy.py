@@ -25,14 +25,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 ONE_WAY = (
-    "overspill: Name the server in one way: `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE, or --config FILE. "
-    "For settings use --settings.\n"
+    "overspill: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
+    "For a settings file, use --settings.\n"
 )
-ADDRESS = "is no address of a server. It looks like https://example.com/mcp.\n"
-GONE = "cannot be started: no such command {!r}. Check how it is spelled, or give its full path.\n"
+ADDRESS = "is not the address of a server. Use one like https://example.com/mcp.\n"
+GONE = "cannot be started: no such command {!r}. Check the spelling, or give its full path.\n"
 OPEN = (
-    "overspill: 0.0.0.0 can be reached from other machines, and without TLS everyone on the way reads along. "
-    "Give --tls-cert and --tls-key, or --insecure where something else encrypts.\n"
+    "overspill: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+    "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n"
 )
 
 
@@ -53,28 +53,28 @@ OPEN = (
         (("--url-env", "ADDRESS"), f"overspill: The address in ADDRESS {ADDRESS}"),
         (
             ("--server", "x", "--", "cat"),
-            "overspill: --server chooses among the servers of --config FILE. What the one server is called: --name.\n",
+            "overspill: --server chooses among the servers of --config FILE. To name a single server, use --name.\n",
         ),
         (
             ("--header-env", "X=Y", "--", "cat"),
-            "overspill: --header-env is for a server with a URL. A command has its own environment.\n",
+            "overspill: --header-env works only with a URL. A command reads its own environment.\n",
         ),
         (
             ("--config", "mcp.json", "--name", "x"),
-            "overspill: --name is for one server. Those of --config FILE have their names there.\n",
+            "overspill: --name works only for a single server. The servers of --config FILE already have names.\n",
         ),
         (
             ("--url", "http://a", "--header-env", "X=ADDRESS"),
             "overspill: Server 'a' on the command line has a header 'X' that cannot be sent: "
             "it has characters that no header has.\n",
         ),
-        (("--config", "mcp.json", "--server", "none"), "overspill: There is no server 'none' in that file. It has time, web.\n"),
+        (("--config", "mcp.json", "--server", "none"), "overspill: That file has no server 'none'. It has time, web.\n"),
         (("--config", "nothing.json"), "overspill: nothing.json cannot be read: No such file or directory.\n"),
-        (("--config", "empty.json"), "overspill: That file lists no server to stand for.\n"),
+        (("--config", "empty.json"), "overspill: That file lists no servers.\n"),
         (("--url-env", "NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
         (
             ("--url", "http://a", "--header-env", "X"),
-            "overspill: --header-env X names no variable. Write --header-env X=VARIABLE.\n",
+            "overspill: --header-env X has no variable. Write --header-env X=VARIABLE.\n",
         ),
         (("--url", "http://a", "--header-env", "X=NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
         (("--http", "8850", "--", "cat"), "overspill: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
@@ -251,7 +251,7 @@ def test_our_own_variables_do_not_reach_the_server(tmp_path: Path) -> None:
         assert [each for each in theirs if SECRET in each] == []
         wire.call("lines", {"count": 1000})
         assert wire.end() == 0
-    assert b"overspill: dry run: lines of time would be kept: " in wire.errors
+    assert b"overspill: dry run: lines of time would be stored: " in wire.errors
     assert os.listdir(tmp_path / "s") == []
 
 

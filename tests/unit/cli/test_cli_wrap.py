@@ -109,8 +109,8 @@ def test_nothing_is_written_when_nothing_changes(place: Place, cursor: Path):
     result = place.overspill("wrap", "cursor")
     assert result.out == (
         "Left alone:\n"
-        "  web: it runs through Overspill already.\n"
-        "  jot: it runs through Overspill already.\n"
+        "  web: it already runs through Overspill.\n"
+        "  jot: it already runs through Overspill.\n"
         "  old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.\n"
         f"{cursor} has nothing to change and is as it was.\n"
     )
@@ -208,7 +208,7 @@ def test_servers_of_one_project_are_told_apart(place: Place):
     (place.root / ".claude.json").write_text(CLAUDE_CODE)
     result = place.overspill("wrap", "claude-code")
     assert "  postgres (project /home/ada/shop)\n" in result.out
-    assert "Start Claude Code anew; `/mcp` there lists the servers.\n" in result.out
+    assert "Restart Claude Code; `/mcp` there lists the servers.\n" in result.out
 
 
 def test_a_link_is_followed_and_that_is_said(place: Place):
@@ -272,7 +272,7 @@ def test_without_a_file_print_tells_what_to_write_for_any_other_client(place: Pl
     shown = place.overspill("wrap", "--print", "--command", "overspill")
     assert shown.code == 0
     assert '"command": "overspill"' in shown.out
-    assert shown.out.endswith("To go back, leave out everything up to `--`.\n")
+    assert shown.out.endswith("To go back, remove everything up to `--`.\n")
     entries = json.loads(place.overspill("wrap", "--print", "--json", "--command", "uvx overspill").out)
     files = entries["mcpServers"]["files"]
     assert (files["command"], files["args"][:6]) == ("uvx", ["overspill", "proxy", "--name", "files", "--", "npx"])
@@ -326,8 +326,8 @@ def test_a_write_that_fails_leaves_everything_as_it_was(place: Place):
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"overspill: {Path('mcp.json').absolute()} cannot be changed: File too large. It is as it was. "
-        "Its folder has to be writable, and the disk needs room for a copy.\n"
+        f"overspill: {Path('mcp.json').absolute()} cannot be changed: File too large. Nothing was written. "
+        "Its folder must be writable, and the disk needs room for a copy.\n"
     )
     assert Path("mcp.json").read_text() == text
     assert os.listdir() == ["mcp.json"]
@@ -340,7 +340,7 @@ def test_what_cannot_be_undone_ends_with_code_1(place: Place):
     assert (result.code, result.out) == (
         1,
         "Left alone:\n"
-        "  all: it runs through Overspill in a way that has no one original; change it by hand.\n"
+        "  all: its original entry cannot be told; change it by hand.\n"
         "mcp.json has nothing to change and is as it was.\n",
     )
 

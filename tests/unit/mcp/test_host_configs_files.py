@@ -96,7 +96,7 @@ def test_a_change_by_somebody_else_is_not_overwritten(file: Path):
     file.write_text("theirs")
     with pytest.raises(SettingsError) as error:
         found.replace("ours", NOW)
-    assert str(error.value) == f"{file} was changed by somebody else just now. Nothing is written; run this again."
+    assert str(error.value) == f"{file} has just been changed by another program. Nothing was written; run this again."
     assert file.read_text() == "theirs"
     assert [path.name for path in file.parent.iterdir()] == ["mcp.json"]
 
@@ -116,8 +116,8 @@ def test_a_folder_that_cannot_be_written_is_said(file: Path):
         files.read(file).replace("ours", NOW)
     file.parent.chmod(0o700)
     assert str(error.value) == (
-        f"{file} cannot be changed: Permission denied. It is as it was. "
-        "Its folder has to be writable, and the disk needs room for a copy."
+        f"{file} cannot be changed: Permission denied. Nothing was written. "
+        "Its folder must be writable, and the disk needs room for a copy."
     )
 
 
@@ -138,7 +138,7 @@ def test_what_is_no_readable_file_is_refused(tmp_path: Path):
         "DIR/loop cannot be read: Too many levels of symbolic links.",
         "DIR is not a regular file.",
         "DIR/latin is not UTF-8, line 2. Save it as UTF-8.",
-        "DIR/huge is larger than 33,554,432 bytes, so it is not taken for a client's configuration.",
+        "DIR/huge is larger than 33,554,432 bytes. That is too large for a client's configuration.",
     ]
 
 

@@ -124,20 +124,20 @@ def test_a_url_that_may_hold_a_secret_is_in_no_argument(url: str):
         ({"comand": "npx"}, "it has neither a command nor a url, unless 'comand' is to be 'command'"),
         ({"httpUrl": "https://a.example"}, "it has neither a command nor a url"),
         ({"command": "x", "type": "sdk"}, "it is of type 'sdk', and the proxy speaks stdio and streamable HTTP"),
-        ({"command": "x", "args": "-y"}, "its args are not a list of texts"),
-        ({"command": "x", "args": [1]}, "its args are not a list of texts"),
+        ({"command": "x", "args": "-y"}, "its args are not a list of strings"),
+        ({"command": "x", "args": [1]}, "its args are not a list of strings"),
         ({"command": "x", "dev": {"debug": {"type": "node"}}}, "it runs in a debugger, which needs its own command"),
-        ({"command": "x", "url": "y"}, "it mixes what belongs to a command with what belongs to a url"),
-        ({"url": 7}, "it mixes what belongs to a command with what belongs to a url"),
-        ({"url": "http://a/mcp", "env": {}}, "it mixes what belongs to a command with what belongs to a url"),
+        ({"command": "x", "url": "y"}, "it has keys for both a command and a url"),
+        ({"url": 7}, "it has keys for both a command and a url"),
+        ({"url": "http://a/mcp", "env": {}}, "it has keys for both a command and a url"),
         ({"url": "http://a/mcp", "type": "sse"}, "it is of type 'sse', and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://a/mcp", "type": None}, "it is of type None, and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://a/mcp", "transport": "sse"}, "it speaks SSE, and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://localhost:8000/sse/"}, "it speaks SSE, and the proxy speaks stdio and streamable HTTP"),
         ({"url": "http://a/mcp", "oauth": {"clientId": "x"}}, "your client signs in to it, and the proxy cannot"),
-        ({"url": "http://a/mcp", "headers": "x"}, "its headers are not names and texts"),
-        ({"url": "http://a/mcp", "headers": {"a b": "c"}}, "its headers are not names and texts"),
-        ({"url": "http://a/mcp", "headers": {"a": 1}}, "its headers are not names and texts"),
+        ({"url": "http://a/mcp", "headers": "x"}, "its headers are not strings with valid names"),
+        ({"url": "http://a/mcp", "headers": {"a b": "c"}}, "its headers are not strings with valid names"),
+        ({"url": "http://a/mcp", "headers": {"a": 1}}, "its headers are not strings with valid names"),
     ],
 )  # fmt: skip
 def test_an_entry_that_cannot_run_through_the_proxy_is_left_alone(entry: object, expected: str):
@@ -161,12 +161,12 @@ def test_keys_that_stand_twice_are_not_guessed_at():
         ),
         (
             {"command": "x", "sandboxEnabled": True},
-            "it runs in a sandbox, in which Overspill may not be able to store anything",
+            "it runs in a sandbox, where Overspill may not be able to store anything",
         ),
     ],
 )
 def test_what_may_stop_working_is_wrapped_only_for_who_names_it(entry: object, why: str):
-    assert reason(entry) == f"{why}; name it with --server to wrap it all the same"
+    assert reason(entry) == f"{why}; name it with --server to wrap it anyway"
     assert reason(entry, "s") == ""
     assert unwrap(wrap(file_of(entry), "s"), file_of(entry)) == file_of(entry)
 
@@ -293,8 +293,8 @@ def test_a_file_without_servers_is_refused(text: str):
     with pytest.raises(SettingsError) as error:
         wrap(text)
     assert str(error.value) == (
-        "mcp.json has no servers: neither mcpServers nor servers is among its keys. "
-        "For a client with another kind of file see `overspill wrap --print`."
+        "mcp.json has no servers: it has neither an mcpServers nor a servers key. "
+        "For a client with another kind of file, see `overspill wrap --print`."
     )
 
 
@@ -361,7 +361,7 @@ def test_a_program_of_another_name_is_known_by_the_name_it_gives_the_server():
 )
 def test_an_entry_whose_original_is_unknown_is_left_alone(entry: object):
     (outcome,) = rewriting.unwrap(file_of(entry), "mcp.json").outcomes
-    assert outcome.reason == "it runs through Overspill in a way that has no one original; change it by hand"
+    assert outcome.reason == "its original entry cannot be told; change it by hand"
     assert unwrap(file_of(entry)) == file_of(entry)
 
 

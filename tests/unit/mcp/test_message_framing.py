@@ -94,13 +94,13 @@ async def test_a_line_over_the_limit_is_named_with_its_size_and_those_round_it_a
     first, refused, last = await split(chunks, 50_000)
     assert (first, last) == (b"first", b"last")
     assert isinstance(refused, BadLine)
-    assert str(refused) == f"a message of {len(big):,} bytes, more than the 50,000 that are taken"
+    assert str(refused) == f"a message of {len(big):,} bytes, more than the limit of 50,000"
     assert (refused.head, refused.tail) == (big[:4096], big[-4096:])
     answer = error_reply(refused)
     assert answer is not None
     assert isinstance(answer.message, mcp_types.JSONRPCError)
     assert answer.message.error.message == (
-        f"The server answered with a message of {len(big):,} bytes, more than the 50,000 that are taken. Ask it for less."
+        f"The server answered with a message of {len(big):,} bytes, more than the limit of 50,000. Ask it for less."
     )
 
 

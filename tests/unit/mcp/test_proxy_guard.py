@@ -27,7 +27,7 @@ async def test_a_token_with_too_many_sessions_opens_no_other_and_keeps_those_it_
     assert (await ask(255)).text == "let in"
     refused = await ask(256)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-    assert refused.text == "This token has 256 sessions open. Try again when one of them has ended."
+    assert refused.text == "This token has 256 sessions open. Try again when one of them ends."
     assert (await ask(256, **{"mcp-protocol-version": "2025-11-25"})).status_code == 429
     assert (await ask(256, **{"mcp-session-id": "one of them"})).text == "let in"
     assert (await ask(256, **{"mcp-protocol-version": "2026-07-28"})).text == "let in"

@@ -75,7 +75,7 @@ async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
         assert params == {"name": "t", "inputResponses": {"q": {"roots": []}}}
         return question
 
-    with pytest.raises(MCPError, match=r"The server asked for input 10 times and gave no result\."):
+    with pytest.raises(MCPError, match=r"The server asked for input 10 times without giving a result\."):
         await ask_for_input(question, {"name": "t"}, ask=ask, again=again)
     assert asked == [{"method": "roots/list", "params": {}}] * 10
 

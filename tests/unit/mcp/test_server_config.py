@@ -80,47 +80,47 @@ def test_without_an_environment_variables_stay_as_they_are():
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("npx", "is not a mapping with a command or a url."),
+        ("npx", "must be a mapping with a command or a url."),
         ({}, "needs either a command or a url."),
         ({"command": "x", "url": "http://x"}, "needs either a command or a url."),
         ({"command": ""}, "needs either a command or a url."),
         ({"comand": "npx"}, "needs either a command or a url, unless 'comand' is to be 'command'."),
         ({"uri": "http://x"}, "needs either a command or a url, unless 'uri' is to be 'url'."),
-        ({"command": ["x"]}, "has command list, a text is wanted."),
-        ({"command": "x", "args": "-v"}, "has args that is not a list of texts."),
-        ({"command": "x", "args": [1]}, "has args that is not a list of texts."),
-        ({"command": "x", "env": ["A=1"]}, "has env that is not a mapping."),
-        ({"command": "x", "env": {"A": None}}, "has a value in env that is not a text."),
-        ({"command": "x", "envFile": ".env"}, "has an envFile, which is not read here. Put its variables into env."),
-        ({"url": "http://x", "type": "sse"}, "has the type 'sse'. Only stdio and streamable HTTP servers can be used."),
+        ({"command": ["x"]}, "has a bad value: `command` must be a string, not list."),
+        ({"command": "x", "args": "-v"}, "has a bad value: `args` must be a list of strings."),
+        ({"command": "x", "args": [1]}, "has a bad value: `args` must be a list of strings."),
+        ({"command": "x", "env": ["A=1"]}, "has a bad value: `env` must be a mapping."),
+        ({"command": "x", "env": {"A": None}}, "has a bad value: every value in `env` must be a string."),
+        ({"command": "x", "envFile": ".env"}, "has an envFile, which Overspill does not read. Move its variables to env."),
+        ({"url": "http://x", "type": "sse"}, "has the type 'sse'. Overspill supports stdio and streamable HTTP servers."),
         (
             {"url": "ftp://user:s3cret@x"},
-            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
+            "has a bad url. Use http:// or https:// with a host, without spaces or control characters.",
         ),
         (
             {"url": "https:///s3cret"},
-            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
+            "has a bad url. Use http:// or https:// with a host, without spaces or control characters.",
         ),
         (
             {"url": "http://x/\ns3cret"},
-            "has a url that is not http:// or https:// with a host, or has characters that no url has.",
+            "has a bad url. Use http:// or https:// with a host, without spaces or control characters.",
         ),
         (
             {"url": "http://x", "headers": {"Key": "s3cret\nEvil: 1"}},
-            "has a header 'Key' that cannot be sent: it has characters that no header has.",
+            "has a bad header 'Key': it contains characters that are not allowed in a header.",
         ),
         (
             {"url": "http://x", "headers": {"Key": "s3crét"}},
-            "has a header 'Key' that cannot be sent: it has characters that no header has.",
+            "has a bad header 'Key': it contains characters that are not allowed in a header.",
         ),
         (
             {"url": "http://x", "headers": {"A b": "s3cret"}},
-            "has a header 'A b' that cannot be sent: it has characters that no header has.",
+            "has a bad header 'A b': it contains characters that are not allowed in a header.",
         ),
-        ({"command": "x", "args": ["${MISSING}"]}, "uses ${MISSING}, and that variable is not set."),
+        ({"command": "x", "args": ["${MISSING}"]}, "uses ${MISSING}, but that variable is not set."),
         (
             {"command": "x", "env": {"K": "${input:api-key}"}},
-            "uses ${input:api-key}, which only its own client can ask for. Use an environment variable instead.",
+            "uses ${input:api-key}, which only your client can ask you for. Use an environment variable instead.",
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_command_is_looked_for_where_the_server_would_be_started(tmp_path: Pat
     program = tmp_path / "bin" / "mine"
     program.write_text("#!/bin/sh\n")
     environ = {"PATH": "/usr/bin:/bin"}
-    gone = "The server files cannot be started: no such command {}. Check how it is spelled, or give its full path."
+    gone = "The server files cannot be started: no such command {}. Check the spelling, or give its full path."
     assert one({"command": str(program)}).find_problem(environ) == gone.format(repr(str(program)))  # not yet to be run
     program.chmod(0o755)
     assert one({"command": str(program)}).find_problem(environ) == ""
@@ -184,9 +184,9 @@ def test_names_in_yaml_may_be_numbers(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"mcp": {}}', "{path} has no mcpServers. It is the file in which your MCP client lists its servers."),
-        (b"[]", "{path} has no mcpServers. It is the file in which your MCP client lists its servers."),
-        (b'{"mcpServers": ["a"]}', "mcpServers in {path} is not a mapping of names to servers."),
+        (b'{"mcp": {}}', "{path} has no mcpServers. Use the file in which your MCP client lists its servers."),
+        (b"[]", "{path} has no mcpServers. Use the file in which your MCP client lists its servers."),
+        (b'{"mcpServers": ["a"]}', "mcpServers in {path} must be a mapping of names to servers."),
         (b'{\n "a": s3cret\n}', "{path} is not usable JSON, line 2, column 7: a value is missing."),
         (b'{ /*\n\n*/ "a": s3cret}', "{path} is not usable JSON, line 3, column 9: a value is missing."),
         (

@@ -1,4 +1,4 @@
-"""MCP servers, started and kept running: their configuration, one connection to each, restarts."""
+"""The MCP client: reads server configurations, connects to servers, and restarts those that end."""
 
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs

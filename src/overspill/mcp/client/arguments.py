@@ -1,4 +1,4 @@
-"""Whether arguments suit a tool, by the schema its server lists."""
+"""Check a tool's arguments against the schema that its server lists."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from overspill.text.humanize import one_line
 
 
 def fits_schema(schema: Any) -> Check:
-    """What is wrong with arguments, as a sentence. A schema that cannot be used finds nothing: the server judges for itself."""
+    """Make a check that says in a sentence what is wrong with arguments. An unusable schema passes: the server will check."""
 
     def check(args: Mapping[str, Any]) -> str | None:
         try:
             found = find_misfit(schema, args)
         except Unchecked:
             return None
-        # The rule, not the value: that is stored content, and may be large.
+        # Quote the rule, not the value, which is stored content and may be large.
         return None if found is None else f"{one_line(found.path)} breaks the rule {one_line(found.rule)}."
 
     return check

@@ -1,4 +1,4 @@
-"""Which servers there are, in the form that MCP clients share: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`."""
+"""Read server configurations in the form that MCP clients share: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?
 
 
 class ServerConfig(Struct, frozen=True):
-    """How to reach one server: a command to start, or a URL. Its values may be secrets, so `repr` names it and no more."""
+    """How to reach one server: a command to start, or a URL. Values may be secrets, so `repr` shows only the name."""
 
     name: str
     command: str = ""
@@ -35,7 +35,7 @@ class ServerConfig(Struct, frozen=True):
     url: str = ""
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
-    """Only these of its tools are there; None: all."""
+    """The only tools to use; None for all."""
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"
@@ -47,18 +47,18 @@ class ServerConfig(Struct, frozen=True):
         return self.tools is None or tool in self.tools
 
     def find_problem(self, environ: Mapping[str, str]) -> str:
-        """Why it cannot be started with this environment, as far as that shows without trying; else empty."""
+        """Why the server cannot start in this environment, as far as that shows without trying; else empty."""
         named = os.path.join(self.cwd or "", self.command) if os.path.dirname(self.command) else self.command
         if not self.command or shutil.which(named, path={**environ, **self.env}.get("PATH")):
             return ""
         return (
             f"The server {self.name} cannot be started: no such command {self.command!r}. "
-            "Check how it is spelled, or give its full path."
+            "Check the spelling, or give its full path."
         )
 
 
 def parse_host(url: str) -> str:
-    """Empty where it is no address that a server can have."""
+    """Empty if it is not an http or https address."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -67,22 +67,22 @@ def parse_host(url: str) -> str:
 
 
 def read_servers(path: Path, environ: Mapping[str, str]) -> dict[str, ServerConfig]:
-    """From a client's own file; `mcpServers`, or `servers` as VS Code calls it. JSON may have comments, as it has there."""
+    """Read the servers in a client's file, under `mcpServers` or, as in VS Code, `servers`. JSON may have comments."""
     content = _parse(path)
     for section in _SECTIONS:
         if isinstance(content, dict) and (found := cast("dict[str, Any]", content).get(section)) is not None:
             if not isinstance(found, dict):
-                raise SettingsError(f"{section} in {path} is not a mapping of names to servers.")
+                raise SettingsError(f"{section} in {path} must be a mapping of names to servers.")
             return server_configs(cast("dict[str, Any]", found), f"in {path}", environ)
-    raise SettingsError(f"{path} has no mcpServers. It is the file in which your MCP client lists its servers.")
+    raise SettingsError(f"{path} has no mcpServers. Use the file in which your MCP client lists its servers.")
 
 
 def server_configs(entries: Mapping[str, Any], where: str, environ: Mapping[str, str] | None = None) -> dict[str, ServerConfig]:
-    """Entries that are disabled are left out. `${NAME}` and `${NAME:-default}` are taken from `environ`."""
+    """Skips disabled entries. Takes `${NAME}` and `${NAME:-default}` from `environ`."""
     configs: dict[str, ServerConfig] = {}
     for name, entry in entries.items():
         if not isinstance(entry, dict):
-            raise SettingsError(f"Server {name!r} {where} is not a mapping with a command or a url.")
+            raise SettingsError(f"Server {name!r} {where} must be a mapping with a command or a url.")
         values = cast("dict[str, Any]", entry)
         if values.get("disabled") is not True and values.get("enabled") is not False:
             configs[str(name)] = _Entry(str(name), where, values, environ).config()
@@ -101,7 +101,7 @@ def _parse(path: Path) -> Any:
 
 def _parse_json(text: str, name: str) -> Any:
     try:
-        return json.loads(text)  # at once, for such a file may hold a client's whole history
+        return json.loads(text)  # fast: the file may hold a client's whole history
     except (ValueError, RecursionError):
         return jsonc.scan(text, name).value
 
@@ -120,9 +120,9 @@ class _Entry:
             raise self._error(f"needs either a command or a url{guess}")
         kind = self._string("type") or self._string("transport")
         if url and kind and kind not in _HTTP_TYPES:
-            raise self._error(f"has the type {kind!r}. Only stdio and streamable HTTP servers can be used")
+            raise self._error(f"has the type {kind!r}. Overspill supports stdio and streamable HTTP servers")
         if self._values.get("envFile"):
-            raise self._error("has an envFile, which is not read here. Put its variables into env")
+            raise self._error("has an envFile, which Overspill does not read. Move its variables to env")
         tools = self._strings("tools" if self._values.get("tools") is not None else "allowedTools")
         return ServerConfig(
             self._name,
@@ -138,19 +138,19 @@ class _Entry:
     def _string(self, key: str) -> str:
         value = self._values.get(key)
         if value is not None and not isinstance(value, str):
-            raise self._error(f"has {key} {type(value).__name__}, a text is wanted")
+            raise self._error(f"has a bad value: `{key}` must be a string, not {type(value).__name__}")
         return self._expand(value or "")
 
     def _check_url(self, url: str) -> str:
         if url and not parse_host(url):
-            raise self._error("has a url that is not http:// or https:// with a host, or has characters that no url has")
+            raise self._error("has a bad url. Use http:// or https:// with a host, without spaces or control characters")
         return url
 
     def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._string_map("headers").items()}
         for name, value in headers.items():
             if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
-                raise self._error(f"has a header {name!r} that cannot be sent: it has characters that no header has")
+                raise self._error(f"has a bad header {name!r}: it contains characters that are not allowed in a header")
         return headers
 
     def _strings(self, key: str) -> tuple[str, ...] | None:
@@ -158,16 +158,16 @@ class _Entry:
         if value is None:
             return None
         if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
-            raise self._error(f"has {key} that is not a list of texts")
+            raise self._error(f"has a bad value: `{key}` must be a list of strings")
         return tuple(map(self._expand, cast("list[str]", value)))
 
     def _string_map(self, key: str) -> dict[str, str]:
         value: Any = self._values.get(key) or {}
         if not isinstance(value, dict):
-            raise self._error(f"has {key} that is not a mapping")
+            raise self._error(f"has a bad value: `{key}` must be a mapping")
         pairs = cast("dict[str, Any]", value)
         if not all(isinstance(each, str | int | float) for each in pairs.values()):
-            raise self._error(f"has a value in {key} that is not a text")
+            raise self._error(f"has a bad value: every value in `{key}` must be a string")
         return {str(name): self._expand(_to_string(each)) for name, each in pairs.items()}
 
     def _expand(self, text: str) -> str:
@@ -177,16 +177,16 @@ class _Entry:
 
     def _replace_variable(self, found: re.Match[str]) -> str:
         assert self._environ is not None
-        name, default, asked, closed = found.groups()
-        if not closed:  # taken up to the end, so that nothing in it is looked at again
+        name, default, input_id, closed = found.groups()
+        if not closed:  # the match reaches the end of the text, so no part of it is scanned twice
             return found[0]
-        if asked is not None:
+        if input_id is not None:
             raise self._error(
-                f"uses ${{input:{asked}}}, which only its own client can ask for. Use an environment variable instead"
+                f"uses ${{input:{input_id}}}, which only your client can ask you for. Use an environment variable instead"
             )
         value = cast("str | None", self._environ.get(name, default))
         if value is None:
-            raise self._error(f"uses ${{{name}}}, and that variable is not set")
+            raise self._error(f"uses ${{{name}}}, but that variable is not set")
         return value
 
     def _error(self, what: str) -> SettingsError:

@@ -1,4 +1,4 @@
-"""One connection to one server, in the protocol version that both speak. What passes over it is not looked into."""
+"""One connection to one server, in a protocol version that both speak. It does not look into what passes over it."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ __all__ = ["ClientIdentity", "Handshake", "Peer", "Progress", "Raw", "ServerConn
 
 Progress: TypeAlias = Callable[[Raw], Awaitable[None]]
 
-_END = 1.0
-_PAGES = 1000
-_ENVELOPE = (
+_END_SECONDS = 1.0
+_MAX_PAGES = 1000
+_IDENTITY_KEYS = (
     mcp_types.PROTOCOL_VERSION_META_KEY,
     mcp_types.CLIENT_INFO_META_KEY,
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.LOG_LEVEL_META_KEY,
 )
-_relayed_by: ContextVar[ServerConnection | None] = ContextVar("relayed_by", default=None)
+_delivering: ContextVar[ServerConnection | None] = ContextVar("delivering", default=None)
 
 
 class Peer(Protocol):
-    """Whoever hears what a server says by itself."""
+    """Receives what a server sends by itself."""
 
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
-        """Answer it, or raise MCPError."""
+        """Return the answer, or raise MCPError."""
         ...
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None: ...
 
 
 class ServerConnection:
-    """Open while `connected` is entered. `ended` is set when the server has gone."""
+    """Open while `connect` is entered. `ended` is set once the server is gone."""
 
     def __init__(
         self,
@@ -72,19 +72,19 @@ class ServerConnection:
         self.handshake = Handshake("", {}, {}, None)
         self.ended = anyio.Event()
         self.param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
-        """Of tools that want arguments mirrored in headers, where."""
+        """For tools that want arguments repeated in HTTP headers: which argument goes into which header."""
         self._client = client
         self._peer = peer
         self._dispatcher = dispatcher
         self._transport = transport
-        self._asking = 0
-        self._quiet = anyio.Event()
+        self._pending = 0
+        self._idle = anyio.Event()
         self._tokens = itertools.count(1)
         self._progress: dict[str, Progress] = {}
-        self._news: deque[tuple[str, Raw]] = deque()
+        self._notifications: deque[tuple[str, Raw]] = deque()
         self._arrived = anyio.Event()
-        self._told = anyio.Event()
-        self._heard = self._relayed = 0
+        self._delivered = anyio.Event()
+        self._arrived_count = self._delivered_count = 0
 
     @property
     def problem(self) -> str:
@@ -92,32 +92,34 @@ class ServerConnection:
 
     @property
     def garbage(self) -> int:
-        """Lines that a server which was started has written and that are no messages."""
+        """How many lines of a server process were not messages."""
         return self._transport.garbage if isinstance(self._transport, ServerProcess) else 0
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, *, progress: Progress | None = None) -> Raw:
-        """MCPError is the server's own answer; ServerError where there is none. Notifications that came before the answer have
-        been handed on before it is returned."""
+        """Return the server's answer, after all notifications that arrived before it have been delivered.
+
+        Raises MCPError if the server answers with an error, and ServerError if it does not answer.
+        """
         data: Raw = dict(params or {})
         token = None
         if progress is not None:
             token = f"overspill-{next(self._tokens)}"
             self._progress[token] = progress
             data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
-        self._asking += 1
+        self._pending += 1
         try:
             result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
             await self._wait_for_notifications()
         except MCPError as error:
             if failure := await self._find_failure(error):
-                if isinstance(failure, Unheard) and (failure.gone or self._asking == 1):
+                if isinstance(failure, Unheard) and (failure.gone or self._pending == 1):
                     self.ended.set()
                 raise failure from None
             await self._wait_for_notifications()
             raise
         finally:
-            self._asking -= 1
-            self._quiet.set()
+            self._pending -= 1
+            self._idle.set()
             if token is not None:
                 self._progress.pop(token, None)
         return result
@@ -126,7 +128,7 @@ class ServerConnection:
         await self._dispatcher.notify(method, params, {"headers": {MCP_PROTOCOL_VERSION_HEADER: self.handshake.version}})
 
     def learn_headers(self, tool: Mapping[str, Any]) -> None:
-        """Of a tool in a list: which of its arguments go into headers too."""
+        """Note which arguments of a listed tool also go into HTTP headers."""
         schema = tool.get("inputSchema")
         if self.handshake.is_modern and self.config.url and find_invalid_x_mcp_header(schema) is None:
             self.param_headers[str(tool.get("name"))] = x_mcp_header_map(schema)
@@ -138,30 +140,30 @@ class ServerConnection:
             self.ended.set()
 
     def mark_lost(self) -> None:
-        """The server seems to be gone. Those who wait for an answer will learn it by themselves, or yet get one."""
-        if not self._asking:
+        """Call this when the server seems to be gone. Pending requests fail by themselves, or still get their answer."""
+        if not self._pending:
             self.ended.set()
 
     async def wait_until_idle(self) -> None:
-        """Until those who still wait have their answer or their error, a moment at most."""
-        with anyio.move_on_after(_END):
-            while self._asking:
-                self._quiet = anyio.Event()
-                await self._quiet.wait()
+        """Wait briefly until every pending request has its answer or its error."""
+        with anyio.move_on_after(_END_SECONDS):
+            while self._pending:
+                self._idle = anyio.Event()
+                await self._idle.wait()
 
     async def relay_notifications(self) -> None:
-        """Hands notifications on one by one, in the order they came."""
-        _relayed_by.set(self)
+        """Deliver notifications one by one, in the order in which they arrived."""
+        _delivering.set(self)
         try:
             while True:
-                while self._news:
-                    await self._deliver(*self._news.popleft())
-                    self._relayed += 1
+                while self._notifications:
+                    await self._deliver(*self._notifications.popleft())
+                    self._delivered_count += 1
                     self._announce_delivery()
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
         finally:
-            self._relayed = self._heard + 1  # nothing is handed on any more, so nobody shall wait for it
+            self._delivered_count = self._arrived_count + 1  # nothing more is delivered, so nothing may wait for it
             self._announce_delivery()
 
     async def shake_hands(self) -> None:
@@ -179,10 +181,10 @@ class ServerConnection:
             raise
 
     async def _find_failure(self, error: MCPError) -> ServerError | None:
-        """None when the error is the server's own."""
+        """Return None if the error is the server's own answer."""
         if error.code == mcp_types.CONNECTION_CLOSED and error.message == "Connection closed":
             # A server may send this very error itself, and then the connection stays up. Otherwise it is about to end.
-            with anyio.move_on_after(_END):
+            with anyio.move_on_after(_END_SECONDS):
                 await self.ended.wait()
             return Ended(self.problem) if self.ended.is_set() else None
         if not isinstance(self._transport, RedactingTransport):
@@ -190,17 +192,19 @@ class ServerConnection:
         if failure := self._transport.find_failure(error):
             return failure
         if error.code == mcp_types.CONNECTION_CLOSED and error.message.startswith("SSE stream"):
-            return ServerError(f"The server {self.config.name} broke off its answer: {quote_line(error.message)}.")
+            return ServerError(
+                f"The server {self.config.name} closed the stream before its answer was complete: {quote_line(error.message)}."
+            )
         if error.code == mcp_types.PARSE_ERROR and error.message.startswith("Failed to parse"):
-            return ServerError(f"The server {self.config.name} answered with something that is no message of the protocol.")
+            return ServerError(f"The server {self.config.name} answered with something that is not an MCP message.")
         return None
 
     def _add_identity(self, method: str, params: Raw) -> tuple[Raw | None, CallOptions]:
-        """Each version has its own place for who asks and in which version."""
+        """Say who asks, and in which version, where the version of the protocol wants it."""
         version = self.handshake.version
         if not self.handshake.is_modern:
             if "_meta" in params:
-                params["_meta"] = {key: value for key, value in as_mapping(params["_meta"]).items() if key not in _ENVELOPE}
+                params["_meta"] = {key: value for key, value in as_mapping(params["_meta"]).items() if key not in _IDENTITY_KEYS}
             return params or None, {"headers": {MCP_PROTOCOL_VERSION_HEADER: version}}
         params = add_identity(params, self._client, version)
         headers = {MCP_PROTOCOL_VERSION_HEADER: version, MCP_METHOD_HEADER: method}
@@ -212,8 +216,8 @@ class ServerConnection:
         return params, {"headers": headers}
 
     def _intercept(self, method: str, params: Mapping[str, Any] | None) -> bool:
-        self._news.append((method, dict(params or {})))
-        self._heard += 1
+        self._notifications.append((method, dict(params or {})))
+        self._arrived_count += 1
         self._arrived.set()
         return True
 
@@ -226,25 +230,25 @@ class ServerConnection:
             await self._peer.on_notification(self.config.name, method, params)
 
     async def _wait_for_notifications(self) -> None:
-        heard = self._heard
-        # Whoever asks while a notification is handed to them would wait for themselves.
-        while self._relayed < heard and _relayed_by.get() is not self:
-            await self._told.wait()
+        arrived = self._arrived_count
+        # A request made while a notification is being delivered would wait for itself.
+        while self._delivered_count < arrived and _delivering.get() is not self:
+            await self._delivered.wait()
 
     def _announce_delivery(self) -> None:
-        told, self._told = self._told, anyio.Event()
-        told.set()
+        delivered, self._delivered = self._delivered, anyio.Event()
+        delivered.set()
 
     async def _on_request(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
         return await self._peer.on_request(self.config.name, method, dict(params or {}))
 
 
 async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
-    """All pages of a list of the server of that name; ServerError where it has no end."""
+    """Fetch all pages of a list of the server `name`. Raises ServerError if the list has no end."""
     found: list[Raw] = []
     seen: set[str] = set()
     params: Raw = {}
-    for _ in range(_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await ask(method, params)
         entries: Any = page.get(key)
         found += [entry for entry in cast("list[Any]", entries) if isinstance(entry, dict)] if isinstance(entries, list) else []
@@ -253,18 +257,18 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
             return found
         seen.add(cursor)
         params = {"cursor": cursor}
-    raise ServerError(f"The server {name} gives its {key} in more than {_PAGES:,} pages. It seems to have no end.")
+    raise ServerError(f"The server {name} lists its {key} on more than {_MAX_PAGES:,} pages. The list seems to have no end.")
 
 
 async def _ignore(*_: object) -> None:
-    """Every notification was intercepted already."""
+    """Do nothing: `_intercept` has taken every notification."""
 
 
 @asynccontextmanager
 async def connect(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
 ) -> AsyncGenerator[ServerConnection]:
-    """ServerError where it cannot be. `environ` is what a server that is started gets."""
+    """Connect to a server and shake hands. Raises ServerError if that fails. A server process gets `environ`."""
     async with open_connection(config, environ, client, peer) as connection:
         await connection.shake_hands()
         yield connection
@@ -274,7 +278,7 @@ async def connect(
 async def open_connection(
     config: ServerConfig, environ: Mapping[str, str], client: ClientIdentity, peer: Peer
 ) -> AsyncGenerator[ServerConnection]:
-    """Started or dialled, and not yet greeted."""
+    """Start or dial the server, without a handshake."""
     async with AsyncExitStack() as stack:
         if config.command:
             transport, streams = await stack.enter_async_context(start_process(config, {**environ, **config.env}))

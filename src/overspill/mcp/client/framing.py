@@ -1,4 +1,4 @@
-"""JSON-RPC messages as lines of bytes, either way. A line may be anything, of any length; only what is a message gets through."""
+"""Read and write JSON-RPC messages as lines of bytes. A line may hold anything, at any length; only messages get through."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Raw: TypeAlias = "dict[str, Any]"
 
 
 class BadLine(Exception):
-    """A line that is no message. `head` and `tail` are its ends: a response names its request in one of them."""
+    """A line that is not a message. A response names its request near one end, so `head` and `tail` are kept."""
 
     def __init__(self, problem: str, head: bytes = b"", tail: bytes = b"") -> None:
         super().__init__(problem)
@@ -31,7 +31,10 @@ class BadLine(Exception):
 
 
 async def read_lines(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncGenerator[bytes | BadLine]:
-    """Until `receive` ends. A line over the limit is not held in memory; its ends are. The last one may lack its end."""
+    """Yield lines until `receive` ends. Of a line over the limit, only the two ends stay in memory.
+
+    A last line without a line feed counts if it is a whole message.
+    """
     parts: list[bytes] = []
     size = 0
     while chunk := await _receive(receive):
@@ -58,12 +61,12 @@ async def _receive(receive: Receive) -> bytes:
 def _join_line(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
     if size > limit:
         head, tail = _cut_edges([*parts, last])
-        return BadLine(f"a message of {size:,} bytes, more than the {limit:,} that are taken", head, tail)
+        return BadLine(f"a message of {size:,} bytes, more than the limit of {limit:,}", head, tail)
     return b"".join((*parts, last)) if parts else last
 
 
 def _cut_edges(parts: list[bytes]) -> list[bytes]:
-    """Without joining all the parts, which would take their memory twice."""
+    """The first and last bytes, without joining the parts, which would double their memory."""
     head = tail = b""
     for part in parts:
         head += part[: _MAX_EDGE_BYTES - len(head)]
@@ -89,10 +92,10 @@ def decode(line: bytes) -> SessionMessage | BadLine:
 
 
 def error_reply(line: BadLine) -> SessionMessage | None:
-    """An answer that cannot be taken is still the answer to somebody, who must not wait for ever."""
+    """Turn an answer that cannot be read into an error, so that the request it belongs to does not wait forever."""
     keys = _outermost_keys(line.head)
     if b"method" in keys or not keys.keys() & {b"jsonrpc", b"result", b"error"}:
-        return None  # not an answer; it may be a log line with an id of its own
+        return None  # not an answer, but perhaps a log line with an id
     if keys.get(b"id"):
         id = keys[b"id"].decode(errors="replace")
     elif found := _LAST_ID.search(line.tail):
@@ -104,13 +107,13 @@ def error_reply(line: BadLine) -> SessionMessage | None:
 
 
 def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
-    """The keys of the outermost object and, where those are texts or numbers, their values, as far as `head` reaches."""
+    """The keys of the outermost object with their strings and numbers, as far as `head` reaches."""
     found: dict[bytes, bytes] = {}
     depth, key = 0, b""
     for token in _TOKEN.finditer(head):
         text = token[0]
         if token.lastindex == 3:
-            break  # a text that goes on beyond the head
+            break  # a string that continues beyond the head
         if text in b"{[":
             depth += 1
         elif text in b"}]":
@@ -131,7 +134,7 @@ def encode(message: mcp_types.JSONRPCMessage) -> bytes:
 
 
 def _build_message(raw: Any) -> mcp_types.JSONRPCMessage | None:
-    """Built from checked fields without walking through the payload, which may be large and is handed on as it is."""
+    """Check the fields of the message, but not the payload, which may be large and passes unchanged."""
     fields = cast("Raw", raw)
     if not isinstance(raw, dict) or fields.get("jsonrpc") != "2.0":
         return None

@@ -1,4 +1,4 @@
-"""How a server is greeted: by the handshake of the older protocol, or by the question that the stateless one begins with."""
+"""Start a session with a server: with `initialize`, or with `server/discover` in the stateless protocol."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from overspill.text.humanize import quote_line
 
 Raw: TypeAlias = "dict[str, Any]"
 Ask: TypeAlias = Callable[[str, Raw, CallOptions], Awaitable[Raw]]
-"""MCPError is a refusal, after which another way may do; ServerError is the end."""
+"""Raises MCPError for a refusal, after which another handshake may work, and ServerError if none will."""
 
-_DISCOVER_SECONDS = 10.0  # seconds an old server may take to refuse the new way of handshake
+_DISCOVER_SECONDS = 10.0  # an old server may take this long to refuse `server/discover`
 
 
 class ClientIdentity(Struct, frozen=True):
-    """Who speaks to the server: name, version and abilities, as the server is told. `modern`: which way to greet it first."""
+    """Name, version and capabilities, as the server is told. `is_modern` decides which handshake comes first."""
 
     info: Raw = field(default_factory=lambda: {"name": "overspill", "version": metadata.version("overspill")})
     capabilities: Raw = {}
@@ -32,7 +32,7 @@ class ClientIdentity(Struct, frozen=True):
 
 
 class Handshake(Struct, frozen=True):
-    """What the server said of itself."""
+    """What the server told about itself."""
 
     version: str
     capabilities: Raw
@@ -46,11 +46,11 @@ class Handshake(Struct, frozen=True):
 
 async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     refusals: list[MCPError] = []
-    for way in (_discover, _initialize, _discover) if client.is_modern else (_initialize, _discover):
-        # The third time is for a slow server: it took the first question after we had given up on it, and is bound by it.
+    for attempt in (_discover, _initialize, _discover) if client.is_modern else (_initialize, _discover):
+        # The third try is for a slow server that answered the first question too late, and is now bound by its answer.
         if len(refusals) < 2 or refusals[-1].code == mcp_types.UNSUPPORTED_PROTOCOL_VERSION:
             try:
-                return await way(ask, client, name)
+                return await attempt(ask, client, name)
             except MCPError as refusal:
                 refusals.append(refusal)
     why = "; ".join(dict.fromkeys(quote_line(each.message).rstrip(".") for each in refusals))
@@ -58,13 +58,13 @@ async def shake_hands(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
 
 
 def add_identity(params: Raw, client: ClientIdentity, version: str) -> Raw:
-    """In the stateless protocol every request says who asks."""
+    """Add who asks, as every request of the stateless protocol does."""
     known = {mcp_types.CLIENT_INFO_META_KEY: client.info, mcp_types.CLIENT_CAPABILITIES_META_KEY: client.capabilities}
     return {**params, "_meta": {**known, **as_mapping(params.get("_meta")), mcp_types.PROTOCOL_VERSION_META_KEY: version}}
 
 
 def as_mapping(value: Any) -> Raw:
-    """What a server should have sent as an object, and an empty one where it did not."""
+    """The value if it is an object, else an empty one. Servers may send anything."""
     return cast("Raw", value) if isinstance(value, dict) else {}
 
 
@@ -76,7 +76,10 @@ async def _discover(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     offered: Any = found.get("supportedVersions")
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if isinstance(offered, list) and each in offered]
     if not mutual:
-        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, "no version of the stateless protocol in common")
+        raise MCPError(
+            mcp_types.UNSUPPORTED_PROTOCOL_VERSION,
+            "no shared version of the stateless protocol",
+        )
     return _read_handshake(mutual[-1], found, as_mapping(found.get("_meta")).get(mcp_types.SERVER_INFO_META_KEY), name)
 
 
@@ -85,11 +88,13 @@ async def _initialize(ask: Ask, client: ClientIdentity, name: str) -> Handshake:
     found = await ask("initialize", params, {"cancel_on_abandon": False})
     version = found.get("protocolVersion")
     if not isinstance(version, str) or version not in HANDSHAKE_PROTOCOL_VERSIONS:
-        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, f"it speaks version {version!r}, which is not known here")
+        raise MCPError(mcp_types.UNSUPPORTED_PROTOCOL_VERSION, f"Overspill does not support its version {version!r}")
     return _read_handshake(version, found, found.get("serverInfo"), name)
 
 
 def _read_handshake(version: str, found: Raw, info: Any, name: str) -> Handshake:
-    words = found.get("instructions")
-    said = as_mapping(info) or {"name": name, "version": ""}
-    return Handshake(version, as_mapping(found.get("capabilities")), said, words if isinstance(words, str) else None)
+    instructions = found.get("instructions")
+    known_info = as_mapping(info) or {"name": name, "version": ""}
+    return Handshake(
+        version, as_mapping(found.get("capabilities")), known_info, instructions if isinstance(instructions, str) else None
+    )

@@ -1,4 +1,4 @@
-"""The way to a server over HTTP. Its URL and headers may be secrets: all that lies above, logs and errors too, knows its name."""
+"""Connect to a server over HTTP. Its URL and headers may be secrets, so everything above this file sees only its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from overspill.mcp.client.surrogates import HidingStream, RestoringStream, Surro
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
-_CONNECT_SECONDS = 30.0  # seconds for a connection, and for an answer that holds nothing
+_CONNECT_SECONDS = 30.0  # to connect, and to wait for an answer without content
 _END_SESSION_SECONDS = 2.0
 _MAX_REDIRECTS = 3
 _SESSION_HEADER = "mcp-session-id"
@@ -39,7 +39,7 @@ _OVERRIDABLE_HEADERS = {
     "accept-encoding",
     "connection",
     "user-agent",
-}  # headers that are only defaults; those of the configuration win
+}  # defaults; the configuration wins
 _POOL_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
 _EXPECTS_REPLY = "overspill.asks"
@@ -48,13 +48,16 @@ _Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
 
 
 class RedactingTransport(httpx2.AsyncBaseTransport):
-    """Puts in the real URL and headers, last; and turns what goes wrong into an answer, for one exception would end all calls."""
+    """Puts in the real URL and headers at the last moment.
+
+    Turns failures into answers, because a single exception would end every call on the connection.
+    """
 
     def __init__(self, config: ServerConfig) -> None:
         self.name = config.name
         self.problem = f"The connection to the server {config.name} was lost."
         self.on_lost: Callable[[], None] = lambda: None
-        """Told when the server seems to be gone and no request is there to learn of it."""
+        """Called when the server seems to be gone and no request is waiting that would notice."""
         self.surrogates = Surrogates()
         self._session: str | None = None
         self._seal = uuid4().hex
@@ -68,12 +71,12 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             raise ServerError(f"The server {config.name} has a url or a header that cannot be used. Check both.") from None
         except ImportError:
             raise ServerError(
-                f"The server {config.name} would be reached through the SOCKS proxy that the environment names, which needs the "
-                "package socksio. Install it with `pip install socksio`, or name the server's host in NO_PROXY."
+                f"The server {config.name} cannot be reached: your environment sets a SOCKS proxy, which needs the package "
+                "socksio. Install it with `pip install socksio`, or add the server's host to NO_PROXY."
             ) from None
 
     def find_failure(self, error: MCPError) -> ServerError | None:
-        """What stands behind an answer that is ours and not the server's."""
+        """The failure behind an answer that this transport made up; None for an answer of the server."""
         data = as_mapping(error.data)
         if data.get("seal") != self._seal:
             return None
@@ -88,13 +91,13 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             why = str(problem) or f"no connection within {_CONNECT_SECONDS:g} s"
             return self._fail(request, "unreached", f"The server {self.name} cannot be reached: {why.rstrip('.')}.")
         except (httpx2.HTTPError, httpx2.InvalidURL):
-            return self._fail(request, "broken", f"The connection to the server {self.name} broke before it had answered.")
+            return self._fail(request, "broken", f"The connection to the server {self.name} broke before it answered.")
 
     async def aclose(self) -> None:
         await self._transport.aclose()
 
     async def end_session(self) -> None:
-        """Lets the server forget the session, if it is there to hear it."""
+        """Tell the server to drop the session, if it still listens."""
         if self._session is not None:
             headers = {**self._headers, _SESSION_HEADER: self._session}
             with anyio.move_on_after(_END_SESSION_SECONDS, shield=True), suppress(httpx2.HTTPError, httpx2.InvalidURL):
@@ -107,7 +110,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
         )
         timeout = request.extensions["timeout"]
         if request.method == "POST" and not request.extensions[_EXPECTS_REPLY]:
-            timeout = {**timeout, "read": _CONNECT_SECONDS}  # the transport sends nothing else while it waits for this
+            timeout = {**timeout, "read": _CONNECT_SECONDS}  # the SDK sends nothing else while it waits for this
         content, url = await request.aread(), self._url
         for _ in range(_MAX_REDIRECTS):
             real = httpx2.Request(request.method, url, headers=headers, content=content, extensions={"timeout": timeout})
@@ -116,16 +119,18 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 return response
             await response.aclose()
             target = url.join(response.headers["location"])
-            same_place = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
-            if not same_place or (request.method == "POST" and response.status_code not in (307, 308)):
-                return self._refuse(f"a redirect to {target.scheme}://{target.host}, which is not followed; use that as its url")
+            is_same_origin = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
+            if not is_same_origin or (request.method == "POST" and response.status_code not in (307, 308)):
+                return self._refuse(
+                    f"a redirect to {target.scheme}://{target.host}, which Overspill does not follow; set it as the url"
+                )
             url = target
-        return self._refuse("one redirect after another")
+        return self._refuse("too many redirects")
 
     async def _redact(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        ours = _SESSION_HEADER in request.headers
+        has_session = _SESSION_HEADER in request.headers
         if request.method != "POST":
-            if ours and response.status_code == 404:
+            if has_session and response.status_code == 404:
                 await response.aclose()
                 return self._forget_session(request)
             return self._stream(response)
@@ -134,10 +139,10 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             return self._stream(response)
         body = await _read_body(response)
         if body is None:
-            return self._refuse(f"a message of more than the {MAX_MESSAGE_BYTES:,} bytes that are taken. Ask it for less")
+            return self._refuse(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes, the limit. Ask it for less")
         if response.status_code >= 400:
             error = _decode_error(body)
-            if ours and _is_session_unknown(response.status_code, error):
+            if has_session and _is_session_unknown(response.status_code, error):
                 return self._forget_session(request)
             if error is None:
                 return self._refuse(_describe_status(response))
@@ -154,36 +159,36 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
 
     def _forget_session(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None
-        return self._fail(request, "gone", f"The server {self.name} has forgotten its session, as after a restart.")
+        return self._fail(request, "gone", f"The server {self.name} no longer knows this session. It may have restarted.")
 
-    def _fail(self, request: httpx2.Request, kind: _Kind, words: str) -> httpx2.Response:
-        self.problem = words
+    def _fail(self, request: httpx2.Request, kind: _Kind, text: str) -> httpx2.Response:
+        self.problem = text
         if kind != "broken" and not request.extensions[_EXPECTS_REPLY]:
             self.on_lost()
-        return self._answer(kind, words)
+        return self._answer(kind, text)
 
-    def _refuse(self, words: str) -> httpx2.Response:
-        return self._answer("refused", words)
+    def _refuse(self, text: str) -> httpx2.Response:
+        return self._answer("refused", text)
 
-    def _answer(self, kind: _Kind, words: str) -> httpx2.Response:
-        error = {"code": mcp_types.CONNECTION_CLOSED, "message": words, "data": {"seal": self._seal, "kind": kind}}
+    def _answer(self, kind: _Kind, text: str) -> httpx2.Response:
+        error = {"code": mcp_types.CONNECTION_CLOSED, "message": text, "data": {"seal": self._seal, "kind": kind}}
         return httpx2.Response(502, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
 class _JsonClient(httpx2.AsyncClient):
-    def build_request(self, method: str, url: Any, **given: Any) -> httpx2.Request:
-        """Writes JSON as everywhere here: lone surrogates are escaped, where httpx2 would fail."""
-        message = given.pop("json", None)
+    def build_request(self, method: str, url: Any, **options: Any) -> httpx2.Request:
+        """Write lone surrogates as escapes, where httpx2 would fail."""
+        message = options.pop("json", None)
         if message is not None:
-            given["content"] = dumps(message)
-        request = super().build_request(method, url, **given)
+            options["content"] = dumps(message)
+        request = super().build_request(method, url, **options)
         request.extensions[_EXPECTS_REPLY] = message is not None and "id" in message and "method" in message
         return request
 
 
 @asynccontextmanager
 async def open_transport(config: ServerConfig) -> AsyncGenerator[tuple[RedactingTransport, Any]]:
-    """Reading has no limit of its own: calls have theirs, and a stream may be silent for as long as it likes."""
+    """Without a read timeout: calls have their own limits, and a stream may be silent for any time."""
     transport = RedactingTransport(config)
     name = f"http://server/{quote(config.name, safe='')}"
     async with AsyncExitStack() as stack:
@@ -208,7 +213,7 @@ def _headers_to_pass(response: httpx2.Response) -> list[tuple[str, str]]:
 
 
 async def _read_body(response: httpx2.Response) -> bytes | None:
-    """None when it is too much."""
+    """Return None if it is too large."""
     parts: list[bytes] = []
     size = 0
     try:
@@ -230,7 +235,10 @@ def _decode_error(body: bytes) -> mcp_types.ErrorData | None:
 
 
 def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
-    """The protocol has 404 for it; many servers answer 400, with words. Tools speak of sessions too, of other kinds."""
+    """Whether the server no longer knows the session: 404 by the protocol, but many servers answer 400 with a message.
+
+    Tools may also mention sessions of other kinds.
+    """
     if error is None:
         return status == 404
     if status == 400:
@@ -240,15 +248,15 @@ def _is_session_unknown(status: int, error: mcp_types.ErrorData | None) -> bool:
 
 def _describe_status(response: httpx2.Response) -> str:
     next_step = {401: "; check its headers", 403: "; check its headers", 404: "; check its url", 405: "; check its url"}
-    said = f"HTTP status {response.status_code} ({response.reason_phrase})"
-    return said + next_step.get(response.status_code, "")
+    status = f"HTTP status {response.status_code} ({response.reason_phrase})"
+    return status + next_step.get(response.status_code, "")
 
 
 def _make_login_header(url: httpx2.URL) -> dict[str, str]:
-    word = b64encode(f"{url.username}:{url.password}".encode()).decode()
-    return {"authorization": f"Basic {word}"} if url.userinfo else {}
+    credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
+    return {"authorization": f"Basic {credentials}"} if url.userinfo else {}
 
 
 def _find_proxy(url: httpx2.URL) -> str | None:
-    ways = {} if proxy_bypass(url.host) else getproxies()
-    return ways.get(url.scheme) or ways.get("all")
+    proxies = {} if proxy_bypass(url.host) else getproxies()
+    return proxies.get(url.scheme) or proxies.get("all")

@@ -1,4 +1,4 @@
-"""A look at one server: started or dialled once, greeted, pinged, its tools listed and weighed. None of them is called."""
+"""Try one server: start or dial it once, ping it, list its tools and measure them. No tool is called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.text.lenient_json import dumps
 
 
 class ToolSize(Struct, frozen=True):
-    """What a tool's name, description and arguments cost a context, before it is ever called."""
+    """What a tool's name, description and arguments cost in the context before anyone calls it."""
 
     name: str
     bytes: int
@@ -28,10 +28,10 @@ class Probe(Struct, frozen=True):
     problem: str = ""
     protocol: str = ""
     software: str = ""
-    """What the server calls itself, with its version."""
+    """The server's own name and version."""
     tools: tuple[ToolSize, ...] = ()
     seconds: float = 0.0
-    """From its start until it had answered everything."""
+    """From its start to its last answer."""
 
     @property
     def bytes(self) -> int:
@@ -43,7 +43,7 @@ class Probe(Struct, frozen=True):
 
 
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
-    """A problem is part of the answer, never raised. `model` is whose tokens are counted."""
+    """Never raises: a failure is the result's `problem`. Tokens are counted for `model`."""
     began = anyio.current_time()
     problem, listed, connections, seconds = "", list[Raw](), list[ServerConnection](), 0.0
     try:
@@ -53,8 +53,8 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
                 listed = await _list_tools(connection)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
-        spoke = describe_garbage(connections[0].garbage if connections else 0)
-        problem = f"The server {config.name} did not answer within {within:g} s.{spoke}"
+        garbage = describe_garbage(connections[0].garbage if connections else 0)
+        problem = f"The server {config.name} did not answer within {within:g} s.{garbage}"
     except* Exception as group:
         problem = describe_error(group, config.name)
     if problem:
@@ -67,7 +67,7 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
 
 async def _list_tools(connection: ServerConnection) -> list[Raw]:
     await connection.shake_hands()
-    if not connection.handshake.is_modern:  # the newer protocol has no ping
+    if not connection.handshake.is_modern:  # the stateless protocol has no ping
         await connection.request("ping")
     if "tools" not in connection.handshake.capabilities:
         return []

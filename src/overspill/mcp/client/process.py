@@ -1,4 +1,4 @@
-"""A server as a process of ours: started with its own process group, spoken to in lines, ended with all its children."""
+"""A server as a child process: started in its own process group, spoken to in lines, ended with all its children."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
 from overspill.text.humanize import count_noun, quote_line
 
-_EXIT_SECONDS = 2.0  # seconds to end by itself once its input is closed
-_LAST_OUTPUT_SECONDS = 0.5  # seconds to hear the last of it, and to learn how it ended
+_EXIT_SECONDS = 2.0  # seconds for the server to exit by itself once its input is closed
+_LAST_OUTPUT_SECONDS = 0.5  # seconds to read its last output and to learn how it ended
 _POLL_SECONDS = 0.1
 _MAX_STDERR_TAIL = 2048
 
@@ -34,61 +34,60 @@ class ServerProcess:
         self.config = config
         self.process = process
         self.garbage = 0
-        """Lines that were no messages."""
+        """How many lines were not messages."""
         self.has_closed_input = False
-        """It takes no more input."""
+        """Whether it has stopped reading its input."""
         self.reading = anyio.CancelScope()
-        self._heard = b""
-        self._silent = anyio.Event()
+        self._stderr_tail = b""
+        self._stderr_ended = anyio.Event()
 
     async def read_stderr(self) -> None:
-        """Its standard error is for people: handed on, and its end remembered for when it fails."""
+        """Pass its standard error on to yours, and remember the end of it for an error message."""
         assert self.process.stderr is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             async for chunk in self.process.stderr:
-                self._heard = (self._heard + chunk)[-_MAX_STDERR_TAIL:]
-                with suppress(AttributeError, OSError, ValueError):  # a host may have none, or one that takes no bytes
+                self._stderr_tail = (self._stderr_tail + chunk)[-_MAX_STDERR_TAIL:]
+                with suppress(AttributeError, OSError, ValueError):  # the host may have no stderr, or one that takes no bytes
                     sys.stderr.buffer.write(chunk)
                     sys.stderr.buffer.flush()
-        self._silent.set()
+        self._stderr_ended.set()
 
     async def watch_exit(self) -> None:
-        """Once it has ended nothing more can come, though a child that it left behind may hold its output open."""
-        while self.process.returncode is None:  # noqa: ASYNC110 (`wait` also waits for the end of its pipes)
+        """Stop reading soon after it exits. A child it left behind may hold its output open."""
+        while self.process.returncode is None:  # noqa: ASYNC110 (`wait` also waits until its pipes are closed)
             await anyio.sleep(_POLL_SECONDS)
         self.reading.deadline = anyio.current_time() + _LAST_OUTPUT_SECONDS
 
     async def wait_for_exit(self) -> None:
-        """Until `problem` can say how it ended, or it is clear that it has not."""
+        """Wait until `problem` can say how it ended, or until it is clear that it still runs."""
         with anyio.move_on_after(_LAST_OUTPUT_SECONDS):
             while self.process.returncode is None:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
-            await self._silent.wait()
+            await self._stderr_ended.wait()
 
     @property
     def problem(self) -> str:
         code = self.process.returncode
         how = (
-            ("reads no more" if self.has_closed_input else "closed its output")
+            ("stopped reading its input" if self.has_closed_input else "closed its output")
             if code is None
             else f"ended with exit code {code}"
             if code >= 0
             else f"was ended by signal {-code}"
         )
-        said = self._heard.decode(errors="replace").strip().splitlines()
-        last = f" Its last words: {quote_line(said[-1])}" if said else ""
-        spoke = describe_garbage(self.garbage)
-        return f"The server {self.config.name} {how}.{last}{spoke}"
+        last_lines = self._stderr_tail.decode(errors="replace").strip().splitlines()
+        last = f" Its last line on standard error: {quote_line(last_lines[-1])}" if last_lines else ""
+        return f"The server {self.config.name} {how}.{last}{describe_garbage(self.garbage)}"
 
 
 def describe_garbage(lines: int) -> str:
-    """What is to be said of a server besides; nothing where there is nothing."""
-    return f" It wrote {count_noun(lines, 'line')} to its standard output that cannot be read as messages." if lines else ""
+    """A sentence to add to an error; empty if every line was a message."""
+    return f" It wrote {count_noun(lines, 'line')} to its standard output that could not be read as MCP." if lines else ""
 
 
 @asynccontextmanager
 async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[ServerProcess, Streams]]:
-    """`environ` is what the process gets, no more; ServerError where it cannot be started."""
+    """Start the server with exactly the environment `environ`. Raises ServerError if it cannot be started."""
     try:
         process = await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
     except (OSError, ValueError) as problem:
@@ -135,7 +134,7 @@ async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMess
                     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                         break
         await server.wait_for_exit()
-    # A server that is still writing must not block on a full pipe, or it would miss its chance to end.
+    # Keep reading: a server that blocks on a full pipe could not exit by itself.
     with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         while server.process.returncode is None:
             await receive()
@@ -164,7 +163,7 @@ async def _write(
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             server.has_closed_input = True
             await server.wait_for_exit()
-            to_us.close()  # it reads no more, so nobody shall wait for its answers
+            to_us.close()  # it reads no requests, so no answer will come
 
 
 async def _end(process: Process) -> None:
@@ -172,7 +171,7 @@ async def _end(process: Process) -> None:
         if process.stdin is not None:
             await process.stdin.aclose()
     with anyio.move_on_after(_EXIT_SECONDS):
-        # Not `wait`, which also waits for the end of its pipes: a child it left behind may hold those open.
+        # Not `wait`, which also waits until its pipes are closed: a child it left behind may hold them open.
         while process.returncode is None:  # noqa: ASYNC110
             await anyio.sleep(0.01)
     if os.name == "posix":
@@ -186,7 +185,7 @@ async def _end(process: Process) -> None:
         with suppress(OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             if pipe is not None:
                 await pipe.aclose()
-    # asyncio keeps its side open for as long as anybody holds the other end of a pipe, and nothing public closes it.
+    # asyncio keeps its end of a pipe open while any process holds the other end, and has no public way to close it.
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:
         with suppress(PermissionError):

@@ -1,4 +1,4 @@
-"""What a server's tool said, as the gate takes it."""
+"""Turn the result of a server's tool into an output that the gate takes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MAX_BYTES_ON_LOOP = 256 * 1024
 
 
 async def to_output(result: Raw) -> Output:
-    """What is measured, and kept if it has to be: all texts, and structured content unless it only repeats them."""
+    """All content blocks, and the structured content unless it only repeats their text."""
     content: list[Any] = list(result.get("content") or [])
     structured = result.get("structuredContent")
     if structured is not None:
-        said = [text for text in find_texts(content) if text]
-        large = sum(map(len, said)) > _MAX_BYTES_ON_LOOP
-        repeated = await anyio.to_thread.run_sync(_is_repeated, structured, said) if large else _is_repeated(structured, said)
+        shown = [text for text in find_texts(content) if text]
+        large = sum(map(len, shown)) > _MAX_BYTES_ON_LOOP
+        repeated = await anyio.to_thread.run_sync(_is_repeated, structured, shown) if large else _is_repeated(structured, shown)
         if not repeated:
             content.append({"type": "text", "text": _to_json(structured)})
     return Output(content, is_error=bool(result.get("isError")), original=result)
@@ -48,7 +48,7 @@ def format_progress(progress: Raw) -> str:
 
 
 def _format_number(value: object) -> str:
-    """Empty where it is no number, or none that anybody could read."""
+    """Empty if it is not a number that fits a float."""
     try:
         return f"{float(value):g}" if isinstance(value, int | float) else ""
     except OverflowError:
@@ -56,7 +56,10 @@ def _format_number(value: object) -> str:
 
 
 def _is_repeated(structured: Any, texts: list[str]) -> bool:
-    """Servers send the same value as text for clients that know no structure, a single value under some key of its own."""
+    """Whether the texts already hold the structured content.
+
+    Servers repeat it as text for older clients, and put a single value under some key.
+    """
     values: list[Any] = [structured]
     if len(as_mapping(structured)) == 1:
         values += as_mapping(structured).values()

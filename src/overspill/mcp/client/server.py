@@ -21,10 +21,10 @@ from overspill.mcp.client.results import format_progress, to_output
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
 
-_START_SECONDS = 60.0  # seconds until a server that says nothing counts as hanging
+_START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
-_MAX_RETRY_WAIT = 5.0  # seconds that a call waits for the next start to begin
-_STEADY_SECONDS = 60.0  # seconds it has to be up for the next pause to be short again
+_MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
+_STEADY_SECONDS = 60.0  # of uptime, after which the next pause is short again
 
 Log: TypeAlias = Callable[[str], None]
 
@@ -36,7 +36,7 @@ class ToolDefinition(Struct, frozen=True):
 
 
 class SilentPeer:
-    """A peer that hears nothing and answers only that it is there."""
+    """Ignores notifications and answers nothing but pings."""
 
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
@@ -48,7 +48,7 @@ class SilentPeer:
 
 
 class Server:
-    """`run` is its life; everything else may be called while it runs."""
+    """Start `run` in a task group. Call everything else while it runs."""
 
     def __init__(
         self,
@@ -77,22 +77,22 @@ class Server:
         self._closed = False
 
     async def run(self) -> None:
-        pause, said = _MIN_PAUSE, ""
+        pause, logged = _MIN_PAUSE, ""
         try:
             while True:
                 began, died = anyio.current_time(), False
                 try:
                     await self._run_once()
-                except* Exception as group:  # whatever one server makes go wrong must not end the others
+                except* Exception as group:  # no failure of one server may end the others
                     self.problem = describe_error(group, self.name)
                     died = self._connection is None and group.subgroup(Ended) is not None
                 if died and self._client.is_modern and self.config.command:
-                    # The first SDKs end at a method they do not know, so the newer handshake may be what it died of.
+                    # The first SDKs exit on an unknown method, so the newer handshake may have ended it.
                     self._client = replace(self._client, modern=False)
                     continue
-                if self._connection is not None or self.problem != said:  # trying in vain again is no news
+                if self._connection is not None or self.problem != logged:  # the same failure again is not worth a line
                     self.log(self.problem)
-                said = self.problem
+                logged = self.problem
                 self._failed += self._connection is None
                 self._connection = None
                 if anyio.current_time() - began > _STEADY_SECONDS:
@@ -106,18 +106,20 @@ class Server:
             self._announce_change()
 
     async def wait_until_connected(self, within: float = _START_SECONDS) -> ServerConnection:
-        """The connection. Where there is none a start that is under way, or near, is waited for, so many seconds at most;
-        ServerError when there is still none, or none can be soon."""
+        """Return the connection. Waits up to `within` seconds for a start that is under way or about to begin.
+
+        Raises ServerError if there is no connection by then, or none to expect soon.
+        """
         failed = self._failed
         with anyio.move_on_after(within):
             while not self._is_up() and self._failed == failed and not self._is_retry_far():
                 await self._changed.wait()
         if self._connection is None or self._connection.ended.is_set():
             if self._closed:
-                raise ServerError(f"The server {self.name} was closed.")
+                raise ServerError(f"The server {self.name} is closed.")
             why = self.problem or f"The server {self.name} has not answered yet."
             raise ServerError(
-                f"{why} It is {'started' if self.config.command else 'tried'} again in the background; {self._describe_retry()}."
+                f"{why} Overspill keeps trying to {'start' if self.config.command else 'reach'} it; {self._describe_retry()}."
             )
         return self._connection
 
@@ -139,30 +141,30 @@ class Server:
             listed = await self.list_pages("tools/list", "tools")
         except MCPError as refusal:
             why = quote_line(refusal.message).rstrip(".")
-            raise ServerError(f"The server {self.name} does not list its tools: {why}.") from None
+            raise ServerError(f"The server {self.name} refused to list its tools: {why}.") from None
         tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
         for tool in tools:
             connection.learn_headers(tool)
         return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
-        """MCPError is the server's refusal; ServerError when it is gone. Progress is that of the job it is called in."""
+        """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""
         job = current.get()
         progress = None if job is None else partial(_set_progress, job)
         result = await self.request("tools/call", {"name": name, "arguments": dict(args)}, progress=progress)
         if result.get("resultType") == "input_required":
             raise ServerError(
-                f"The tool {one_line(name)} of the server {self.name} asks for input from a person, which cannot be given here."
+                f"The tool {one_line(name)} of the server {self.name} asks for input from a person, and nobody can answer here."
             )
         return await to_output(result)
 
     async def _run_once(self) -> None:
-        """From one start to its end."""
+        """Run it from one start until it ends."""
         self.starts += 1
         with anyio.CancelScope() as starting:
             starting.deadline = anyio.current_time() + _START_SECONDS
             async with connect(self.config, self._environ, self._client, self._peer) as connection:
-                connection.param_headers = self._param_headers  # what was learned outlives a connection
+                connection.param_headers = self._param_headers  # outlives a connection
                 if self._on_up is not None:
                     await self._on_up(connection)
                 starting.deadline = float("inf")
@@ -200,8 +202,8 @@ def describe_error(group: BaseExceptionGroup[Any], name: str) -> str:
     if isinstance(error, ServerError):
         return str(error)
     if isinstance(error, MCPError):
-        return f"The server {name} refused what has to be settled at its start: {quote_line(error.message)}."
-    # Not its words, which may hold what the server sent.
+        return f"The server {name} refused a request right after the handshake: {quote_line(error.message)}."
+    # Not the text of the error, which may hold what the server sent.
     return f"The connection to the server {name} was lost ({type(error).__name__})."
 
 
@@ -213,7 +215,7 @@ async def open_servers(
     client: ClientIdentity | None = None,
     log: Log = lambda _: None,
 ) -> AsyncGenerator[dict[str, Server]]:
-    """Started side by side; each is waited for when it is first asked."""
+    """Start all servers together. The first request to each waits until it is up."""
     servers = {config.name: Server(config, environ, client, log=log) for config in configs}
     failure: Exception | None = None
     async with anyio.create_task_group() as group:
@@ -221,7 +223,7 @@ async def open_servers(
             group.start_soon(server.run)
         try:
             yield servers
-        except Exception as error:  # the host's own, which the group would wrap
+        except Exception as error:  # from the caller's block; the group would wrap it
             failure = error
         finally:
             group.cancel_scope.cancel()

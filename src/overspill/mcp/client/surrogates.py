@@ -1,4 +1,4 @@
-"""Lone surrogates on their way through the SDK, whose reader refuses them: hidden in the bytes, put back in what was read."""
+"""Lone surrogates, which the SDK cannot read: hidden in the bytes before it, restored in the messages after it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 _SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]")
-# Every escape is taken as a whole, for an escaped backslash may stand before a `u` that is only a letter.
+# Match every escape as a whole: after an escaped backslash, `u` is only a letter.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 
 
 class Surrogates:
-    """Of one connection. The mark that stands for one cannot be guessed, so no server can have sent it itself."""
+    """For one connection. The mark that replaces a surrogate is random, so no server can send it."""
 
     def __init__(self) -> None:
         self._seal = uuid4().hex
         self._any = False
 
     def hide(self, data: bytes) -> bytes:
-        """In whole lines of JSON."""
+        """Replace them in whole lines of JSON."""
         return _ESCAPE.sub(self._hide_escape, data) if _SUSPECT.search(data) else data
 
     def restore(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
@@ -56,7 +56,7 @@ class Surrogates:
 
 
 class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
-    """Messages as they were sent."""
+    """Yields messages as the server sent them."""
 
     def __init__(self, stream: Any, surrogates: Surrogates) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 class HidingStream(httpx2.AsyncByteStream):
-    """A stream of events, line by line. What is too long for a line is handed on, for the reader to refuse."""
+    """Hides surrogates in a stream of events, line by line. A line that is too long passes, and the SDK refuses it."""
 
     def __init__(self, response: httpx2.Response, surrogates: Surrogates, limit: int) -> None:
         self._response = response

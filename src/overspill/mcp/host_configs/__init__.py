@@ -1,1 +1,1 @@
-"""The configuration files of MCP clients: where they lie, and how their servers come to run through the proxy and back."""
+"""Find the configuration files of MCP clients, make their servers run through the proxy, and undo it."""

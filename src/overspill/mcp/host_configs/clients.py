@@ -1,4 +1,4 @@
-"""The clients that are known by name: where their files lie, and how they notice a change."""
+"""The clients that Overspill knows: where their files are, and how to make them read a change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Client(Struct, frozen=True):
-    """`file` holds the user's own servers; `project_file` those of a project, below its folder, shared with others."""
+    """`file` holds the user's own servers, `project_file` those of a project, relative to its folder."""
 
     name: str
     title: str
@@ -19,17 +19,17 @@ class Client(Struct, frozen=True):
 
 
 def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
-    """By the name that `overspill wrap` takes. `platform` is as in `sys.platform`."""
+    """By the name that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
     data = _application_data(home, platform, environ)
     code = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
     clients = (
-        Client("claude-code", "Claude Code", code, ".mcp.json", "Start Claude Code anew; `/mcp` there lists the servers."),
+        Client("claude-code", "Claude Code", code, ".mcp.json", "Restart Claude Code; `/mcp` there lists the servers."),
         Client(
             "claude-desktop",
             "Claude Desktop",
             data / "Claude" / "claude_desktop_config.json",
             "",
-            "Quit Claude Desktop, from its menu and not only its window, and start it again.",
+            "Quit Claude Desktop from its menu (closing the window is not enough), and start it again.",
         ),
         Client(
             "cursor",
@@ -50,7 +50,7 @@ def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict
 
 
 def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:
-    """Whose file it is, by its place."""
+    """The client that the file belongs to, by its path."""
     place = path.absolute()
     for client in clients.values():
         if place == client.file or (client.project_file and place.as_posix().endswith(f"/{client.project_file}")):

@@ -1,4 +1,4 @@
-"""What may be shown of a client's file on a terminal: entries without their secrets, and a pattern for other clients."""
+"""Show entries of a client's file without their secrets, and an example for other clients."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bea
 
 
 def diff_entry(outcome: Outcome) -> str:
-    """The whole entry as it was and as it will be."""
+    """A diff that shows the whole entry."""
     before, after = (mask(text).splitlines() for text in (outcome.before, outcome.after))
     lines = difflib.unified_diff(before, after, n=len(before), lineterm="")
     return "\n".join(list(lines)[3:])
 
 
 def mask(entry: str) -> str:
-    """Without the values of `env` and `headers`, and without URLs and arguments that look as if they held a secret."""
+    """Hide the values of `env` and `headers`, and URLs and arguments that may hold a secret."""
     node = jsonc.scan(entry, "the entry")
     parts = [part for key in ("env", "headers") if (part := node.get(key))]
     edits = [jsonc.replace(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
@@ -37,7 +37,7 @@ def mask(entry: str) -> str:
 
 
 def example_entries(launch: Sequence[str]) -> dict[str, Any]:
-    """Entries to copy from, in the form that most clients take."""
+    """Entries to copy, in the form that most clients take."""
     program, *words = launch
     command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/path/to/files"]
     return {
@@ -67,17 +67,17 @@ def _is_secret(before: str, word: str) -> bool:
         return True
     if before in ("--header-env", "--url-env"):
         return False
-    told = bool(before.startswith("-") and _SECRET_WORDS.search(before) and not word.startswith("-"))
-    return told or bool(_SECRET_WORDS.search(word) and re.search(r"[=: ]", word))
+    is_announced = bool(before.startswith("-") and _SECRET_WORDS.search(before) and not word.startswith("-"))
+    return is_announced or bool(_SECRET_WORDS.search(word) and re.search(r"[=: ]", word))
 
 
 _URL = "https://mcp.example.com/mcp"
 
 _INSTRUCTIONS = """\
-For any client that starts MCP servers: let it start Overspill, and write the server's own command after `--`.
-A server with a URL becomes a command, too; its headers are taken from environment variables, so that no process list shows them.
+For any client that starts MCP servers: let it start Overspill, with the server's own command after `--`.
+A server with a URL becomes a command, too. Its headers come from environment variables, so that no process list shows them.
 
 {pattern}
 
-Everything else in an entry (env, cwd and so on) stays as it is. Clients with other files (TOML, YAML, a form to fill in) take
-the same command, arguments and variables. To go back, leave out everything up to `--`."""
+Leave everything else in an entry (env, cwd and so on) unchanged. Clients with other configurations (TOML, YAML, a form) take
+the same command, arguments and variables. To go back, remove everything up to `--`."""

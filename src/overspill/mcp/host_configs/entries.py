@@ -1,4 +1,4 @@
-"""One server's entry in a client's file: whether it can run through the proxy, and the edits that make it."""
+"""One server's entry in a client's file: whether it can run through the proxy, and the edits for that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER
 
-ALREADY_WRAPPED = "it runs through Overspill already"
+ALREADY_WRAPPED = "it already runs through Overspill"
 _STREAMABLE = {"http", "streamablehttp"}
 _SIGN_IN = {"auth", "headersHelper", "oauth"}
 _COMMAND_KEYS = {"args", "command", "env"}
@@ -24,7 +24,7 @@ _MAX_PLAIN_SEGMENT = 19
 
 
 class Refusal(Struct, frozen=True):
-    """Why an entry stays as it is. `unless_named`: it might work, so it is wrapped for who asks for it by name."""
+    """Why an entry is not wrapped. With `unless_named` it might work, so `--server NAME` wraps it."""
 
     reason: str
     unless_named: bool = False
@@ -43,14 +43,14 @@ def find_refusal(name: str, entry: Node) -> Refusal | None:
 
 
 def wrap_entry(name: str, entry: Node, launch: Sequence[str]) -> list[Edit]:
-    """The edits for an entry that can be wrapped. `launch` are the words that start Overspill."""
+    """The edits that wrap an entry. `launch` is the command that starts Overspill."""
     program, *words = launch
     words += ["proxy", "--name", name]
     return _wrap_url(entry, program, words) if entry.get("url") else _wrap_stdio(entry, program, words)
 
 
 def may_hold_secret(url: str) -> bool:
-    """Whether a URL may hold a key. On a command line every user of the machine could read it."""
+    """Whether a URL may hold a key, which every user of the machine could read on a command line."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -69,18 +69,18 @@ def _refuse_stdio(value: Mapping[str, Any]) -> Refusal | None:
     if value.get("type", "stdio") != "stdio":
         return _refuse_type(value)
     if not _is_string_list(value.get("args", [])):
-        return Refusal("its args are not a list of texts")
+        return Refusal("its args are not a list of strings")
     if isinstance(dev := value.get("dev"), dict) and "debug" in dev:
         return Refusal("it runs in a debugger, which needs its own command")
     if value.get("sandboxEnabled"):
-        return Refusal("it runs in a sandbox, in which Overspill may not be able to store anything", unless_named=True)
+        return Refusal("it runs in a sandbox, where Overspill may not be able to store anything", unless_named=True)
     return None
 
 
 def _refuse_url(value: Mapping[str, Any]) -> Refusal | None:
     url, headers = value["url"], value.get("headers", {})
     if not isinstance(url, str) or _COMMAND_KEYS & value.keys():
-        return Refusal("it mixes what belongs to a command with what belongs to a url")
+        return Refusal("it has keys for both a command and a url")
     kind = value.get("type", "http")
     if not isinstance(kind, str) or re.sub("[-_]", "", kind.lower()) not in _STREAMABLE:
         return _refuse_type(value)
@@ -89,7 +89,7 @@ def _refuse_url(value: Mapping[str, Any]) -> Refusal | None:
     if _SIGN_IN & value.keys():
         return Refusal("your client signs in to it, and the proxy cannot")
     if not _is_header_map(headers):
-        return Refusal("its headers are not names and texts")
+        return Refusal("its headers are not strings with valid names")
     if not headers and not may_hold_secret(url) and urlsplit(url).hostname not in _LOCAL:
         return Refusal("it has no headers, so your client may sign in to it, and the proxy cannot", unless_named=True)
     return None
@@ -119,7 +119,7 @@ def _wrap_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
 
 
 def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
-    """`url` becomes `command` and `args`; `headers` become `env`, so that values, their comments and their order stay."""
+    """`url` becomes `command` and `args`. `headers` becomes `env`, which keeps values, comments and order."""
     url, headers, kind = entry.get("url"), entry.get("headers"), entry.get("type")
     assert url
     hidden = may_hold_secret(url.value)

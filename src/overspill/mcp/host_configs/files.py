@@ -1,4 +1,4 @@
-"""Reading a client's file and replacing it: all at once, with a copy of what it was, and only if nobody else changed it."""
+"""Read a client's file, and replace it atomically, with a backup, and only if nothing else has changed it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 
 
 class ClientFile(Struct, frozen=True):
-    """`path` is the file itself, to which `given` may be a link."""
+    """`path` is the real file; `given` may be a symbolic link to it."""
 
     given: Path
     path: Path
@@ -29,7 +29,7 @@ class ClientFile(Struct, frozen=True):
         return self.given.is_symlink()
 
     def read_backups(self) -> list[str]:
-        """What the file was before each change, newest first, as far as the copies can be read."""
+        """The text before each change, newest first, from the backups that can be read."""
         return [text for _, text in self._find_backups()]
 
     def _find_backups(self) -> list[tuple[Path, str]]:
@@ -40,7 +40,7 @@ class ClientFile(Struct, frozen=True):
         return found
 
     def replace(self, text: str, now: datetime) -> Path:
-        """Returns where the copy of the old text is: a new one, unless there is one already."""
+        """Replace the text. Returns the backup of the old text, which may already exist."""
         known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
         try:
             with ExitStack() as undo:
@@ -50,13 +50,15 @@ class ClientFile(Struct, frozen=True):
                 if not known:
                     undo.callback(copy.unlink)
                 if self.path.read_bytes() != self.text.encode():
-                    raise SettingsError(f"{self.path} was changed by somebody else just now. Nothing is written; run this again.")
+                    raise SettingsError(
+                        f"{self.path} has just been changed by another program. Nothing was written; run this again."
+                    )
                 fresh.replace(self.path)
                 undo.pop_all()
         except OSError as problem:
             raise SettingsError(
-                f"{self.path} cannot be changed: {problem.strerror}. It is as it was. "
-                "Its folder has to be writable, and the disk needs room for a copy."
+                f"{self.path} cannot be changed: {problem.strerror}. Nothing was written. "
+                "Its folder must be writable, and the disk needs room for a copy."
             ) from None
         return copy
 
@@ -64,7 +66,7 @@ class ClientFile(Struct, frozen=True):
 def read(given: Path) -> ClientFile:
     try:
         path = Path(os.path.realpath(given, strict=True))
-        # Asked before opening, because opening a pipe would wait for its writer.
+        # Checked before opening, because opening a pipe would wait for its writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise SettingsError(f"{given} is not a regular file.")
         with path.open("rb") as file:
@@ -72,7 +74,7 @@ def read(given: Path) -> ClientFile:
     except OSError as problem:
         raise SettingsError(f"{given} cannot be read: {problem.strerror}.") from None
     if len(data) > _MAX_BYTES:
-        raise SettingsError(f"{given} is larger than {_MAX_BYTES:,} bytes, so it is not taken for a client's configuration.")
+        raise SettingsError(f"{given} is larger than {_MAX_BYTES:,} bytes. That is too large for a client's configuration.")
     try:
         return ClientFile(given, path, data.decode())
     except UnicodeDecodeError as problem:
@@ -81,7 +83,7 @@ def read(given: Path) -> ClientFile:
 
 
 def _write_beside(path: Path, text: str) -> Path:
-    """A file with the text, and with mode and owner of the one that it is to replace."""
+    """Write a file with the mode and owner of the one it will replace."""
     like = path.stat()
     fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.fchmod(fd, stat.S_IMODE(like.st_mode))
@@ -90,7 +92,7 @@ def _write_beside(path: Path, text: str) -> Path:
 
 
 def _back_up(file: ClientFile, now: datetime) -> Path:
-    """For its owner only, and never in the place of another file."""
+    """Back the file up, readable by its owner only, and never over another file."""
     while True:
         copy = file.path.with_name(_backup_name(file.path.name, now.strftime("%Y%m%d-%H%M%S-%f")))
         try:
@@ -104,7 +106,7 @@ def _back_up(file: ClientFile, now: datetime) -> Path:
 
 
 def _fill(path: Path, fd: int, text: str, owner: tuple[int, int]) -> None:
-    """Whole and on the disk, or not there."""
+    """Write the whole file to disk, or remove it."""
     with ExitStack() as undo, open(fd, "wb") as file:
         undo.callback(path.unlink)
         os.fchown(fd, *owner)

@@ -1,4 +1,4 @@
-"""The way back: the edits that make of an entry which runs `overspill proxy` what it was."""
+"""Undo wrapping: the edits that turn an entry that runs `overspill proxy` into the original."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from overspill.text.jsonc import Edit, Node
 
 
 def unwrap_entry(entry: Node, found: ProxyArguments) -> list[Edit] | None:
-    """None where the entry does not say what it was. Its comments stay, wherever it is written by `wrap` or by hand."""
+    """The edits that keep all comments; None if the entry does not tell what the original was."""
     command, args, env = entry.get("command"), entry.get("args"), entry.get("env")
     assert command
     assert args
@@ -32,7 +32,7 @@ def _find_url(args: Node, env: Node | None, found: ProxyArguments) -> Node | Non
 
 
 def _remove_args(entry: Node, env: Node | None, found: ProxyArguments) -> list[Edit]:
-    """And `env` without what is ours: as `headers`, where it holds nothing else."""
+    """Remove `args` and Overspill's variables. `env` becomes `headers` if it holds nothing else."""
     gone = [entry.names.index("args")]
     if not env:
         return jsonc.remove(entry, gone)

@@ -1,4 +1,4 @@
-"""How an entry that runs `overspill proxy` is written, and how it is recognised."""
+"""Recognize an entry that runs `overspill proxy`, and read its arguments."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from overspill.text.jsonc import Node
 HEADER_VARIABLE = "OVERSPILL_HEADER_"
 URL_VARIABLE = "OVERSPILL_URL"
 TYPE_VARIABLE = "OVERSPILL_TYPE"
-"""Read by nobody but `unwrap`: how the original entry spelled its type, where that was not plain `http`."""
+"""The original spelling of the type, if it was not `http`. Only `unwrap` reads it."""
 
 
 _OPTIONS_WITH_VALUE = {"--name", "--url", "--url-env", "--header-env"}
 
 
 class ProxyArguments(Struct, frozen=True):
-    """What the arguments of `overspill proxy` say. `launch` are the words that start Overspill."""
+    """The arguments of `overspill proxy`. `launch` is the command that starts Overspill."""
 
     launch: tuple[str, ...]
     command_at: int | None = None
-    """Where in `args` the server's own command stands."""
+    """Index of the server's own command in `args`."""
     url_at: int | None = None
     url_variable: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    """Names of headers and of the variables that hold them."""
+    """Pairs of a header and the variable that holds its value."""
     has_other_options: bool = False
-    """Has options whose meaning an original entry could not have."""
+    """Whether it has options that no original entry could express."""
 
 
 def recognize(name: str, entry: Node) -> ProxyArguments | None:
@@ -45,7 +45,7 @@ def recognize(name: str, entry: Node) -> ProxyArguments | None:
 
 
 def header_variables(names: Sequence[str]) -> list[str]:
-    """A variable for each header, no two the same."""
+    """A different variable for each header."""
     found: list[str] = []
     for name in names:
         plain = HEADER_VARIABLE + "".join(char if char.isalnum() else "_" for char in name.upper())
@@ -55,7 +55,7 @@ def header_variables(names: Sequence[str]) -> list[str]:
 
 
 def _find_proxy(name: str, words: Sequence[str]) -> int | None:
-    """By the name of the program, or by what `wrap --command` writes whatever the program is called."""
+    """Index of `proxy`, by the name of the program or by the arguments that `wrap --command` writes."""
     for at, word in enumerate(words[1:], 1):
         ours = PurePath(words[at - 1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
         if word == "proxy" and (ours or words[at + 1 : at + 3] == ["--name", name]):
@@ -64,7 +64,7 @@ def _find_proxy(name: str, words: Sequence[str]) -> int | None:
 
 
 def _parse_arguments(launch: tuple[str, ...], words: list[str], offset: int) -> ProxyArguments:
-    """`offset` is where in `args` the first of the words stands."""
+    """`offset` is the index of the first word in `args`."""
     url_at, url_variable, headers, strange = None, "", list[tuple[str, str]](), False
     at = 0
     while at < len(words) and words[at] != "--":

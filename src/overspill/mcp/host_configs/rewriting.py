@@ -1,4 +1,4 @@
-"""A client's whole file: which servers it has, and the text in which they run through the proxy, or no longer do."""
+"""Rewrite a client's whole file, so that its servers run through the proxy or no longer do."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from overspill.text.jsonc import Edit, Node
 
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
 NOT_WRAPPED = "it does not run through Overspill"
-NO_ORIGINAL = "it runs through Overspill in a way that has no one original; change it by hand"
+NO_ORIGINAL = "its original entry cannot be told; change it by hand"
 _TABLES = ("mcpServers", "servers")
 
 Change = Literal["wrapped", "unwrapped", "none"]
 
 
 class Server(Struct, frozen=True):
-    """One entry. Claude Code has servers for all projects, and for one: `project` is its folder."""
+    """One entry. In Claude Code, a server may belong to one project; `project` is its folder."""
 
     name: str
     project: str
@@ -32,7 +32,7 @@ class Server(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a server, or why nothing did. `before` and `after` are the texts of its entry."""
+    """What changed for a server, or why nothing did. `before` and `after` are the texts of its entry."""
 
     server: str
     project: str
@@ -48,15 +48,15 @@ class Rewriting(Struct, frozen=True):
 
 
 def list_servers(text: str, name: str) -> list[Server]:
-    """All entries, in order; `name` is what errors call the file."""
+    """All entries, in order. Errors call the file `name`."""
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     root = jsonc.scan(text, name)
     tables = list(_find_tables(root, name))
     if not tables:
         raise SettingsError(
-            f"{name} has no servers: neither mcpServers nor servers is among its keys. "
-            "For a client with another kind of file see `overspill wrap --print`."
+            f"{name} has no servers: it has neither an mcpServers nor a servers key. "
+            "For a client with another kind of file, see `overspill wrap --print`."
         )
     return [
         Server(key.value, project, entry)
@@ -69,7 +69,7 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) 
     def change(server: Server) -> list[Edit] | Refusal:
         refusal = entries.find_refusal(server.name, server.entry)
         if refusal and refusal.unless_named and server.name not in only:
-            return Refusal(f"{refusal.reason}; name it with --server to wrap it all the same")
+            return Refusal(f"{refusal.reason}; name it with --server to wrap it anyway")
         if refusal and not refusal.unless_named:
             return refusal
         return entries.wrap_entry(server.name, server.entry, launch)
@@ -78,7 +78,7 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) 
 
 
 def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = ()) -> Rewriting:
-    """`earlier` are texts that the file had, newest first: an entry that came from one of them gets its exact text back."""
+    """`earlier` holds former texts of the file, newest first. An entry made from one of them gets its exact text back."""
     known = [server for old in earlier for server in _list_readable(old)]
 
     def change(server: Server) -> list[Edit] | Refusal:
@@ -135,13 +135,13 @@ def _rewrite(text: str, found: Sequence[Server], change: Callable[[Server], list
 
 
 def edit_entry(entry: Node, edits: Sequence[Edit]) -> str:
-    """The entry's own text with edits of the file."""
+    """Apply edits of the file to the text of one entry."""
     moved = [Edit(edit.start - entry.start, edit.end - entry.start, edit.text) for edit in edits]
     return jsonc.apply_edits(entry.raw, moved)
 
 
 def _wraps_into(old: Server, entry: Node, launch: Sequence[str]) -> bool:
-    """Whether wrapping the old entry gives this one."""
+    """Whether wrapping the old entry results in this one."""
     refusal = entries.find_refusal(old.name, old.entry)
     if refusal and not refusal.unless_named:
         return False

@@ -1,4 +1,4 @@
-"""The MCP proxy: stands between a client and its servers, and acts only on results that are too large or too slow."""
+"""The MCP proxy: sits between a client and its servers, and acts only on results that are too large or too slow."""
 
 from overspill.mcp.proxy.http import ListenOptions, serve_http
 from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions

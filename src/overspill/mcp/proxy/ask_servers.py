@@ -1,4 +1,4 @@
-"""How long a request waits for a server that is not up or does not answer. Nothing of ours may take longer than 45 seconds."""
+"""Ask servers without waiting too long for one that is down or slow. No answer of the proxy may take more than 45 seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 async def wait_for_server(server: Server, failed: float = _FAILED_WAIT) -> ServerConnection:
-    """One that is starting is waited for longer than one that has failed and will be started again."""
+    """Wait longer for a server that is starting than for one that has failed and will restart."""
     return await server.wait_until_connected(failed if server.problem else _STARTING_WAIT)
 
 
@@ -30,27 +30,27 @@ async def has_capability(server: Server, method: str) -> bool:
 
 
 async def list_all(server: Server, method: str, key: str) -> list[Raw]:
-    """All pages of what it lists; ServerError where it does not say in time."""
+    """Fetch all pages of a list. Raises ServerError if the server is too slow."""
     if not await has_capability(server, method):
         return []
     try:
         with anyio.fail_after(_LIST_SECONDS):
             return await server.list_pages(method, key)
     except TimeoutError:
-        problem = f"The server {server.name} did not answer {method} within {_LIST_SECONDS:g} s, so it is left out of that list."
+        problem = f"The server {server.name} did not answer {method} within {_LIST_SECONDS:g} s, so the list is without it."
         server.log(problem)
         raise ServerError(problem) from None
 
 
 async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
-    """What all of them say, side by side. One that is down, refuses or is late must not hide the others: it is left out."""
-    said: dict[str, T] = {}
+    """Ask all servers together, by name. A server that is down, refuses or is late is left out."""
+    answers: dict[str, T] = {}
 
     async def one(server: Server) -> None:
         with suppress(MCPError, ServerError):
-            said[server.name] = await ask(server)
+            answers[server.name] = await ask(server)
 
     async with anyio.create_task_group() as group:
         for server in servers:
             group.start_soon(one, server)
-    return said
+    return answers

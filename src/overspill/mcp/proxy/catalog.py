@@ -1,4 +1,4 @@
-"""Which tools a client is shown, and whose they are."""
+"""The tools that a client sees, and the server that each belongs to."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from overspill.session.session import Session
 from overspill.text.names import prefixes
 
 _PREFIX = "overspill_"
-_WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, and only where a client calls what it has never listed
+_WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, only for a client that calls a tool it has not listed
 
 
 class Catalog:
-    """Names have the server's in front of them only where there are several servers."""
+    """Prefixes tool names with the server's name if there are several servers."""
 
     def __init__(self, servers: Mapping[str, Server], session: Session, *, always: bool) -> None:
         self._servers = servers
@@ -29,19 +29,19 @@ class Catalog:
         self._session = session
         self._always = always
         self._known: dict[str, dict[str, Raw]] = {}
-        """Tools as each server last listed them."""
+        """By server, the tools that it listed last."""
         self._whole: set[str] = set()
-        """Servers of which that is the whole list. What has changed since is learned when the client asks for it again."""
+        """Servers whose whole list is known. Changes show when the client lists the tools again."""
 
     async def list(self) -> list[Raw]:
-        """All tools of all servers; of one that is down or late, those it had."""
+        """All tools of all servers. For a server that is down or late, those it listed before."""
         found = await ask_each(self._servers.values(), self._fetch_tools)
         known = {name: [*tools.values()] for name, tools in self._known.items()} | found
         shown = [self._present(server, known.get(name, [])) for name, server in self._servers.items()]
         return [*chain.from_iterable(shown), *self.list_own()]
 
     async def extend_page(self, server: Server, result: Raw, *, first: bool) -> Raw:
-        """One page of the only server's own list. Ours stand at the end of the last."""
+        """One page of the only server's list. The last page ends with the retrieval tools."""
         tools = _filter_allowed(server, result.get("tools"))
         self._remember(await wait_for_server(server), tools, first=first, last="nextCursor" not in result)
         shown = self._present(server, tools)
@@ -53,20 +53,20 @@ class Catalog:
 
     @property
     def rename_note(self) -> str:
-        """Said with each of our texts where they name tools that have another name here."""
+        """Goes with each reply that names retrieval tools, if some have other names here."""
         renamed = [f"{name} is {self._own_name(name)}" for name in TOOLS if self._own_name(name) != name]
-        return f"Here these tools of Overspill have other names: {', '.join(renamed)}." if renamed else ""
+        return f"Some tools of Overspill have other names here: {', '.join(renamed)}." if renamed else ""
 
     async def find_own(self, name: str) -> str | None:
-        """Which of our tools is called by this name, if one is."""
+        """The retrieval tool with this name, if there is one."""
         if not name.endswith(tuple(TOOLS)):
             return None
-        if len(self._servers) == 1:  # of several, none has a tool without its prefix
+        if len(self._servers) == 1:  # with several servers, every other tool has a prefix
             await self._fetch_missing(self._servers.values(), _WAIT_FOR_NAMES)
         return next((own for own in TOOLS if self._own_name(own) == name), None)
 
     def find(self, name: str) -> tuple[Server, str] | None:
-        """The server that has it, and what it calls it."""
+        """The server that has the tool, and the tool's name there."""
         owners = [each for each, prefix in self._prefixes.items() if name.startswith(prefix)]
         if not owners:
             return None
@@ -77,16 +77,16 @@ class Catalog:
         return self._prefixes[server] + name
 
     async def describe(self, server: Server, name: str) -> Raw:
-        """The tool as its server lists it; nothing where that is not known in time."""
+        """The tool as its server lists it; empty if the server is too slow."""
         await self._fetch_missing([server], _WAIT_FOR_SCHEMAS)
         return self.describe_if_known(server, name)
 
     def describe_if_known(self, server: Server, name: str) -> Raw:
-        """The same, as far as it is known now."""
+        """The same, without asking the server."""
         return self._known.get(server.name, {}).get(name, {})
 
     async def _fetch_missing(self, servers: Iterable[Server], within: float) -> None:
-        """A server that is busy or down must not hold up what we can answer without it."""
+        """List tools that are still unknown, without waiting long for a server that is busy or down."""
         with anyio.move_on_after(within):
             await ask_each([server for server in servers if server.name not in self._whole], self._fetch_tools)
 
@@ -110,7 +110,7 @@ class Catalog:
         ]
 
     def _own_name(self, own: str) -> str:
-        """Theirs win their name."""
+        """A server's tool keeps its name; the retrieval tool gets a prefix."""
         theirs = {self.public_name(server, name) for server, tools in self._known.items() for name in tools}
         name = own
         while name in theirs:
@@ -124,7 +124,7 @@ class Catalog:
         return {
             **tool,
             "name": name,
-            "description": f"{own} of Overspill; the server has a tool of that name. {tool['description']}",
+            "description": f"{own} of Overspill, renamed because the server has a tool with that name. {tool['description']}",
         }
 
 

@@ -1,4 +1,4 @@
-"""One request of a client on its way: who asked, in which version, and how to speak back to them."""
+"""One request of a client: who asked, in which version, and how to send messages back."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ClientRequest:
         self.version = ctx.protocol_version
         self.meta: Raw = as_mapping(self.params.get("_meta"))
         self.is_answered = False
-        """The client has its answer, and hears no more of this."""
+        """The client has its answer, so nothing more can be sent for this request."""
         self.ask_later: Ask | None = None
-        """Set where the client cannot be asked while it waits, only between two calls of it."""
+        """Set for a client that can be asked only between two of its calls."""
         self.job: Job | None = None
-        # The typed session would drop what its models do not know; its two channels carry anything.
+        # The typed session would drop fields that its models do not know. Its two channels carry anything.
         self._channel: DispatchContext[Any] = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
         self.http_request: Any = ctx.request
-        """The HTTP request it came in, if it did."""
+        """The HTTP request it came in, if any."""
         self.connection: Connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
 
     @property
@@ -52,21 +52,21 @@ class ClientRequest:
         return not self.is_answered and (self.ask_later is not None or not self.is_modern)
 
     def continue_as(self, later: ClientRequest) -> None:
-        """The client called again for the same thing, and hears of it there from now on."""
+        """Send everything with the client's later request for the same call from now on."""
         self.meta, self._channel = later.meta, later._channel
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         await self._channel.notify(method, self.make_sendable(params))
 
     async def progress(self, params: Raw) -> None:
-        """As the server said it, under the client's own token."""
+        """Pass progress on under the client's own token."""
         if "progressToken" in self.meta:
             await self.notify("notifications/progress", {**params, "progressToken": self.meta["progressToken"]})
         if self.job is not None:
             self.job.progress = format_progress(params)
 
     async def ask(self, method: str, params: Raw) -> Raw:
-        """A request of the server to the client. A person may have to answer it, so the call's clocks stand still."""
+        """Pass a server's request on to the client. A person may have to answer, so the call's clocks stop."""
         with self.job.pause_clocks() if self.job else nullcontext():
             if self.ask_later is not None:
                 return await self.ask_later(method, params)
@@ -74,19 +74,19 @@ class ClientRequest:
             return await channel.send_raw_request(method, self.make_sendable(params))
 
     def make_sendable(self, value: Any) -> Any:
-        """As the client can be sent it: what the SDK writes for the older protocol over HTTP must have no lone surrogates."""
+        """Remove lone surrogates where the SDK cannot write them: for the older protocol over HTTP."""
         return value if self.is_modern or self.http_request is None else clean_value(value)
 
 
 class ClientChannel:
-    """Where the client of an request hears what belongs to no request of it."""
+    """Sends a client messages that belong to none of its requests."""
 
     def __init__(self, request: ClientRequest) -> None:
-        self._spoken = request.make_sendable
+        self._make_sendable = request.make_sendable
         self._outbound = request.connection.outbound
 
     async def notify(self, method: str, params: Raw) -> None:
-        await self._outbound.notify(method, self._spoken(params) or None)
+        await self._outbound.notify(method, self._make_sendable(params) or None)
 
     async def ask(self, method: str, params: Raw) -> Raw:
-        return await self._outbound.send_raw_request(method, self._spoken(params))
+        return await self._outbound.send_raw_request(method, self._make_sendable(params))

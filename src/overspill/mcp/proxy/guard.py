@@ -1,4 +1,4 @@
-"""Who is let in over HTTP: those who call us by a name of ours and know a token, each token with a share of its own."""
+"""Let in HTTP clients that use one of the proxy's names and know a token. Each token has its own share of the limits."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-_MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # of one token, in memory at a time
-_MAX_REQUESTS = 512  # of all tokens; with those that wait, fewer than the 1,024 files a process may usually open
+_MAX_BODY_BYTES_PER_TOKEN = 2 * MAX_BODY_BYTES  # in memory at the same time
+_MAX_REQUESTS = 512  # for all tokens; with waiting connections, below the usual limit of 1,024 open files
 _MIN_REQUESTS_PER_TOKEN = 32
 _MAX_SESSIONS_PER_TOKEN = 256
 _RETRY_LATER = {"Retry-After": "1"}
 
 
 class Guard:
-    """Answers whoever is refused before anything else looks at the request. The token itself is not passed on."""
+    """Refuses a request before anything else looks at it. Does not pass the token on."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Guard:
         self._origins = origins
         self._digests = [hashlib.sha256(token.encode()).digest() for token in tokens]
         self._count_sessions = count_sessions
-        self._most = max(_MIN_REQUESTS_PER_TOKEN, _MAX_REQUESTS // len(tokens))
+        self._max_requests = max(_MIN_REQUESTS_PER_TOKEN, _MAX_REQUESTS // len(tokens))
         self._requests = Counter[str]()
         self._bytes = Counter[str]()
 
@@ -63,20 +63,20 @@ class Guard:
             self._requests[principal] -= 1
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, principal: str) -> None:
-        """The body counts for as long as the request lasts, because until then something may hold on to it."""
+        """Count the body until the request ends, because something may hold on to it until then."""
         taken, more = 0, True
 
         async def receive_counted() -> Message:
             nonlocal taken, more
             message = await receive()
             if more and message["type"] == "http.disconnect":
-                raise HTTPException(408)  # nobody hears it, and the SDK does not report half a body as its own mistake
+                raise HTTPException(408)  # nobody receives it; it keeps the SDK from logging half a body as its own error
             more = message.get("more_body", False)
             size = len(message.get("body", b""))
             taken += size
             self._bytes[principal] += size
             if size and self._bytes[principal] > _MAX_BODY_BYTES_PER_TOKEN:
-                raise HTTPException(429, "This token sends too much at a time.", _RETRY_LATER)
+                raise HTTPException(429, "This token is sending too much at the same time. Try again later.", _RETRY_LATER)
             return message
 
         try:
@@ -87,20 +87,20 @@ class Guard:
     def _identify(self, headers: Headers) -> str | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
-        who = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
-        return who.hex()[:32] if who is not None and kind.lower() == "bearer" else None
+        known = next((each for each in self._digests if hmac.compare_digest(each, digest)), None)
+        return known.hex()[:32] if known is not None and kind.lower() == "bearer" else None
 
     def _refuse(self, headers: Headers, principal: str | None) -> Response | None:
-        """A name is compared whole: whatever is read out of a part of it, somebody can write so that it is misread."""
+        """Names are compared whole: any parser of their parts could be tricked."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return PlainTextResponse("The Host is not this proxy.", 421)
+            return PlainTextResponse("The Host header does not name this proxy.", 421)
         if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
-            return PlainTextResponse("The Origin is not this proxy.", 403)
+            return PlainTextResponse("The Origin header does not name this proxy.", 403)
         if principal is None:
             return _refuse_token()
-        if self._requests[principal] >= self._most:
-            return _refuse_for_now(f"This token has {self._most} requests open.")
+        if self._requests[principal] >= self._max_requests:
+            return _refuse_for_now(f"This token has {self._max_requests} requests open.")
         if _opens_session(headers) and self._count_sessions(principal) >= _MAX_SESSIONS_PER_TOKEN:
             return _refuse_for_now(f"This token has {_MAX_SESSIONS_PER_TOKEN} sessions open.")
         return None
@@ -112,8 +112,8 @@ def _opens_session(headers: Headers) -> bool:
 
 
 def _refuse_token() -> Response:
-    return PlainTextResponse("A bearer token is needed.", 401, {"WWW-Authenticate": 'Bearer realm="overspill"'})
+    return PlainTextResponse("This proxy requires a bearer token.", 401, {"WWW-Authenticate": 'Bearer realm="overspill"'})
 
 
 def _refuse_for_now(why: str) -> Response:
-    return PlainTextResponse(f"{why} Try again when one of them has ended.", 429, _RETRY_LATER)
+    return PlainTextResponse(f"{why} Try again when one of them ends.", 429, _RETRY_LATER)

@@ -1,4 +1,4 @@
-"""How the proxy introduces itself: as the server it stands for, with what it adds."""
+"""Answer a client's handshake as the server behind the proxy would, plus what the proxy adds."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _ALL = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resou
 def initialize_result(params: Mapping[str, Any], connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
     requested = params.get("protocolVersion")
     version = requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
-    said = instructions(connections)
+    text = instructions(connections)
     return {
         "protocolVersion": version,
         "capabilities": capabilities(connections),
         "serverInfo": info(connections),
-        **({"instructions": said} if said is not None else {}),
+        **({"instructions": text} if text is not None else {}),
     }
 
 
 def discover_result(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
-    said = instructions(connections)
+    text = instructions(connections)
     return {
         "resultType": "complete",
         "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
         "capabilities": capabilities(connections),
         "ttlMs": 0,
         "cacheScope": "private",
-        **({"instructions": said} if said is not None else {}),
+        **({"instructions": text} if text is not None else {}),
         "_meta": {mcp_types.SERVER_INFO_META_KEY: info(connections)},
     }
 
 
 def info(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
-    """The one server's own; of several, ours."""
+    """The server's own info; the proxy's if there are several servers."""
     up = [connection for connection in connections.values() if isinstance(connection, ServerConnection)]
     if len(connections) == 1 and up:
         return up[0].handshake.info
@@ -52,19 +52,21 @@ def info(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
 
 
 def instructions(connections: Mapping[str, ServerConnection | ServerError]) -> str | None:
-    """As the server gave them; of several, each in a block with its name that it cannot end; and why one is missing."""
+    """One server's instructions unchanged; several in named blocks that they cannot close. Says why a server is missing."""
     parts: list[str] = []
     for name, connection in connections.items():
         if isinstance(connection, ServerError):
-            parts.append(f"The server {one_line(name)} is not there yet: {connection}")
-        elif (said := connection.handshake.instructions) is not None:
-            parts.append(said if len(connections) == 1 else framing.block(f"instructions of the server {one_line(name)}", said))
+            parts.append(f"The server {one_line(name)} is not available yet: {connection}")
+        elif (text := connection.handshake.instructions) is not None:
+            parts.append(text if len(connections) == 1 else framing.block(f"instructions of the server {one_line(name)}", text))
     return "\n\n".join(parts) if parts else None
 
 
 def capabilities(connections: Mapping[str, ServerConnection | ServerError]) -> Raw:
-    """All that any server has, and what we add: tools whose list changes, and kept outputs as resources. A server that is not
-    there yet may bring anything."""
+    """Everything that any server has, plus tools whose list changes and outputs as resources.
+
+    A server that is not up yet may have anything.
+    """
     merged: Raw = {}
     for connection in connections.values():
         theirs = _ALL if isinstance(connection, ServerError) else connection.handshake.capabilities

@@ -1,4 +1,4 @@
-"""Serving over HTTP, to those who know a token, under names that are ours."""
+"""Serve over HTTP, to clients that know a token and call the proxy by one of its own names."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ListenOptions(Struct, frozen=True):
-    """Where to listen, and for whom."""
+    """Where to listen, and which clients to let in."""
 
     host: str
     port: int
     tokens: tuple[str, ...]
     hosts: tuple[str, ...] = ()
-    """Names, or names with a port, besides the address itself by which clients may call us."""
+    """Other names, with or without a port, by which clients may call the proxy."""
     certificate: str | None = None
     key: str | None = None
     plain: bool = False
-    """Without TLS beyond this machine, because the user said so."""
+    """Serve other machines without TLS, because the user asked for it."""
 
     def open_socket(self) -> socket.socket:
-        """The place itself; SettingsError where it cannot be had, before anything else is started."""
+        """Open the socket before anything else starts. Raises SettingsError if that fails."""
         self._check()
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             listener = socket.create_server((self.host, self.port), family=family)
         except OSError as problem:
-            why = str(problem.strerror).partition(" (while")[0]  # what follows is the address again
-            raise SettingsError(f"{self.host}:{self.port} cannot be listened on: {why}.") from None
-        # Inherited by every connection: without it an answer of two parts waits 40 ms for the client's acknowledgement.
+            why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
+            raise SettingsError(f"Cannot listen on {self.host}:{self.port}: {why}.") from None
+        # Every connection inherits it. Without it, an answer in two parts waits 40 ms for the client's acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
 
@@ -63,25 +63,25 @@ class ListenOptions(Struct, frozen=True):
 
     def _check(self) -> None:
         if not self.tokens or not all(self.tokens):
-            raise SettingsError("A proxy over HTTP needs a token that is not empty.")
+            raise SettingsError("The token for --http is empty. Set one that is not, or leave it out to get a new one.")
         if not is_loopback(self.host) and not self.certificate and not self.plain:
             raise SettingsError(
-                f"{self.host} can be reached from other machines, and without TLS everyone on the way reads along. "
-                "Give --tls-cert and --tls-key, or --insecure where something else encrypts."
+                f"{self.host} can be reached from other machines, and without TLS anyone on the network can read along. "
+                "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection."
             )
         if self.certificate:
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
             except (OSError, ssl.SSLError) as problem:
-                raise SettingsError(f"{self.certificate} cannot be used for TLS with its key: {problem.strerror}.") from None
+                raise SettingsError(f"{self.certificate} cannot be used for TLS with this key: {problem.strerror}.") from None
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """What pages of our own are served by. Where we do not encrypt, something in front of us may."""
+        """Schemes of the proxy's own origins. Without a certificate, something in front of the proxy may encrypt."""
         return ("https",) if self.certificate else ("http", "https")
 
     def host_headers(self, port: int) -> frozenset[str]:
-        """Everything that a client may call us, as the header `Host` has it."""
+        """Every `Host` header by which a client may call the proxy."""
         own = (_bracket(self.host), *(_LOOPBACK_NAMES if is_loopback(self.host) else ()))
         usual = 443 if self.certificate else 80
         names = [*self.hosts, *(own if port == usual else ()), *(f"{name}:{port}" for name in (*own, *self.hosts))]
@@ -96,13 +96,13 @@ def is_loopback(host: str) -> bool:
 
 
 def build_application(clients: ServedClients, listen: ListenOptions, port: int) -> Starlette:
-    async def find(request: ClientRequest, client: ClientIdentity) -> ServedClient:
+    async def find(request: ClientRequest, identity: ClientIdentity) -> ServedClient:
         principal = request.http_request.scope["user"].access_token.client_id
         session = request.connection.session_id or ""
         owner = ClientKey(principal, session)
         if session and request.method == "initialize":
             request.connection.exit_stack.push_async_callback(clients.close, owner)
-        return await clients.find(owner, client)
+        return await clients.find(owner, identity)
 
     manager = StreamableHTTPSessionManager(build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES)
 
@@ -119,20 +119,20 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int) 
         origins={f"{scheme}://{host}" for host in hosts for scheme in listen.schemes},
         count_sessions=clients.count_sessions,
     )
-    # Around the routes, so that whoever is refused learns nothing of them, not even where a slash is missing.
+    # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
     return Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))], middleware=[guard], lifespan=lifespan)
 
 
 class _WebServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Signals are for the whole program, whose servers have to end too."""
+        """Leave signals to the program, which has servers to end, too."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(_MAX_QUEUED)  # asyncio lets no more queue up than it accepts in a row
+            each.listen(_MAX_QUEUED)  # asyncio would use the number that it accepts in a row
 
     async def serve_until(self, stop: anyio.Event, listener: socket.socket) -> None:
         async def end() -> None:
@@ -155,7 +155,7 @@ async def serve_http(clients: ServedClients, listen: ListenOptions, listener: so
         proxy_headers=False,
         ssl_certfile=listen.certificate,
         ssl_keyfile=listen.key,
-        log_level="error",  # what strangers send that is no request would fill the log
+        log_level="error",  # invalid requests from strangers would fill the log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,

@@ -1,7 +1,7 @@
-"""Connections on which no request is under way: how long they may last, and how many there may be.
+"""Limit connections without a request: how long they may last, and how many there may be.
 
-uvicorn closes a connection that is idle between two requests, but waits for ever for the first one, and for the rest of one that
-has begun. Once a request has arrived whole it has all the time it needs: calls may take long, and streams stay open for hours.
+uvicorn closes a connection that is idle between two requests, but waits forever for the first request, and for the rest of one
+that has begun. A request that has arrived whole has all the time it needs: calls may take long, and streams stay open for hours.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 ACCEPT_BATCH = 64
-"""As many are accepted before a request is read: fewer than may wait, or a crowd of good clients would push out its own."""
+"""So many are accepted before a request is read. Fewer than may wait, or a crowd of good clients would evict each other."""
 _MAX_WAITING = 4 * ACCEPT_BATCH
 _REQUEST_SECONDS = 20.0
-_MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any connection that is used to send megabytes
+_MIN_BYTES_PER_SECOND = 16 * 1024  # slower than any network on which people send megabytes
 
 
 class HttpConnection(H11Protocol):
@@ -25,7 +25,7 @@ class HttpConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Nothing of ours works for it. Whoever has no token is answered before anything does."""
+        """Whether no request of it is being handled. A client without a token is answered before anything handles it."""
         return (not self.cycle or self.cycle.response_complete) and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -50,7 +50,7 @@ class HttpConnection(H11Protocol):
 
     def _make_room(self) -> None:
         waiting = [each for each in self.connections if isinstance(each, HttpConnection) and each.is_waiting]
-        # A client that means it sends its request immediately, so those that have waited longest are missed least.
+        # A real client sends its request immediately, so close those that have waited longest.
         for each in sorted(waiting, key=lambda each: each._since)[:-_MAX_WAITING]:
             each.transport.abort()
 

@@ -1,4 +1,4 @@
-"""Kept outputs as MCP resources: `overspill://session-<uuid>/<uuid>`, read in bounded parts."""
+"""Stored outputs as MCP resources: `overspill://session-<uuid>/<uuid>`, read in bounded parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.text import encoding
 from overspill.types import Kept
 
 SCHEME = "overspill"
-_MAX_PART_BYTES = 65_536  # bytes of one answer at most, where the settings set no bound
+_MAX_PART_BYTES = 65_536  # where the settings set no limit
 
 
 def is_output_uri(uri: object) -> bool:
@@ -71,6 +71,6 @@ def _read_part(session: Session, handle: str, start: int) -> Raw:
         contents: list[Raw] = [{"uri": uri, "mimeType": _mime_type(stored.kept), **shown}]
         if end < total:
             after = f"{uri_of(stored.kept)}?from={end}"
-            note = f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for what follows."
+            note = f"Bytes {start:,} to {end:,} of {total:,}. Read {after} for the next part."
             contents.append({"uri": after, "mimeType": "text/plain", "text": note})
         return {"contents": contents}

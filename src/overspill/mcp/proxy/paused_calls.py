@@ -1,7 +1,7 @@
-"""Calls that wait for the client between two of its requests.
+"""Calls that are paused until the client answers a question with its next request.
 
-A client of the stateless protocol cannot be asked anything while it waits: its call is answered with what is wanted, and it calls
-again with the answers. A server of the older protocol knows nothing of that and waits in its first call. Such a call is call.
+A client of the stateless protocol cannot be asked anything while it waits: it gets the question as the result of its call, and
+calls again with the answer. A server of the older protocol waits for that answer within its first call, which is paused here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from mcp.shared.exceptions import MCPError
 from overspill.mcp.client.connection import Raw, as_mapping
 from overspill.mcp.proxy.client_request import ClientRequest
 
-_MAX_ANSWER_SECONDS = 600.0  # seconds a person may take
+_MAX_ANSWER_SECONDS = 600.0  # for a person to answer
 
 
 class PausedCall:
-    """A call that goes on. What it asks and how it ends is told to whoever waits for it at that moment."""
+    """A call that keeps running. Its questions and its result go to the request that waits for it at the time."""
 
     def __init__(self, request: ClientRequest) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -32,7 +32,7 @@ class PausedCall:
         self._asked: dict[str, Raw] = {}
         self._answers: Raw = {}
         self._numbers = itertools.count(1)
-        self._news = anyio.Event()
+        self._changed = anyio.Event()
         request.ask_later = self.ask
 
     async def ask(self, method: str, params: Raw) -> Raw:
@@ -42,11 +42,11 @@ class PausedCall:
         try:
             with anyio.move_on_after(_MAX_ANSWER_SECONDS):
                 while key not in self._answers:
-                    await self._news.wait()
+                    await self._changed.wait()
                 return self._answers.pop(key)
         finally:
             self._asked.pop(key, None)
-        raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client gave no answer within {_MAX_ANSWER_SECONDS:g} s.")
+        raise MCPError(mcp_types.REQUEST_TIMEOUT, f"The client did not answer within {_MAX_ANSWER_SECONDS:g} s.")
 
     def answer(self, responses: Raw) -> None:
         for key, response in responses.items():
@@ -55,9 +55,9 @@ class PausedCall:
         self._announce_change()
 
     async def next_reply(self) -> Raw:
-        """What the client is to be told now: the result, or what is wanted of it first."""
+        """Wait for what the client gets next: the result, or a question."""
         while self.outcome is None and not self._asked:
-            await self._news.wait()
+            await self._changed.wait()
         if isinstance(self.outcome, Exception):
             raise self.outcome
         if self.outcome is not None:
@@ -68,20 +68,20 @@ class PausedCall:
         try:
             with self.scope:
                 self.outcome = await work()
-        except Exception as error:  # whatever it is belongs to the client that waits for it
+        except Exception as error:  # it belongs to the client that waits
             self.outcome = error
         if self.outcome is None:
-            self.outcome = MCPError(mcp_types.REQUEST_TIMEOUT, "The call was given up.")
+            self.outcome = MCPError(mcp_types.REQUEST_TIMEOUT, "The call was cancelled.")
         self.request.is_answered = True
         self._announce_change()
 
     def _announce_change(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
 
 
 class PausedCalls:
-    """Parked calls of one scope, by the token that only its client knows."""
+    """The paused calls of one client, by a token that only this client knows."""
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self._group = group
@@ -97,12 +97,10 @@ class PausedCalls:
         return await self._next_reply(call)
 
     async def resume(self, request: ClientRequest) -> Raw:
-        """The client calls again, with what was wanted of it."""
+        """Continue a paused call with the client's answers."""
         call = self._waiting.pop(str(request.params["requestState"]), None)
         if call is None:
-            raise MCPError(
-                mcp_types.INVALID_PARAMS, "No call waits under that requestState. Make the call again from its beginning."
-            )
+            raise MCPError(mcp_types.INVALID_PARAMS, "No call is waiting for that requestState. Make the call again without it.")
         call.request.continue_as(request)
         call.answer(as_mapping(request.params.get("inputResponses")))
         return await self._next_reply(call)
@@ -118,7 +116,7 @@ class PausedCalls:
         return result
 
     async def _run(self, call: PausedCall, work: Callable[[], Awaitable[Raw]]) -> None:
-        """Its end waits for a client that comes back late, but not for ever."""
+        """Keep the result for a client that comes back late, but not forever."""
         await call.run(work)
         if call.token in self._waiting:
             await anyio.sleep(_MAX_ANSWER_SECONDS)

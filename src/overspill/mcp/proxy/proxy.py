@@ -1,4 +1,4 @@
-"""Every request of a client: answered here, or handed to the server that can. What it does not know it hands on."""
+"""Answer each request of a client here, or forward it to the right server. Unknown requests are forwarded, too."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
-_DISCOVER_WAIT = (
-    5.0  # seconds: the official client gives the first question 10, our own start included, and gives up at the second try
-)
+_DISCOVER_WAIT = 5.0  # seconds; the official client waits 10 for its first answer, including the start of the proxy
 _LIST_KEYS = {"prompts/list": "prompts", "resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
 
 class Proxy:
-    """Middleware round an empty server: the SDK speaks the protocol, this decides what is said."""
+    """Middleware around an empty server: the SDK speaks the protocol, the proxy decides what to answer."""
 
     def __init__(self, find_client: FindClient) -> None:
         self._find_client = find_client
@@ -47,17 +45,17 @@ class Proxy:
             with client.answering():
                 return request.make_sendable(await RequestRouter(client).answer(request, ctx))
         except MCPError as refusal:
-            said = [refusal.message, refusal.data]
-            if (spoken := request.make_sendable(said)) is said:
+            parts = [refusal.message, refusal.data]
+            if (sendable := request.make_sendable(parts)) is parts:
                 raise
-            raise MCPError(refusal.code, *spoken) from None
+            raise MCPError(refusal.code, *sendable) from None
         except ServerError as problem:
             raise MCPError(mcp_types.INTERNAL_ERROR, request.make_sendable(str(problem))) from None
         finally:
             request.is_answered |= request.ask_later is None
 
     async def _on_notification(self, request: ClientRequest) -> None:
-        # A client of the newer protocol notifies of nothing but what it cancels, and of that the SDK takes care.
+        # A client of the newer protocol notifies only of cancellations, and the SDK handles those.
         if request.is_modern or request.method == "notifications/cancelled" or not self._may_speak(request):
             return
         client = await self._find_client(request, _identify(request))
@@ -66,8 +64,7 @@ class Proxy:
             await client.notify_servers(request.method, request.params)
 
     def _may_speak(self, request: ClientRequest) -> bool:
-        """Before it has said hello, a client of the older protocol gets the SDK's own answers; whoever asks for what only the
-        other protocol has gets them too."""
+        """Whether the proxy answers. The SDK does before the handshake, and for methods of the other protocol."""
         if request.method in SPEC_CLIENT_METHODS and (request.method, request.version) not in CLIENT_REQUESTS:
             return False
         return request.is_modern or request.method == "initialize" or request.connection.initialize_accepted
@@ -75,8 +72,8 @@ class Proxy:
 
 def _identify(request: ClientRequest) -> ClientIdentity:
     if request.method == "initialize":
-        given = request.params
-        return ClientIdentity(given.get("clientInfo") or {}, given.get("capabilities") or {})
+        params = request.params
+        return ClientIdentity(params.get("clientInfo") or {}, params.get("capabilities") or {})
     meta = request.meta
     info = meta.get(mcp_types.CLIENT_INFO_META_KEY) or {"name": "unknown", "version": ""}
     return ClientIdentity(info, meta.get(mcp_types.CLIENT_CAPABILITIES_META_KEY) or {}, is_modern=request.is_modern)
@@ -128,7 +125,7 @@ class RequestRouter:
             result = await catalog.extend_page(only, page, first="cursor" not in request.params)
         except ServerError:
             return self._adapt(request, {"tools": await catalog.list()})
-        # Ours come and go, and for one client only, so nobody shall hold on to the list.
+        # The retrieval tools come and go for this client alone, so nothing may cache the list.
         return {**result, "ttlMs": 0, "cacheScope": "private"} if request.is_modern else result
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
@@ -148,7 +145,7 @@ class RequestRouter:
         return result if "resultType" in result else self._adapt(request, result)
 
     async def _check_headers(self, request: ClientRequest, server: Server, name: str) -> None:
-        """Whoever stands before us may have decided by the headers, so they must say what the arguments say."""
+        """Headers must repeat the arguments, because something in front of the proxy may have decided by them."""
         if not request.is_modern or request.http_request is None:
             return
         schema = (await self._client.catalog.describe(server, name)).get("inputSchema")
@@ -159,7 +156,7 @@ class RequestRouter:
     async def _set_level(self, request: ClientRequest) -> Raw:
         level = str(request.params.get("level"))
         for server in self._client.servers.values():
-            with suppress(ServerError):  # it is told when it is up
+            with suppress(ServerError):  # it gets the level when it is up
                 await self._client.set_level(level, await wait_for_server(server))
         self._client.level = level
         return {}
@@ -190,7 +187,7 @@ class RequestRouter:
 
     async def _list_from(self, request: ClientRequest, server: Server, key: str) -> Raw:
         if key != "prompts" and not await has_capability(server, request.method):
-            return self._adapt(request, {key: []})  # we announce tools and resources for it
+            return self._adapt(request, {key: []})  # the proxy announces tools and resources on its behalf
         return await self._client.forward(request, server, request.method, request.params)
 
     def _prefix(self, server: str, entry: Raw) -> Raw:
@@ -203,7 +200,7 @@ class RequestRouter:
         return await self._allow_input(request, server, work)
 
     async def _find_owner(self, request: ClientRequest) -> Server:
-        """The server a request is for."""
+        """Find the server that a request is for."""
         client, params = self._client, request.params
         if client.only_server is not None:
             return client.only_server
@@ -217,7 +214,7 @@ class RequestRouter:
         raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", request.method)
 
     async def _find_server(self, uri: str) -> Server:
-        """Whichever lists it, or has a template that could make it; the first that has resources otherwise."""
+        """Find the server that lists the URI or has a template for it; else the first one with resources."""
         if self._client.only_server is not None:
             return self._client.only_server
 
@@ -246,7 +243,7 @@ class RequestRouter:
         return params
 
     async def _allow_input(self, request: ClientRequest, server: Server, work: Callable[[], Awaitable[Raw]]) -> Raw:
-        """Where the server may ask the client something, and the client can be asked only between two calls."""
+        """Run `work`, pausing it where an older server asks a client that can answer only between two calls."""
         client = self._client
         if not request.is_modern or not client.can_be_asked or request.method not in INPUT_METHODS:
             return await work()

@@ -1,4 +1,4 @@
-"""A tool's promise about its structured results, widened so that a kept one keeps it too."""
+"""Widen a tool's output schema so that the reply for a stored result matches it, too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT_SCHEMA: Raw = {"type": "object", "required": [KEPT_KEY], "properties": {KE
 
 
 def widen_schema(tool: Raw) -> Raw:
-    """Clients refuse a result that does not match `outputSchema`, and a handle never would."""
+    """Let a handle match `outputSchema`, because clients refuse a result that does not."""
     if not isinstance(tool.get("outputSchema"), dict):
         return tool
     schema = as_mapping(tool["outputSchema"])
@@ -22,13 +22,12 @@ def widen_schema(tool: Raw) -> Raw:
         return {key: value for key, value in tool.items() if key != "outputSchema"}
     root = {key: schema[key] for key in _ROOT_KEYS if key in schema}
     rest = {key: value for key, value in schema.items() if key not in root}
-    kind = {"type": "object"} if schema.get("type") == "object" else {}  # older clients insist on it at the root
+    kind = {"type": "object"} if schema.get("type") == "object" else {}  # older clients require it at the root
     return {**tool, "outputSchema": {**root, **kind, "anyOf": [rest, _KEPT_SCHEMA]}}
 
 
 def _refers_inside(schema: Any) -> bool:
-    """Whether it refers to a part of itself that would not be where it was. It may be nested deeper than we could follow it by
-    calling ourselves, and then the client would be shown no tool at all."""
+    """Whether it refers to a part of itself that would move. Not recursive, because it may be nested to any depth."""
     parts: list[Any] = [schema]
     while parts:
         part = parts.pop()

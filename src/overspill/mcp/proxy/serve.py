@@ -1,4 +1,4 @@
-"""A running proxy, over standard input and output or over HTTP."""
+"""Run the proxy over standard input and output, and open what clients share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from overspill.settings import Settings
 
 
 def build_protocol_server(find_client: FindClient) -> Protocol[Any]:
-    """The SDK's server with nothing in it but our middleware."""
+    """An empty server of the SDK, with the proxy as its middleware."""
     server: Protocol[Any] = Protocol("overspill")
     server.middleware = [Proxy(find_client)]
     return server
@@ -45,8 +45,8 @@ async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0
     """Serve until the client closes its end or `stop` is set."""
     owner = ClientKey("local", "stdio")
 
-    async def find(_: ClientRequest, client: ClientIdentity) -> ServedClient:
-        return await clients.find(owner, client)
+    async def find(_: ClientRequest, identity: ClientIdentity) -> ServedClient:
+        return await clients.find(owner, identity)
 
     async def end() -> None:
         await stop.wait()

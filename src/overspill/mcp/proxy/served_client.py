@@ -1,4 +1,4 @@
-"""What one client has to itself: its servers, its session, and what those servers say to it."""
+"""One client of the proxy: its servers, its session, and the messages between them."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class ServedClient:
         self.paused_calls = PausedCalls(group)
         self.subscriptions = Subscriptions(group)
         self.level: str | None = None
-        """Of messages that a client of the older protocol wants to hear."""
+        """The log level that a client of the older protocol set."""
         self.greeted = anyio.Event()
-        """Set once the client knows what it was greeted with; it is told and asked nothing before."""
+        """Set once the client has finished its handshake. It gets no messages before that."""
         self._bus = InMemorySubscriptionBus()
         self.listen = ListenHandler(self._bus)
         self._flights: dict[str, list[ClientRequest]] = {name: [] for name in self.servers}
         self._missed: set[str] = set()
-        """Servers that were not there when the client was greeted."""
+        """Servers that were not up during the client's handshake."""
         self._answering = 0
         self._levels: dict[ServerConnection, str] = {}
         self._offered = False
@@ -68,17 +68,17 @@ class ServedClient:
 
     @property
     def only_server(self) -> Server | None:
-        """The one server, where there is but one."""
+        """The server, if there is exactly one."""
         return None if self.options.has_several_servers else next(iter(self.servers.values()))
 
     @property
     def can_be_asked(self) -> bool:
-        """Whether its client can be asked anything by a server."""
+        """Whether a server can ask the client anything."""
         return any(name in self.client.capabilities for name in _ASKING_CAPABILITIES)
 
     @property
     def is_busy(self) -> bool:
-        """Whether anybody waits for something here, or will come back for it."""
+        """Whether a request is being answered, or a paused call waits for the client."""
         return bool(self._answering or self.paused_calls.has_waiting or any(self._flights.values()))
 
     @contextmanager
@@ -90,7 +90,7 @@ class ServedClient:
             self._answering -= 1
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
-        """Every server's connection, or why there is none yet."""
+        """Each server's connection, or the error that explains why there is none yet."""
         found: dict[str, ServerConnection | ServerError] = {}
 
         async def one(server: Server) -> None:
@@ -108,13 +108,13 @@ class ServedClient:
     async def forward(self, request: ClientRequest, server: Server, method: str, params: Raw) -> Raw:
         try:
             return await self._forward(request, server, method, params)
-        except Unheard:  # it never arrived, so asking again does nothing twice
+        except Unheard:  # it never arrived, so repeating it is safe
             return await self._forward(request, server, method, params)
 
     async def _forward(self, request: ClientRequest, server: Server, method: str, params: Raw) -> Raw:
         connection = await wait_for_server(server)
         if request.log_level is not None and self._levels.get(connection) != request.log_level:
-            with suppress(MCPError):  # a level it does not take; the request itself may well be answered
+            with suppress(MCPError):  # a level it refuses must not fail the request
                 await self.set_level(request.log_level, connection)
         if self.level is not None and connection.handshake.is_modern and not request.is_modern:
             params = {**params, "_meta": {mcp_types.LOG_LEVEL_META_KEY: self.level, **as_mapping(params.get("_meta"))}}
@@ -130,13 +130,13 @@ class ServedClient:
         return adapt_result(result, method, modern=request.is_modern, handshake=connection.handshake)
 
     async def set_level(self, level: str, connection: ServerConnection) -> None:
-        """For a server of the older protocol; a newer one is told with each request."""
+        """Set the log level of an older server. A newer one gets it with each request."""
         if not connection.handshake.is_modern and "logging" in connection.handshake.capabilities:
             await connection.request("logging/setLevel", {"level": level})
             self._levels = {connection: level} | {each: known for each, known in self._levels.items() if not each.ended.is_set()}
 
     async def announce_tools(self) -> None:
-        """Tell the client, once, that there are tools now to read what is kept."""
+        """Tell the client once that there are tools now to read stored outputs."""
         if not self._offered and self.catalog.list_own():
             self._offered = True
             if not self.options.tools_always:
@@ -145,14 +145,14 @@ class ServedClient:
     async def on_request(self, server: str, method: str, params: Raw) -> Raw:
         if method == "ping":
             return {}
-        # Of several requests, the newest is the likeliest to be what the server asks for.
+        # The server most likely asks because of the newest request.
         for request in reversed(self._flights[server]):
             if request.can_ask:
                 return await request.ask(method, params)
         if self.channel is not None:
             await self.greeted.wait()
             return await self.channel.ask(method, params)
-        raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while one of its requests is being answered.")
+        raise MCPError(mcp_types.INVALID_REQUEST, "The client can be asked only while it waits for an answer.")
 
     async def on_notification(self, server: str, method: str, params: Raw) -> None:
         if method == "notifications/subscriptions/acknowledged":
@@ -167,7 +167,7 @@ class ServedClient:
             await request.notify(method, params or None)
 
     async def notify_servers(self, method: str, params: Raw) -> None:
-        """Servers that are up hear it; to the others it is no longer of use when they are."""
+        """Pass a notification on to the servers that are up. It is of no use to the others later."""
         for server in self.servers.values():
             try:
                 connection = await server.wait_until_connected(0)
@@ -177,7 +177,7 @@ class ServedClient:
                 await connection.notify(method, params or None)
 
     async def _notify_client(self, method: str, params: Raw) -> None:
-        """To the client, where it hears what belongs to no request: its own channel, or the streams it listens on."""
+        """Notify the client outside any request: on its channel, and on the streams it listens to."""
         meta = {key: value for key, value in as_mapping(params.get("_meta")).items() if key != SUBSCRIPTION_ID_META_KEY}
         params = {**{key: value for key, value in params.items() if key != "_meta"}, **({"_meta": meta} if meta else {})}
         if self.channel is not None:
@@ -187,7 +187,7 @@ class ServedClient:
             await self._bus.publish(event)
 
     async def _on_server_up(self, connection: ServerConnection) -> None:
-        """Whatever a server knew of its client before it was started again, and what its client could not know of it."""
+        """Tell a restarted server what it knew about the client, and the client what may have changed."""
         server = self.servers[connection.config.name]
         if self.level is not None:
             with suppress(MCPError):

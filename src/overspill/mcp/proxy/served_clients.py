@@ -1,4 +1,4 @@
-"""Who has which scope: one for each session of the older protocol, one for each kind of client of the newer, per principal."""
+"""All clients of the proxy: one per session of the older protocol; in the newer, one per principal and kind of client."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.text.lenient_json import dumps
 
-_MAX_KINDS = 8  # scopes that a principal of the newer protocol keeps; whoever comes back gets a new one
+_MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew
 
 
 class ClientKey(Struct, frozen=True):
-    """Whose handles are whose. Never a connection: the newer protocol has none."""
+    """Who owns handles. Not a connection, because the newer protocol has none."""
 
     principal: str
     session: str = ""
 
 
 class _OpenClient(Struct):
-    scope: ServedClient
+    client: ServedClient
     done: anyio.Event
 
 
 class ServedClients:
-    """Each scope lives in a task of its own, from when it is first needed."""
+    """Each client is served in a separate task, from its first request on."""
 
     def __init__(
         self,
@@ -47,27 +47,27 @@ class ServedClients:
         self._options = options
         self._endpoints = endpoints
         self._log = log
-        self._places: dict[tuple[ClientKey, bytes], _OpenClient] = {}
+        self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
         self._sessions: dict[ClientKey, Session] = {}
         self._opening = anyio.Lock()
 
-    async def find(self, owner: ClientKey, client: ClientIdentity) -> ServedClient:
-        kind = b"" if owner.session else dumps((client.info, client.capabilities))
-        place = self._places.pop((owner, kind), None)
-        if place is not None:
-            self._places[owner, kind] = place  # the last is the one that was used last
-            return place.scope
+    async def find(self, owner: ClientKey, identity: ClientIdentity) -> ServedClient:
+        kind = b"" if owner.session else dumps((identity.info, identity.capabilities))
+        entry = self._open_clients.pop((owner, kind), None)
+        if entry is not None:
+            self._open_clients[owner, kind] = entry  # keep the order of last use
+            return entry.client
         async with self._opening:
-            place = self._places.get((owner, kind)) or await self._open(owner, kind, client)
-        return place.scope
+            entry = self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity)
+        return entry.client
 
     def count_sessions(self, principal: str) -> int:
-        """Of the sessions that a principal has open."""
+        """How many sessions a principal has open."""
         return sum(owner.principal == principal for owner in self._sessions)
 
     async def close(self, owner: ClientKey) -> None:
-        for key in [key for key in self._places if key[0] == owner]:
-            self._places.pop(key).done.set()
+        for key in [key for key in self._open_clients if key[0] == owner]:
+            self._open_clients.pop(key).done.set()
         if session := self._sessions.pop(owner, None):
             await session.close()
 
@@ -75,23 +75,23 @@ class ServedClients:
         for owner in list(self._sessions):
             await self.close(owner)
 
-    async def _open(self, owner: ClientKey, kind: bytes, client: ClientIdentity) -> _OpenClient:
-        mine = [key for key in self._places if key[0] == owner]
-        idle = [key for key in mine if not self._places[key].scope.is_busy]
+    async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity) -> _OpenClient:
+        mine = [key for key in self._open_clients if key[0] == owner]
+        idle = [key for key in mine if not self._open_clients[key].client.is_busy]
         for key in idle[: max(0, len(mine) - _MAX_KINDS + 1)]:
-            self._places.pop(key).done.set()
+            self._open_clients.pop(key).done.set()
         session = self._sessions.get(owner)
         if session is None:
             family = self._options.family(owner.principal)
             session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False)
             await session.begin()
             self._sessions[owner] = session
-        place: _OpenClient = await self._group.start(self._serve, session, client)
-        self._places[owner, kind] = place
-        return place
+        entry: _OpenClient = await self._group.start(self._serve, session, identity)
+        self._open_clients[owner, kind] = entry
+        return entry
 
-    async def _serve(self, session: Session, client: ClientIdentity, *, task_status: anyio.abc.TaskStatus[_OpenClient]) -> None:
-        async with open_client(self._options, session, client, self._log) as scope:
-            place = _OpenClient(scope, anyio.Event())
-            task_status.started(place)
-            await place.done.wait()
+    async def _serve(self, session: Session, identity: ClientIdentity, *, task_status: anyio.abc.TaskStatus[_OpenClient]) -> None:
+        async with open_client(self._options, session, identity, self._log) as client:
+            entry = _OpenClient(client, anyio.Event())
+            task_status.started(entry)
+            await entry.done.wait()

@@ -1,4 +1,4 @@
-"""Serving over standard input and output: the client started us, and is the only one there is."""
+"""Serve over standard input and output, to the one client that started the proxy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mcp.shared.message import SessionMessage
 from overspill.mcp.client.framing import BadLine, decode, encode, read_lines
 
 _READ_BYTES = 1 << 16
-_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # bytes that a pipe which can be written to takes at once
-_FLUSH_SECONDS = 2.0  # seconds for a client to take what is being written when we end
+_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
+_FLUSH_SECONDS = 2.0  # for the client to read the last answer when the proxy ends
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]){1,200})")\s*,\s*"method"')
 
 
@@ -26,7 +26,7 @@ _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d
 async def stdio_streams(
     source: int, target: int
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]]:
-    """Two file descriptors as the streams that the SDK serves. What is no message is answered with what is wrong with it."""
+    """Wrap two file descriptors in the streams that the SDK serves. A line that is not a message is answered with an error."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     answers = outgoing.clone()
@@ -50,7 +50,7 @@ async def stdio_streams(
                 try:
                     if not reading.cancel_called:
                         await _write(target, encode(each.message))
-                except OSError:  # the client has gone, and hears no more
+                except OSError:  # the client is gone
                     reading.cancel()
 
     async with AsyncExitStack() as stack:
@@ -68,7 +68,7 @@ async def stdio_streams(
 
 
 async def _read(source: int) -> bytes:
-    """A regular file is always ready, and cannot be waited for; on Windows nothing here can."""
+    """Read in a thread where readiness cannot be awaited: for regular files, and on Windows."""
     try:
         await anyio.wait_readable(source)
         return os.read(source, _READ_BYTES)
@@ -77,7 +77,7 @@ async def _read(source: int) -> bytes:
 
 
 async def _write(target: int, data: bytes) -> None:
-    """Never blocking: a client that does not read must not keep us from ending."""
+    """Never block: a client that does not read must not keep the proxy from ending."""
     view = memoryview(data)
     while view:
         with suppress(BlockingIOError):
@@ -88,7 +88,7 @@ async def _write(target: int, data: bytes) -> None:
 
 
 async def _is_writable(target: int) -> bool:
-    """False where that cannot be waited for, as in `_read`."""
+    """False if readiness cannot be awaited, as in `_read`."""
     try:
         await anyio.wait_writable(target)
     except (OSError, ValueError, NotImplementedError):
@@ -97,7 +97,7 @@ async def _is_writable(target: int) -> bool:
 
 
 def _error_reply(line: BadLine) -> mcp_types.JSONRPCError:
-    """Under its own id, where it can be seen: whoever asked must not wait for ever."""
+    """Answer under the id of the request if it shows, so that the client does not wait forever."""
     found = _ID.search(line.head)
     code = mcp_types.PARSE_ERROR if found is None else mcp_types.INVALID_REQUEST
     id = None if found is None else int(found[1]) if found[1] else found[2].decode(errors="replace")

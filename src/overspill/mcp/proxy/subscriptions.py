@@ -1,4 +1,4 @@
-"""Which resources a client wants to hear of, and how each server is told so in its own protocol."""
+"""Track which resources a client subscribes to, and tell each server in its own protocol."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ CHANGES = {
     "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),
     "resources": ("notifications/resources/list_changed", "resourcesListChanged"),
 }
-"""By capability: how a server says that its list changed, and what a client that wants to hear it asks for."""
+"""By capability: the notification that a list changed, and the flag with which a client subscribes to it."""
 
 
 class Subscriptions:
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self._group = group
         self._wanted: dict[tuple[str, str], anyio.CancelScope] = {}
-        """By server and URI; the scope is of the stream on which a server of the newer protocol tells of it."""
+        """By server and URI, the scope of the stream on which a server of the newer protocol reports changes."""
         self._listeners: Counter[tuple[str, str]] = Counter()
         self._changing = anyio.Lock()
 
     async def set(self, server: Server, uri: str, *, on: bool) -> Raw:
-        """The server's own answer, where its protocol has one."""
+        """Subscribe or unsubscribe. Returns the server's answer, if its protocol has one."""
         connection = await wait_for_server(server)
         answer: Raw = {}
         if not connection.handshake.is_modern:
@@ -45,24 +45,24 @@ class Subscriptions:
 
     @asynccontextmanager
     async def listen(self, wanted: Sequence[tuple[Server, str]]) -> AsyncGenerator[list[str]]:
-        """While a client of the newer protocol listens. What the servers let it hear."""
-        heard: list[tuple[Server, str]] = []
+        """Keep subscriptions while a client of the newer protocol listens. Yields the URIs that servers accepted."""
+        accepted: list[tuple[Server, str]] = []
         try:
             for server, uri in wanted:
                 with suppress(MCPError):
                     await self._join(server, uri)
-                    heard.append((server, uri))
-            yield [uri for _, uri in heard]
+                    accepted.append((server, uri))
+            yield [uri for _, uri in accepted]
         finally:
-            for each in heard:
+            for each in accepted:
                 self._group.start_soon(self._leave, *each)
 
     async def restore(self, connection: ServerConnection) -> None:
-        """Tell a server that was just started what the client wants to hear of."""
+        """Repeat the client's subscriptions to a server that has just started."""
         for uri in [uri for server, uri in self._wanted if server == connection.config.name]:
             self._remember(connection, uri)
             if not connection.handshake.is_modern:
-                with suppress(MCPError):  # it may have it no more
+                with suppress(MCPError):  # it may no longer have that resource
                     await connection.request("resources/subscribe", {"uri": uri})
         flags = {
             flag: True
@@ -92,6 +92,6 @@ class Subscriptions:
 
 
 async def _listen(connection: ServerConnection, wanted: Raw, scope: anyio.CancelScope) -> None:
-    """As long as the connection is up. A server that does not offer it is simply not heard."""
+    """Listen while the connection is up. A server may not support it."""
     with scope, suppress(MCPError, ServerError):
         await connection.request("subscriptions/listen", {"notifications": wanted})

@@ -1,4 +1,4 @@
-"""A tool call through the gate: a result within limits comes back as the very object the server sent."""
+"""Send tool calls through the gate. A result within the limits comes back as the very object the server sent."""
 
 from __future__ import annotations
 
@@ -106,4 +106,4 @@ class ToolCalls:
         verdict = decide(size, settings)
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
-            self._log(f"dry run: {one_line(name)} of {server.name} would be kept: {measured}")
+            self._log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")

@@ -1,4 +1,4 @@
-"""Two protocols, one conversation: what a result has to carry for a client of the other one."""
+"""Adapt results between the handshake protocol and the stateless one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INPUT_METHODS = {"tools/call", "prompts/get", "resources/read"}
 
 
 def adapt_result(result: Raw, method: str, *, modern: bool, handshake: Handshake | None = None) -> Raw:
-    """The same result for this client. Between equals nothing changes."""
+    """The result in the client's protocol. Unchanged if the server speaks the same one."""
     if handshake is not None and handshake.is_modern == modern:
         return result
     if not modern:
@@ -43,7 +43,7 @@ async def ask_for_input(
     ask: Ask,
     again: Callable[[Raw], Awaitable[Raw]],
 ) -> Raw:
-    """Ask an older client what a newer server wants to know, and call again, until it has its result."""
+    """Ask an older client for the input that a newer server wants, and repeat the call until there is a result."""
     for _ in range(_MAX_INPUT_ROUNDS):
         if not wants_input(result):
             return result
@@ -51,19 +51,19 @@ async def ask_for_input(
         state = {"requestState": result["requestState"]} if "requestState" in result else {}
         result = await again({**params, **state, **({"inputResponses": responses} if responses else {})})
     if wants_input(result):
-        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times and gave no result.")
+        raise MCPError(mcp_types.INTERNAL_ERROR, f"The server asked for input {_MAX_INPUT_ROUNDS} times without giving a result.")
     return result
 
 
 async def _collect_answers(wanted: Raw, ask: Ask) -> Raw:
-    """To all questions at once. Whoever refuses one refuses the call, in their own words."""
+    """Ask all questions together. The first refusal ends the call."""
     answers: Raw = {}
     refusals: list[MCPError] = []
 
     async def one(key: str, request: Raw) -> None:
         try:
             answers[key] = await ask(str(request.get("method")), as_mapping(request.get("params")))
-        except MCPError as refusal:  # raised outside: the group would wrap it
+        except MCPError as refusal:  # raised below, because the group would wrap it
             refusals.append(refusal)
             group.cancel_scope.cancel()
 
