@@ -108,11 +108,11 @@ def test_an_output_still_being_written_is_readable_as_far_as_it_goes(store):
     assert (reader.read(0, 99), bytes(view)) == (b"first second", b"first")
 
 
-def test_a_reader_stays_valid_when_its_output_is_deleted(store):
+def test_a_reader_stays_valid_when_its_output_is_removed(store):
     shelf = store.open_shelf(handles.new())
     id = stored(shelf, b"still here")
     reader = shelf.open(id)
-    shelf.delete(id)
+    store.empty_shelf(shelf.session)
     assert reader.read(0, 99) == b"still here"
     with pytest.raises(UnknownHandle, match=re.escape(handles.handle(shelf.session, id))):
         shelf.open(id)
@@ -163,17 +163,6 @@ def test_a_discarded_output_leaves_no_trace(store):
     assert shelf.open(id).read(0, 99) == b"new"
 
 
-def test_an_output_can_be_deleted_while_it_is_written(store):
-    shelf = store.open_shelf(handles.new())
-    writer = shelf.create(id := handles.new())
-    writer.append(b"running")
-    shelf.delete(id)
-    with pytest.raises(UnknownHandle):
-        shelf.open(id)
-    with pytest.raises(StoreError):
-        writer.append(b"more")
-
-
 def test_nothing_is_overwritten(store):
     shelf = store.open_shelf(handles.new())
     committed, running = stored(shelf, b"first"), handles.new()
@@ -182,11 +171,6 @@ def test_nothing_is_overwritten(store):
         with pytest.raises(StoreError, match=r"is already stored, and nothing is ever overwritten\. Take a new id"):
             shelf.create(id)
     assert shelf.open(committed).read(0, 99) == b"first"
-
-
-def test_deleting_what_is_not_there_is_an_unknown_handle(store):
-    with pytest.raises(UnknownHandle):
-        store.open_shelf(handles.new()).delete(handles.new())
 
 
 @pytest.mark.parametrize(
@@ -208,7 +192,7 @@ def test_deleting_what_is_not_there_is_an_unknown_handle(store):
 )
 def test_an_id_that_is_no_uuid_is_malformed(store, trick):
     shelf = store.open_shelf(handles.new())
-    for call in (shelf.create, shelf.open, shelf.delete, store.open_shelf, store.read_shelf, store.remove_shelf):
+    for call in (shelf.create, shelf.open, store.open_shelf, store.read_shelf, store.remove_shelf):
         with pytest.raises(MalformedHandle):
             call(trick)
 
@@ -305,7 +289,6 @@ def test_a_closed_shelf_takes_no_more_calls(store):
     for call in (
         lambda: shelf.create(handles.new()),
         lambda: shelf.open(id),
-        lambda: shelf.delete(id),
         lambda: shelf.append_journal(b"{}\n"),
         lambda: list(shelf.journal()),
         lambda: writer.append(b"more"),
@@ -371,7 +354,7 @@ def test_a_shelf_opened_for_reading_sees_what_is_written_and_writes_nothing(stor
     assert shelf.session == live.session
     assert shelf.open(id).read(0, 99) == b"news"
     assert len(list(shelf.journal())) == 2
-    for call in (lambda: shelf.create(handles.new()), lambda: shelf.delete(id), lambda: shelf.append_journal(b"{}\n")):
+    for call in (lambda: shelf.create(handles.new()), lambda: shelf.append_journal(b"{}\n")):
         with pytest.raises(StoreError, match=f"Session {live.session} was opened for reading only"):
             call()
     shelf.close()
@@ -428,20 +411,20 @@ def test_the_quota_counts_all_shelves_and_gets_back_what_is_removed(make):
     store = make(run_bytes=100)
     first, second, third = (store.open_shelf(handles.new(), retention=kind) for kind in ("session", "process", "keep"))
     stored(first, b"x" * 10)
-    deleted = stored(second, b"x" * 20)
-    stored(second, b"x" * 1)
+    stored(second, b"x" * 20)
     stored(third, b"x" * 5)
     discarded = third.create(handles.new())
     discarded.append(b"x" * 40)
-    assert store.free() == 24
+    assert store.free() == 25
     discarded.discard()
-    assert store.free() == 64
-    second.delete(deleted)
-    assert store.free() == 84
+    assert store.free() == 65
+    store.empty_shelf(second.session)
+    assert store.free() == 85
+    stored(second, b"x" * 2)
     first.close()
-    assert store.free() == 94
+    assert store.free() == 93
     second.close()
-    assert store.free() == 94
+    assert store.free() == 93
     store.remove_shelf(second.session)
     assert store.free() == 95
 

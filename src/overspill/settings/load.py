@@ -1,4 +1,4 @@
-"""From the command line, frontmatter and files to one `Settings`."""
+"""Merge the command line, config files and what a program usually sets into one `Settings`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.settings.settings import Settings
 
 
 class Loaded(Struct, frozen=True):
-    """Settings, for every key as files spell it the name of the layer its value comes from, and what to tell the user."""
+    """The settings, warnings for the user, and `origins`: for each key, spelled as in a file, the layer that set it."""
 
     settings: Settings
     origins: dict[str, str]
@@ -26,21 +26,20 @@ class Loaded(Struct, frozen=True):
 def load(
     *,
     cli: Mapping[str, Any] = {},
-    frontmatter: Mapping[str, Any] = {},
     config: Path | None = None,
     cwd: Path | None = None,
     user_config_dir: Path | None = None,
     usual: Sequence[Layer] = (),
     forgiving: bool = False,
 ) -> Loaded:
-    """Per key: command line, frontmatter, the file `config` or else those of `cwd` and `user_config_dir`, what is `usual` for the
-    program, preset, default. `forgiving`: mistakes in the file of `cwd` are warnings."""
+    """For each key the first of these wins: the command line; `config`, or without it the files in `cwd` and `user_config_dir`;
+    `usual`, what the program prefers; the preset; the default. With `forgiving`, a mistake in the file in `cwd` is a warning."""
     files = file_layers(config, cwd, user_config_dir, forgiving=forgiving)
-    return merge([Layer(COMMAND_LINE, cli), Layer("frontmatter", frontmatter, author="agent"), *files, *usual])
+    return merge([Layer(COMMAND_LINE, cli), *files, *usual])
 
 
 def merge(layers: Sequence[Layer]) -> Loaded:
-    """Layers of any origin, strongest first."""
+    """Merge layers, strongest first."""
     resolved = resolve(Settings, layers)
     origins = {dotted_path(Settings, path): name for path, name in resolved.origins.items()}
     return Loaded(Settings.of(resolved.values), origins, resolved.warnings)

@@ -220,9 +220,6 @@ class MemoryShelf:
             raise UnknownHandle(handles.handle(self.session, id))
         return MemoryReader(self._held.outputs[id])
 
-    def delete(self, id: str) -> None:
-        raise rules.read_only_error(self.session)
-
     def append_journal(self, lines: bytes) -> None:
         raise rules.read_only_error(self.session)
 
@@ -250,13 +247,6 @@ class LiveMemoryShelf(MemoryShelf):
         if id in self._held.outputs:
             raise rules.already_exists_error(handles.handle(self.session, id))
         return MemoryWriter(self._held, id, self._quota)
-
-    def delete(self, id: str) -> None:
-        rules.check_id(id)
-        self._check_open()
-        if self._held.outputs.pop(id, None) is None:
-            raise UnknownHandle(handles.handle(self.session, id))
-        self._quota.release(self.session, id)
 
     def append_journal(self, lines: bytes) -> None:
         rules.check_lines(lines)

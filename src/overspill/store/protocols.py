@@ -72,10 +72,6 @@ class Shelf(Protocol):
         """Of a committed output, or of one still being written. UnknownHandle where there is neither."""
         ...
 
-    def delete(self, id: str) -> None:
-        """Also of one still being written. Open readers stay valid. UnknownHandle where there is nothing."""
-        ...
-
     def append_journal(self, lines: bytes) -> None:
         """Whole lines, each ending with LF: all of them, or none that a reader would ever see."""
         ...

@@ -199,7 +199,7 @@ def test_what_is_gone_is_not_shown_as_if_it_were_nothing():
     spool = Spool(shelf, FILE)
     spool.add(b"x" * 2 * MEMORY)
     spool.flush()
-    shelf.delete(FILE)
+    spool.discard()
     cut = OutputText(spool, spool.size).truncate_to_chars(200, Settings())
     assert cut.omitted_chars == 2 * MEMORY
 

@@ -17,10 +17,15 @@ from overspill.types import Kept, Size
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
+def store(tmp_path: Path) -> Iterator[FileStore]:
     store = FileStore(tmp_path)
-    yield store.open_shelf(handles.new())
+    yield store
     store.close()
+
+
+@pytest.fixture
+def shelf(store: FileStore) -> Shelf:
+    return store.open_shelf(handles.new())
 
 
 def stored(shelf: Shelf, data: bytes) -> Kept:
@@ -125,8 +130,8 @@ def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(
     other.close()
 
 
-def test_an_output_that_was_removed_has_expired(shelf: Shelf, outputs: StoredOutputs, kept: Kept):
-    shelf.delete(kept.id)
+def test_an_output_that_was_removed_has_expired(store: FileStore, shelf: Shelf, outputs: StoredOutputs, kept: Kept):
+    store.empty_shelf(shelf.session)
     for look in (outputs.open, outputs.recent):
         with pytest.raises(ExpiredHandle, match="was stored and has been removed since"):
             look(kept.handle)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
 from overspill.settings import PRESETS, Layer, Override, Settings, load, merge
-from overspill.settings.files import parse_yaml
+from overspill.settings.files import file_layers, parse_yaml
 from overspill.settings.keys import Key, ModelLimits, Provider, RefsSettings, ToolOutputSettings, TruncationSettings
 from overspill.settings.schema import fields
 
@@ -36,7 +36,8 @@ def test_each_layer_beats_the_ones_below_it(cwd: Path, home: Path) -> None:
         "maxRunning: 1\nkeepDays: 1\npreviewChars: 1\nmaxInlineBlob: 1\nwaitMaxSecs: 1\npreset: slow\n"
     )
     (cwd / ".overspill.yaml").write_text("previewChars: 2\nmaxInlineBlob: 2\n")
-    loaded = load(cli={"maxRunning": 4}, frontmatter={"max_running": 3, "previewChars": 3}, cwd=cwd, user_config_dir=home)
+    agent = Layer("frontmatter", {"max_running": 3, "previewChars": 3}, author="agent")
+    loaded = merge([Layer("command line", {"maxRunning": 4}), agent, *file_layers(None, cwd, home)])
     s = loaded.settings
     assert (s.max_running, s.preview_chars, s.max_inline_blob, s.wait_max_secs, s.keep_days) == (4, 3, 2, 1.0, 1)
     assert s.tool_response_max_bytes is None
@@ -96,9 +97,8 @@ def test_a_rule_for_a_tool_with_dots_in_its_name_is_its_own() -> None:
 
 
 def test_an_outdated_key_is_a_warning_wherever_it_stands() -> None:
-    loaded = load(
-        cli={"toolOutput": {"async_tool_ttl": 1}}, frontmatter={"asyncToolTTL": 3600, "servers": {"a": {"asyncToolTTL": 1}}}
-    )
+    agent = Layer("frontmatter", {"asyncToolTTL": 3600, "servers": {"a": {"asyncToolTTL": 1}}}, author="agent")
+    loaded = merge([Layer("command line", {"toolOutput": {"async_tool_ttl": 1}}), agent])
     assert loaded.warnings == (
         "toolOutput.async_tool_ttl on the command line has no effect: outputs live as long as the session.",
         "asyncToolTTL in frontmatter has no effect: outputs live as long as the session.",
@@ -167,10 +167,10 @@ def test_a_file_in_the_working_directory_may_not_set_what_can_hurt(cwd: Path, ke
 def test_an_agent_file_may_set_what_can_hurt_only_its_own_run(key: str, text: str) -> None:
     values = parse_yaml(text, "x")
     if key in REFUSED:
-        assert load(frontmatter=values).settings == merge([Layer("x", values)]).settings
+        assert merge([Layer("frontmatter", values, author="agent")]).settings == merge([Layer("x", values)]).settings
         return
     with pytest.raises(SettingsError) as problem:
-        load(frontmatter=values)
+        merge([Layer("frontmatter", values, author="agent")])
     assert str(problem.value) == (
         f"{key} may not be set in frontmatter: an agent file may be somebody else's. "
         "Set it in your own config file, in a file given with --config or on the command line."
@@ -261,7 +261,7 @@ def test_a_preset_on_the_command_line_is_whole_whatever_the_files_choose(cwd: Pa
 
 
 def test_a_preset_chosen_in_an_agent_file_does_not_say_where_outputs_lie() -> None:
-    loaded = load(frontmatter={"preset": "artifacts"})
+    loaded = merge([Layer("frontmatter", {"preset": "artifacts"}, author="agent")])
     s = loaded.settings
     assert (s.store_dir, s.retention, s.surface) == (None, "process", ("get_artifact",))
     (warning,) = loaded.warnings

@@ -37,9 +37,6 @@ class FileShelf:
                 return FileReader(self.directory.open_file(name))
         raise UnknownHandle(handles.handle(self.session, id))
 
-    def delete(self, id: str) -> None:
-        raise rules.read_only_error(self.session)
-
     def append_journal(self, lines: bytes) -> None:
         raise rules.read_only_error(self.session)
 
@@ -87,20 +84,6 @@ class LiveFileShelf(FileShelf):
             writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._note_written)
             self._writers[id] = writer
             return writer
-
-    def delete(self, id: str) -> None:
-        rules.check_id(id)
-        handle = handles.handle(self.session, id)
-        with explain_failures(f"delete {handle}"):
-            self._check_writable()
-            if not self._is_there(id):
-                raise UnknownHandle(handle)
-            if writer := self._writers.get(id):
-                writer.discard()
-            for name in (id, id + PART):
-                with suppress(FileNotFoundError):
-                    self.directory.remove_file(name)
-        self._quota.release(self.session, id)
 
     def append_journal(self, lines: bytes) -> None:
         rules.check_lines(lines)
