@@ -15,17 +15,24 @@ from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.open import STORES
 from overspill.store.protocols import Retention, ShelfLabel, Store
 
 Make = Callable[..., Store]
 
 
-@pytest.fixture(params=["memory", "files"])
+MAKERS: dict[str, Callable[..., Store]] = {
+    "file": lambda folder, **options: FileStore(folder / "root", **options),
+    "memory": lambda folder, **options: MemoryStore(**options),
+}
+
+
+@pytest.fixture(params=STORES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     made: list[Store] = []
 
     def new(**options: int) -> Store:
-        made.append(MemoryStore(**options) if request.param == "memory" else FileStore(tmp_path / "root", **options))
+        made.append(MAKERS[request.param](tmp_path, **options))
         return made[-1]
 
     yield new

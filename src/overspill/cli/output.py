@@ -25,6 +25,7 @@ from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.store import FileStore
+from overspill.store.open import open_store
 from overspill.store.protocols import Store
 from overspill.text.humanize import visible
 from overspill.text.lenient_json import dumps
@@ -35,16 +36,17 @@ _ENDLESS = 100_000
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
     """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
     settings = load_settings(preset, config, assignments).settings
-    own = [None if settings.store_dir is None else Path(settings.store_dir), Path(lasting_store())]
-    stores = {store.root: store for store in map(FileStore, own)}
-    project = FileStore(Path(Settings(preset="artifacts").store_dir or ""))
-    if project.root not in stores and (project.root.is_symlink() or project.root.exists()) and _opens(project):
-        stores[project.root] = project
-    return Archive(list[Store](stores.values()), warn=say)
+    stores = {store.url: store for store in map(open_store, (settings.store_dir, lasting_store()))}
+    project = open_store(Settings(preset="artifacts").store_dir)
+    if project.url not in stores and _can_open(project):
+        stores[project.url] = project
+    return Archive(list(stores.values()), warn=say)
 
 
-def _opens(store: FileStore) -> bool:
-    """Whoever made the working directory must not keep the user from the other stores."""
+def _can_open(store: Store) -> bool:
+    """A working directory that somebody else made must not keep you from your other stores."""
+    if not isinstance(store, FileStore) or not (store.root.is_symlink() or store.root.exists()):
+        return False
     try:
         with explain_failures(f"open {store.root}"), store.place.open():
             return True

@@ -22,7 +22,7 @@ from overspill.errors import SettingsError
 from overspill.mcp.client import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.proxy import PROXY_DEFAULTS, ListenOptions, ProxyOptions, ServedClients, open_clients, serve_http, serve_stdio
 from overspill.settings import Layer, Settings
-from overspill.store.files.store import file_store
+from overspill.store.open import open_store
 
 _OWN_PREFIX = "OVERSPILL_"
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
@@ -78,7 +78,7 @@ def serve(given: Mapping[str, Any]) -> None:
 
 def _check_store(settings: Settings) -> None:
     """Fail now if the store does not work: you can fix it, while later only the client would see the error."""
-    file_store(settings.store_dir, settings.max_run_bytes).open_shelf(handles.new()).close()
+    open_store(settings.store_dir, run_bytes=settings.max_run_bytes).open_shelf(handles.new()).close()
 
 
 async def _serve_until_signal(serve: Callable[[anyio.Event], Awaitable[None]]) -> None:

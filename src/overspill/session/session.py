@@ -32,7 +32,7 @@ from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
-from overspill.store.files.store import file_store
+from overspill.store.open import open_store
 from overspill.store.protocols import Shelf, Store
 from overspill.types import Extraction, JobInfo, Kept, Kind, Output, Reply, ToolCall
 
@@ -68,7 +68,7 @@ class Session:
         self.name = f"{family}/{handles.new()}" if family and not name else name
         self.family = family
         self.budget = budget
-        self._store = store or file_store(self.settings.store_dir, self.settings.max_run_bytes)
+        self._store = store or open_store(self.settings.store_dir, run_bytes=self.settings.max_run_bytes)
         self._models = models or {}
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice

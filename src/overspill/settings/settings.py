@@ -84,7 +84,9 @@ class Settings:
         "truncate",
     )
     extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.", "agent")] = 2
-    store_dir: Annotated[Name | None, Key("Where outputs are kept; null: the temporary directory.", "owner")] = None
+    store_dir: Annotated[
+        Name | None, Key("Where outputs are kept: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
+    ] = None
     retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", "owner")] = "process"
     keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", "owner")] = 7
     keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most, oldest first out.", "owner")] = 2_147_483_648

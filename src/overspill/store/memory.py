@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import cache
 from threading import Lock, RLock
 
 from overspill import handles
@@ -42,6 +43,8 @@ class _Session:
 
 class MemoryStore:
     """What is kept stays as long as this instance does."""
+
+    url = "memory:"
 
     def __init__(self, *, run_bytes: int = 10 * GIB) -> None:
         self._quota = Quota(run_bytes)
@@ -258,3 +261,9 @@ class LiveMemoryShelf(MemoryShelf):
         if self._open:
             super().close()
             self._store.end_session(self._held)
+
+
+@cache
+def memory_store(run_bytes: int) -> MemoryStore:
+    """One for the whole process, so that a later session finds what an earlier one kept."""
+    return MemoryStore(run_bytes=run_bytes)

@@ -87,6 +87,11 @@ class Shelf(Protocol):
 
 
 class Store(Protocol):
+    @property
+    def url(self) -> str:
+        """Where it is, as `open_store` takes it."""
+        ...
+
     def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> Shelf:
         """A new shelf, held live; with a name that a kept shelf has, that one again, and it stays kept. NameInUse while a live
         session has that name."""

@@ -68,8 +68,8 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 
 def _stores(settings: Settings) -> list[Finding]:
     """Without a storeDir there are two: what a program stores lies elsewhere than what the proxy keeps."""
-    roots = [Path(settings.store_dir)] if settings.store_dir else [None, Path(lasting_store())]
-    return [finding for root in roots for finding in store.examine(root, settings)]
+    urls = [settings.store_dir] if settings.store_dir else [None, lasting_store()]
+    return [finding for url in urls for finding in store.examine(url, settings)]
 
 
 def _models(settings: Settings) -> list[Finding]:

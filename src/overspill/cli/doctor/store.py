@@ -7,20 +7,26 @@ import stat
 from pathlib import Path
 
 from overspill.cli.doctor.findings import Finding
-from overspill.errors import StoreError
+from overspill.errors import SettingsError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.files.survey import survey
+from overspill.store.open import open_store
 from overspill.text import humanize
 
 _LEAST_ROOM = 100_000_000
 _ELSEWHERE = "Set storeDir in your config file to a folder of your own."
 
 
-def examine(root: Path | None, settings: Settings) -> list[Finding]:
-    """One root; None: the temporary directory."""
-    store = FileStore(root, run_bytes=settings.max_run_bytes)
+def examine(url: str | None, settings: Settings) -> list[Finding]:
+    """One store; None: the temporary directory."""
+    try:
+        store = open_store(url, run_bytes=settings.max_run_bytes)
+    except SettingsError as problem:
+        return [_wrong(str(problem), _ELSEWHERE)]
+    if not isinstance(store, FileStore):
+        return [Finding("store", "ok", f"Outputs are kept in {store.url}")]
     if unusable := _unusable(store.root):
         return [_wrong(unusable, _ELSEWHERE)]
     try:

@@ -31,6 +31,10 @@ class FileStore:
         self._mutex = RLock()
 
     @property
+    def url(self) -> str:
+        return self.root.as_uri()
+
+    @property
     def root(self) -> Path:
         return self.place.path
 

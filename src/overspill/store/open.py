@@ -1,0 +1,50 @@
+"""The one place that makes a store. A new kind of store is one file and one line in `STORES`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote, urlsplit
+
+from overspill.errors import SettingsError
+from overspill.store.files.store import file_store
+from overspill.store.memory import memory_store
+from overspill.store.protocols import Store
+from overspill.store.quota import GIB
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
+
+
+def _open_files(url: str, run_bytes: int) -> Store:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.query or parts.fragment:
+        raise SettingsError(f"{url!r} is not a usable file URL. Write file:/// and an absolute path, or only the path.")
+    return file_store(unquote(parts.path), run_bytes)
+
+
+def _open_memory(url: str, run_bytes: int) -> Store:
+    if url.removeprefix("memory:").strip("/"):
+        raise SettingsError(f"{url!r} is not a usable memory URL. Write memory: and nothing after it.")
+    return memory_store(run_bytes)
+
+
+STORES: Mapping[str, Callable[[str, int], Store]] = {"file": _open_files, "memory": _open_memory}
+"""By URL scheme: what makes a store from a URL and the number of bytes that one run may write."""
+
+
+def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
+    """The store at a path or URL. None is the system's temporary directory; a relative path is below the working directory.
+
+    Within a process, the same place gives the same store.
+    """
+    found = _SCHEME.match(url or "")
+    if found is None:
+        return file_store(url, run_bytes)
+    scheme = found[1].lower()
+    if scheme not in STORES:
+        known = ", ".join(f"{each}:" for each in STORES)
+        raise SettingsError(
+            f"{url!r} names a store of the kind {scheme!r}, which Overspill does not know. Use a path or one of: {known}. "
+            f"If you mean a folder of that name, write ./{url}."
+        )
+    return STORES[scheme](f"{scheme}:{(url or '')[found.end() :]}", run_bytes)

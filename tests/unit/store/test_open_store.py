@@ -1,0 +1,95 @@
+"""`open_store`: from a path or URL to a store."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import overspill.store
+from overspill import handles
+from overspill.errors import SettingsError
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.store.files.store import FileStore
+from overspill.store.memory import MemoryStore
+from overspill.store.open import STORES, open_store
+from overspill.store.protocols import Store
+
+EXAMPLES = {"file": "file:///var/outputs", "memory": "memory:"}
+
+
+def store_classes() -> set[type]:
+    """Everything in the package that can do what a store can do."""
+    names = [module.name for module in pkgutil.walk_packages(overspill.store.__path__, "overspill.store.")]
+    classes = {
+        each
+        for name in names
+        for each in vars(importlib.import_module(name)).values()
+        if inspect.isclass(each) and each.__module__ == name and hasattr(each, "open_shelf")
+    }
+    return classes - {Store}
+
+
+def test_every_kind_of_store_is_registered_and_has_an_example():
+    assert set(EXAMPLES) == set(STORES)
+    assert {type(open_store(url)) for url in EXAMPLES.values()} == store_classes() == {FileStore, MemoryStore}
+
+
+@pytest.mark.parametrize("spelling", ["{}", "file://{}", "file:{}", "FILE://{}", "file://localhost{}"])
+def test_a_path_and_a_file_url_name_the_same_store(tmp_path: Path, spelling: str):
+    assert open_store(spelling.format(tmp_path)) is open_store(str(tmp_path))
+    assert open_store(str(tmp_path)).url == tmp_path.as_uri()
+
+
+def test_a_file_url_may_be_percent_encoded(tmp_path: Path):
+    folder = tmp_path / "my outputs #1"
+    store = open_store(folder.as_uri())
+    store.open_shelf(handles.new(), retention="keep").close()
+    assert folder.is_dir()
+
+
+def test_a_relative_path_is_below_the_working_directory_and_none_the_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert open_store("outputs").url == open_store("./outputs").url == (tmp_path / "outputs").as_uri()
+    assert open_store("./s3:bucket").url == (tmp_path / "s3:bucket").as_uri()
+    assert open_store(None).url == Path(tempfile.gettempdir()).as_uri()
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/prefix", "S3:bucket", "redis://127.0.0.1"])
+def test_an_unknown_kind_of_store_is_refused_with_the_known_ones(url: str):
+    kind = url.partition(":")[0].lower()
+    with pytest.raises(SettingsError) as refused:
+        open_store(url)
+    assert str(refused.value) == (
+        f"{url!r} names a store of the kind '{kind}', which Overspill does not know. Use a path or one of: file:, memory:. "
+        f"If you mean a folder of that name, write ./{url}."
+    )
+
+
+@pytest.mark.parametrize("url", ["file://server/share", "file:outputs", "file:///a?b", "file:///a#b", "file:"])
+def test_a_file_url_that_is_not_an_absolute_path_here_is_refused(url: str):
+    with pytest.raises(SettingsError, match="Write file:/// and an absolute path"):
+        open_store(url)
+
+
+def test_a_memory_url_has_nothing_after_it():
+    with pytest.raises(SettingsError, match="Write memory: and nothing after it"):
+        open_store("memory://shared")
+
+
+@pytest.mark.anyio
+async def test_a_session_keeps_its_outputs_where_the_url_says(tmp_path: Path):
+    async with Session(Settings(store_dir="memory:"), name="in memory") as session:
+        kept = await session.keep("remembered")
+    async with Session(Settings(store_dir="memory:"), name="in memory") as session:
+        assert session.open(kept.handle).text() == "remembered"
+    open_store("memory:").remove_shelf(kept.session)
+    with pytest.raises(SettingsError, match="'s3'"):
+        Session(Settings(store_dir="s3://bucket"))
