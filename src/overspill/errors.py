@@ -70,8 +70,8 @@ class UnknownHandle(HandleError):
 class ExpiredHandle(HandleError):
     code = 410
 
-    def __init__(self, spelling: str) -> None:
-        super().__init__(f"The output {spelling!r} was stored and has been removed since. Call the tool again.")
+    def __init__(self, spelling: str, tool: str = "") -> None:
+        super().__init__(f"The output {spelling!r} has expired and was removed. Call {tool or 'the tool'} again.")
 
 
 class BadRequest(OverspillError):

@@ -16,7 +16,7 @@ from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError,
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.open import STORES
-from overspill.store.protocols import Retention, ShelfLabel, Store
+from overspill.store.protocols import KeepLimits, Retention, ShelfLabel, Store
 
 Make = Callable[..., Store]
 
@@ -442,27 +442,75 @@ def test_a_journal_is_written_even_when_the_quota_is_used_up(make):
     assert list(shelf.journal())[1:] == [b'{"event":"quota"}\n']
 
 
-def test_the_keep_limits_remove_closed_kept_shelves_only(store):
+def test_by_age_the_keep_limits_remove_closed_kept_shelves_and_outputs_of_live_ones(store):
     kept, live, process = (store.open_shelf(handles.new(), retention=kind) for kind in ("keep", "keep", "process"))
-    for shelf in (kept, live, process):
-        stored(shelf, b"x" * 1000)
+    _, removed, _ = (stored(shelf, b"x" * 1000) for shelf in (kept, live, process))
+    unfinished = live.create(running := handles.new())
+    unfinished.append(b"half")
     kept.close()
     process.close()
-    assert store.expire(days=1, total_bytes=1_000_000) == []
-    assert store.expire(days=1, total_bytes=0) == [kept.session]
+    assert store.expire(KeepLimits(1, 1_000_000)).sessions == []
+    expired = store.expire(KeepLimits(0, 1_000_000))
+    assert (expired.sessions, expired.outputs) == ([kept.session], [removed])
     assert {label.session for label in store.shelves()} == {live.session, process.session}
+    with pytest.raises(UnknownHandle):
+        live.open(removed)
+    assert live.open(running).read(0, 99) == b"half"
+    unfinished.commit()
 
 
-def test_the_keep_limits_remove_the_longest_unused_first_and_no_more_than_needed(store):
-    shelves = [store.open_shelf(session, retention="keep") for session in sorted(handles.new() for _ in range(3))]
-    for shelf in shelves:
-        stored(shelf, b"x" * 10_000)
-    for shelf in shelves:
-        shelf.append_journal(b"{}\n")
-        shelf.close()
-    assert store.expire(days=1, total_bytes=25_000) == [shelves[0].session]
-    assert store.expire(days=0, total_bytes=25_000) == [shelves[1].session, shelves[2].session]
-    assert store.shelves() == []
+def test_by_size_the_keep_limits_remove_nothing_that_was_used_today(store):
+    closed, live = (store.open_shelf(handles.new(), retention="keep") for _ in range(2))
+    ids = [stored(shelf, b"x" * 1000) for shelf in (closed, live)]
+    closed.close()
+    expired = store.expire(KeepLimits(1, 0))
+    assert (expired.sessions, expired.outputs) == ([], [])
+    assert expired.bytes > 2000
+    assert live.open(ids[1]).size == store.read_shelf(closed.session).open(ids[0]).size == 1000
+
+
+def test_what_does_not_fit_in_the_keep_limits_is_over_quota(store):
+    shelf = store.open_shelf(handles.new(), retention="keep", limits=KeepLimits(7, 5000))
+    first = stored(shelf, b"x" * 3000)
+    writer = shelf.create(handles.new())
+    with pytest.raises(StoreFull, match=r"The 5,000 bytes that may be kept \(keepBytes\) are used up: .* could not be stored"):
+        writer.append(b"y" * 3000)
+    assert 1500 < writer.size <= 2000
+    assert shelf.open(first).size == 3000
+    writer.discard()
+    other = shelf.create(handles.new())
+    other.append(b"z" * 1500)
+    other.commit()
+
+
+def test_keep_limits_do_not_bind_a_session_that_is_not_kept(store):
+    shelf = store.open_shelf(handles.new(), retention="process", limits=KeepLimits(7, 10))
+    assert shelf.open(stored(shelf, b"x" * 1000)).size == 1000
+
+
+def test_a_reader_knows_that_its_output_was_removed(store):
+    shelf = store.open_shelf(handles.new(), retention="keep")
+    reader = shelf.open(stored(shelf, b"here"))
+    assert not reader.is_removed
+    store.expire(KeepLimits(0, 1_000_000))
+    assert reader.is_removed
+    assert reader.read(0, 99) == b"here"
+
+
+def test_the_quota_of_a_run_gets_back_what_the_keep_limits_remove(make):
+    store = make(run_bytes=1000)
+    shelf = store.open_shelf(handles.new(), retention="keep", limits=KeepLimits(7, 1_000_000))
+    stored(shelf, b"x" * 900)
+    assert store.free() == 100
+    store.expire(KeepLimits(0, 1_000_000))
+    assert store.free() == 1000
+
+
+def test_one_shelf_is_labelled_without_the_others(store):
+    shelf = store.open_shelf(handles.new(), name="one", retention="keep")
+    assert store.label(shelf.session) == ShelfLabel(shelf.session, live=True, name="one", retention="keep")
+    with pytest.raises(UnknownHandle):
+        store.label(handles.new())
 
 
 def test_an_emptied_shelf_goes_on_without_its_outputs(store):

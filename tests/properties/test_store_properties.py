@@ -13,8 +13,8 @@ from overspill import handles
 from overspill.errors import StoreFull
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
-from overspill.store.protocols import Store
-from overspill.store.rules import KeptShelf, expired_sessions
+from overspill.store.protocols import KeepLimits, Store
+from overspill.store.rules import KeptItem, expired_items
 
 backends = pytest.mark.parametrize("backend", ["memory", "files"])
 pieces = st.lists(st.binary(max_size=200), max_size=20)
@@ -89,15 +89,13 @@ def test_a_journal_gives_back_its_lines(backend, lines):
 
 
 @given(
-    st.lists(
-        st.builds(KeptShelf, session=st.uuids().map(str), live=st.booleans(), used=st.floats(0, 1e6), bytes=st.integers(0, 99))
-    ),
+    st.lists(st.builds(KeptItem, session=st.uuids().map(str), id=st.just(""), used=st.floats(0, 1e6), bytes=st.integers(0, 99))),
     st.floats(0, 12),
     st.integers(0, 500),
 )
-def test_keep_limits_hold_afterwards_and_spare_the_living(shelves, days, total_bytes):
-    doomed = expired_sessions(shelves, now=1e6, days=days, total_bytes=total_bytes)
-    left = [shelf for shelf in shelves if shelf.session not in doomed]
-    assert all(shelf in left for shelf in shelves if shelf.live)
-    assert all(shelf.live or 1e6 - shelf.used <= days * 86_400 for shelf in left)
-    assert sum(shelf.bytes for shelf in left) <= total_bytes or all(shelf.live for shelf in left)
+def test_keep_limits_hold_afterwards_and_spare_what_was_used_today(items, days, limit):
+    doomed = expired_items(items, sum(item.bytes for item in items), KeepLimits(days, limit), now=1e6)
+    left = [item for item in items if item not in doomed]
+    assert all(1e6 - item.used <= days * 86_400 for item in left)
+    assert all(1e6 - item.used > min(days, 1) * 86_400 for item in doomed)
+    assert sum(item.bytes for item in left) <= limit or all(1e6 - item.used <= 86_400 for item in left)

@@ -1,10 +1,12 @@
-"""What all sessions of a machine have stored, seen from another process: list, open, verify, count, clean."""
+"""What all sessions have stored, seen from another process: list, open, verify, count, clean."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -12,15 +14,17 @@ from overspill import handles
 from overspill.errors import HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.counters import Counters
-from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored
+from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored, Quote
 from overspill.retrieval.outputs import StoredOutput
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
+Quotes: TypeAlias = Mapping[str, Sequence[Quote]]
+"""By output, the passages that extractions quoted from it."""
 _DAMAGED = (
-    "Session {session} is passed over: its journal is damaged, so nobody can say what it stored. "
-    "Its files are still there, in the folder session-{session}; remove that yourself if you do not need them."
+    "Session {session} is skipped: its journal is damaged, so there is no record of what it stored. "
+    "Its files are still in the folder session-{session}. Remove that folder yourself if you do not need them."
 )
 
 
@@ -43,7 +47,7 @@ class Check(Struct, frozen=True):
 
 
 class ArchivedJob(Struct, frozen=True):
-    """The last that is known of a background job."""
+    """The last known state of a background job."""
 
     session: str
     change: JobChanged
@@ -51,12 +55,12 @@ class ArchivedJob(Struct, frozen=True):
 
 
 class Archive:
-    """Reads only, but for `remove`. Sessions that end while it looks are passed over; `warn` hears of what it cannot read."""
+    """Only `remove` changes anything. Sessions that end meanwhile are left out; `warn` is told what cannot be read."""
 
     def __init__(self, stores: Sequence[Store], warn: Callable[[str], None] = lambda _: None) -> None:
         self._stores = stores
         self._warn = warn
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def items(self) -> list[ArchivedOutput]:
         """Everything that is stored, oldest first."""
@@ -70,22 +74,27 @@ class Archive:
 
     def find(self, spelling: str) -> ArchivedOutput:
         session, file = handles.parse(spelling)
-        for item in self.items():
-            if item.kept.id == file and session in (None, item.kept.session):
-                return item
+        for label, shelf in self._shelves(session):
+            if not _is_there(shelf, file):
+                continue
+            for event in self._events(label, shelf):
+                if isinstance(event, OutputStored) and event.kept.id == file and event.kept.session == label.session:
+                    return ArchivedOutput(event.kept, label)
         raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
 
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:
         kept = self.find(spelling).kept
         with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
+            shelf.note_read(kept.id)
             yield stored
 
     def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:
-        """Size and SHA-256 of each, taken again, and every passage that an extraction quoted from it."""
+        """Check the size and SHA-256 of each output, and every passage that an extraction quoted from it."""
+        quotes: dict[str, Quotes] = {}
         for item in items:
             try:
-                yield Check(item.kept, self._problem(item.kept))
+                yield Check(item.kept, self._problem(item.kept, quotes))
             except (HandleError, StoreError) as error:
                 yield Check(item.kept, str(error))
 
@@ -108,7 +117,7 @@ class Archive:
         return sorted(lines.values(), key=lambda line: line.asked_ms)
 
     def remove(self, *, live: bool = False) -> list[str]:
-        """Remove what closed sessions left; with `live`, also the outputs of sessions that go on. Returns the sessions."""
+        """Remove closed sessions; with `live`, also the outputs of live ones, which continue. Returns the sessions."""
         removed: list[str] = []
         for store in self._stores:
             for label in store.shelves():
@@ -127,14 +136,17 @@ class Archive:
                 removed.append(label.session)
         return removed
 
-    def _problem(self, kept: Kept) -> str:
+    def _problem(self, kept: Kept, quotes: dict[str, Quotes]) -> str:
+        """`quotes` by session, so that each journal is read once."""
         with self._reading(kept.session) as shelf:
+            if kept.session not in quotes:
+                quotes[kept.session] = _read_quotes(shelf)
             reader = shelf.open(kept.id)
             try:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
-                size, misquoted = reader.size, _count_misquotes(shelf, kept.id, reader)
+                size, misquoted = reader.size, _count_misquotes(quotes[kept.session].get(kept.id, ()), reader)
             finally:
                 reader.close()
         if size != kept.size.bytes:
@@ -143,18 +155,19 @@ class Archive:
             return "its bytes are not those that were stored: the SHA-256 differs"
         return f"{misquoted} quoted passages are not in it" if misquoted else ""
 
-    def _shelves(self) -> Iterator[tuple[ShelfLabel, Shelf]]:
+    def _shelves(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Shelf]]:
+        """Every session, or only one, open for reading."""
         for store in self._stores:
-            for label in store.shelves():
+            for label in store.shelves() if session is None else _find_label(store, session):
                 try:
                     shelf = store.read_shelf(label.session)
                 except HandleError:
                     continue
                 except StoreError as error:
-                    self._report(f"Session {label.session} is passed over. {error}")
+                    self._report(f"Session {label.session} is skipped. {error}")
                     continue
                 try:
-                    if _unreadable(label, shelf):
+                    if _is_unreadable(label, shelf):
                         self._report(_DAMAGED.format(session=label.session))
                     else:
                         yield label, shelf
@@ -162,15 +175,15 @@ class Archive:
                     shelf.close()
 
     def _report(self, text: str) -> None:
-        """Once, however often it is met."""
-        if text not in self._told:
-            self._told.add(text)
+        """Each warning once."""
+        if text not in self._reported:
+            self._reported.add(text)
             self._warn(text)
 
     def _is_damaged(self, store: Store, label: ShelfLabel) -> bool:
         shelf = store.read_shelf(label.session)
         try:
-            return _unreadable(label, shelf)
+            return _is_unreadable(label, shelf)
         finally:
             shelf.close()
 
@@ -178,7 +191,7 @@ class Archive:
         try:
             yield from events.decode_events(shelf.journal())
         except StoreError as error:
-            self._report(f"Session {label.session} is passed over. {error}")
+            self._report(f"Session {label.session} is skipped. {error}")
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
@@ -195,19 +208,29 @@ class Archive:
         raise UnknownHandle(f"session-{session}")
 
 
-def _unreadable(label: ShelfLabel, shelf: Shelf) -> bool:
-    """Whether it was kept and nothing in its journal can be read: what it stored is there, but nobody can say what it is."""
+def _is_unreadable(label: ShelfLabel, shelf: Shelf) -> bool:
+    """Whether a kept session's journal says nothing: its outputs are there, but there is no record of what they are."""
     return not label.live and label.retention == "keep" and next(events.decode_events(shelf.journal()), None) is None
 
 
-def _count_misquotes(shelf: Shelf, id: str, reader: Reader) -> int:
-    """Recorded quotes of it that its bytes do not bear out."""
-    return sum(
-        hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256
-        for event in events.decode_events(shelf.journal())
-        if isinstance(event, OutputExtracted) and event.id == id
-        for quote in event.quotes
-    )
+def _find_label(store: Store, session: str) -> list[ShelfLabel]:
+    try:
+        return [store.label(session)]
+    except UnknownHandle:
+        return []
+
+
+def _read_quotes(shelf: Shelf) -> Quotes:
+    quotes: defaultdict[str, list[Quote]] = defaultdict(list)
+    for event in events.decode_events(shelf.journal()):
+        if isinstance(event, OutputExtracted):
+            quotes[event.id].extend(event.quotes)
+    return quotes
+
+
+def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
+    """Recorded quotes that are not in the stored bytes."""
+    return sum(hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256 for quote in quotes)
 
 
 def _is_there(shelf: Shelf, id: str) -> bool:
@@ -216,5 +239,5 @@ def _is_there(shelf: Shelf, id: str) -> bool:
     except HandleError:
         return False
     except StoreError:
-        return True  # refused, as whoever opens or verifies it shall hear
+        return True  # the store refuses it, which opening or verifying it reports
     return True

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from msgspec import Struct
@@ -35,6 +35,7 @@ from overspill.text import tokens
 from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
+_T = TypeVar("_T")
 UNLIMITED_BYTES = 1 << 40
 EVERYTHING = Bound(UNLIMITED_BYTES)
 JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a call that went to the background names them
@@ -132,6 +133,11 @@ class RetrievalTools:
             case _:
                 raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
 
+    async def _look_up(self, find: Callable[[str], _T], spelling: str) -> _T:
+        if not self._outputs.needs_search(spelling):
+            return find(spelling)
+        return await anyio.to_thread.run_sync(find, spelling)
+
     async def _wait(self) -> Page:
         done = await self._jobs.wait(self._gate.settings.wait_max_secs)
         if done:
@@ -143,13 +149,13 @@ class RetrievalTools:
         spelling = asked.artifact_id or asked.id
         if not spelling:
             raise BadRequest("artifact_id is missing. Use the id in the [Artifact: …] line.")
-        stored = self._outputs.recent(spelling)
+        stored = await self._look_up(self._outputs.recent, spelling)
         return await self._finished_page(stored, lambda bound: exact.read_artifact(stored, asked, bound))
 
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
-        job = self._jobs.background.get(self._outputs.file_id(asked.id))
+        job = self._jobs.background.get(await self._look_up(self._outputs.file_id, asked.id))
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
@@ -162,7 +168,7 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = self._outputs.recent(asked.id), exact.exact_mode(asked.mode)
+        stored, mode = await self._look_up(self._outputs.recent, asked.id), exact.exact_mode(asked.mode)
         if mode is None:
             return await self._snippets(stored, asked.query)
         if asked.mode == "raw":
@@ -191,7 +197,7 @@ class RetrievalTools:
 
     async def _abstract(self, asked: ToolOutput) -> Page:
         try:
-            stored = self._outputs.recent(asked.handle)
+            stored = await self._look_up(self._outputs.recent, asked.handle)
         except HandleError as error:
             text = wording.unknown_handle(asked.handle, len(self._gate.kept), error)
             return Page(wording.abstract("unknown", asked.handle, "auto", text))

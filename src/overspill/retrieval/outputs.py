@@ -20,6 +20,7 @@ from overspill.retrieval.group import GroupOutput, SessionGroup
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
 from overspill.text import encoding
+from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall
 from overspill.wording import NOT_READY, tool_failure
 
@@ -96,6 +97,13 @@ class StoredOutputs:
             raise UnknownHandle(spelling)
         return file
 
+    def needs_search(self, spelling: str) -> bool:
+        """Whether looking it up reads what other sessions stored, which takes a while and belongs in a worker thread."""
+        session, file = handles.parse(spelling)
+        if self._family is None or file in self._relatives:
+            return False
+        return session not in (None, self._shelf.session) or (file not in self._kept and file not in self.jobs)
+
     def find(self, spelling: str) -> Kept:
         file = self.file_id(spelling)
         kept = self._kept.get(file) or self._find_in_group(spelling)
@@ -129,6 +137,11 @@ class StoredOutputs:
         with self._lock:
             self._check_open()
             stored = self._recent.get(kept.id)
+            if stored is not None and stored.reader.is_removed:
+                del self._recent[kept.id]  # not closed: somebody may be reading it
+                raise _expired(kept, spelling)
+            if stored is not None and kept.id not in self._held:
+                self._shelf_of(kept).note_read(kept.id)
             if stored is None:
                 stored = self._recent[kept.id] = self._open_output(kept, spelling)
                 if len(self._recent) > MAX_OPEN_OUTPUTS:
@@ -139,11 +152,16 @@ class StoredOutputs:
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
             return StoredOutput(kept, BytesReader(self._held[kept.id]))
-        shelf = self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
+        shelf = self._shelf_of(kept)
         try:
-            return StoredOutput(kept, shelf.open(kept.id), self._checkpoints.get(kept.id, ()))
+            reader = shelf.open(kept.id)
         except UnknownHandle:
-            raise ExpiredHandle(spelling) from None
+            raise _expired(kept, spelling) from None
+        shelf.note_read(kept.id)
+        return StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()))
+
+    def _shelf_of(self, kept: Kept) -> Shelf:
+        return self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf
 
     def close(self) -> None:
         with self._lock:
@@ -190,6 +208,10 @@ class StoredOutputs:
         return StoredOutput(kept, reader)
 
 
+def _expired(kept: Kept, spelling: str) -> ExpiredHandle:
+    return ExpiredHandle(spelling, one_line(kept.tool))
+
+
 class BytesReader:
     """Reads an output, or the beginning of one, that is only in memory."""
 
@@ -205,6 +227,10 @@ class BytesReader:
 
     def buffer(self) -> memoryview:
         return memoryview(self._data)
+
+    @property
+    def is_removed(self) -> bool:
+        return False
 
     def close(self) -> None:
         pass
@@ -224,6 +250,10 @@ class RunningReader:
 
     def buffer(self) -> memoryview:
         return self._reader.buffer()[: self.size]
+
+    @property
+    def is_removed(self) -> bool:
+        return self._reader.is_removed
 
     def close(self) -> None:
         self._reader.close()

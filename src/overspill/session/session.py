@@ -33,7 +33,7 @@ from overspill.retrieval.outputs import StoredOutput
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.store.open import open_store
-from overspill.store.protocols import Shelf, Store
+from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.types import Extraction, JobInfo, Kept, Kind, Output, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
@@ -284,7 +284,7 @@ class Session:
         if max_tokens < 1:
             raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
         wish = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
-        with opened.outputs.open(handle) as stored:
+        with await anyio.to_thread.run_sync(opened.outputs.open, handle) as stored:
             return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
@@ -327,9 +327,8 @@ class Session:
     def _open_shelf(self) -> Shelf:
         settings, store = self.settings, self._store
         retention = "keep" if self.name else settings.retention
-        if retention == "keep":
-            store.expire(settings.keep_days, settings.keep_bytes)
-        return store.open_shelf(handles.new(), name=self.name, retention=retention)
+        limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
+        return store.open_shelf(handles.new(), name=self.name, retention=retention, limits=limits)
 
 
 def _require_type(what: str, given: object, kind: type, example: str) -> None:

@@ -11,15 +11,18 @@ from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
-from overspill.store.protocols import Retention, ShelfLabel, Writer
-from overspill.store.quota import GIB, Quota
-from overspill.store.rules import KeptShelf
+from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Writer
+from overspill.store.quota import GIB, OutputQuota, Quota
+from overspill.store.rules import KeptItem
 
 
 class _Output:
     def __init__(self) -> None:
         self.data = bytearray()
         self.complete = False
+        self.removed = False
+        self.used = time.time()
 
 
 class _Session:
@@ -40,32 +43,50 @@ class _Session:
     def size(self) -> int:
         return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
 
+    def items(self) -> list[KeptItem]:
+        """What the keep limits may remove of it."""
+        if self.holder is None:
+            return [KeptItem(self.session, "", max([self.used, *(each.used for each in self.outputs.values())]), self.size)]
+        complete = [(id, output) for id, output in self.outputs.items() if output.complete]
+        return [KeptItem(self.session, id, output.used, len(output.data)) for id, output in complete]
+
 
 class MemoryStore:
     """What is kept stays as long as this instance does."""
 
     url = "memory:"
 
-    def __init__(self, *, run_bytes: int = 10 * GIB) -> None:
+    def __init__(self, *, run_bytes: int = 10 * GIB, sweep_seconds: float = HOUR) -> None:
         self._quota = Quota(run_bytes)
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
         self._sessions: dict[str, _Session] = {}
         self._mutex = RLock()
 
-    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveMemoryShelf:
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> LiveMemoryShelf:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex:
+            kept_bytes = self.expire(limits).bytes if limits else 0
             held = self._find_by_name(name) if name else None
             if held is None:
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = _Session(session, name, retention)
             held.used = time.time()
-            held.holder = LiveMemoryShelf(held, self._quota, self)
+            quota: OutputQuota = self._quota
+            if limits and held.retention == "keep":
+                quota = KeepQuota(self._quota, self._guard, limits)
+                self._guard.join(held.session, limits, kept_bytes)
+            held.holder = LiveMemoryShelf(held, quota, self)
             return held.holder
 
     def read_shelf(self, session: str) -> MemoryShelf:
         return MemoryShelf(self._get_session(session))
+
+    def label(self, session: str) -> ShelfLabel:
+        return self._get_session(session).label
 
     def shelves(self) -> list[ShelfLabel]:
         with self._mutex:
@@ -80,21 +101,26 @@ class MemoryStore:
 
     def empty_shelf(self, session: str) -> int:
         with self._mutex:
-            outputs = self._get_session(session).outputs
-            complete = [id for id, output in outputs.items() if output.complete]
+            found = self._get_session(session)
+            complete = [id for id, output in found.outputs.items() if output.complete]
             for id in complete:
-                del outputs[id]
-                self._quota.release(session, id)
+                self._remove_output(found, id)
             return len(complete)
 
-    def expire(self, days: float, total_bytes: int) -> list[str]:
+    def expire(self, limits: KeepLimits) -> Expired:
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
-            shelves = [KeptShelf(found.session, found.holder is not None, found.used, found.size) for found in kept]
-            doomed = rules.expired_sessions(shelves, now=time.time(), days=days, total_bytes=total_bytes)
-            for session in doomed:
-                self._remove(self._sessions[session])
-            return doomed
+            items = [item for found in kept for item in found.items()]
+            kept_bytes = sum(found.size for found in kept)
+            doomed = rules.expired_items(items, kept_bytes, limits, now=time.time())
+            for item in doomed:
+                found = self._sessions[item.session]
+                self._remove_output(found, item.id) if item.id else self._remove(found)
+            return Expired(
+                sessions=[item.session for item in doomed if not item.id],
+                outputs=[item.id for item in doomed if item.id],
+                bytes=kept_bytes - sum(item.bytes for item in doomed),
+            )
 
     def free(self) -> int:
         return self._quota.left
@@ -109,6 +135,7 @@ class MemoryStore:
 
     def end_session(self, session: _Session) -> None:
         with self._mutex:
+            self._guard.leave(session.session)
             session.holder = None
             session.used = time.time()
             if session.retention == "session":
@@ -126,8 +153,14 @@ class MemoryStore:
             raise UnknownHandle(f"session-{session}")
         return self._sessions[session]
 
+    def _remove_output(self, session: _Session, id: str) -> None:
+        session.outputs.pop(id).removed = True
+        self._quota.release(session.session, id)
+
     def _remove(self, session: _Session) -> None:
         self._sessions.pop(session.session, None)
+        for output in session.outputs.values():
+            output.removed = True
         session.outputs.clear()
         self._quota.release(session.session)
 
@@ -148,6 +181,10 @@ class MemoryReader:
         # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
         return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
 
+    @property
+    def is_removed(self) -> bool:
+        return self._readable().removed
+
     def close(self) -> None:
         self._output = None
 
@@ -158,7 +195,7 @@ class MemoryReader:
 
 
 class MemoryWriter:
-    def __init__(self, session: _Session, id: str, quota: Quota) -> None:
+    def __init__(self, session: _Session, id: str, quota: OutputQuota) -> None:
         self._session = session
         self._id = id
         self._quota = quota
@@ -176,6 +213,7 @@ class MemoryWriter:
             self._check_open()
             granted = self._quota.take(self._session.session, self._id, view.nbytes)
             self._output.data += view[:granted]
+            self._output.used = time.time()
         if granted < view.nbytes:
             raise self._quota.exhausted_error(view.nbytes - granted)
 
@@ -223,6 +261,10 @@ class MemoryShelf:
             raise UnknownHandle(handles.handle(self.session, id))
         return MemoryReader(self._held.outputs[id])
 
+    def note_read(self, id: str) -> None:
+        if output := self._held.outputs.get(id):
+            output.used = time.time()
+
     def append_journal(self, lines: bytes) -> None:
         raise rules.read_only_error(self.session)
 
@@ -239,7 +281,7 @@ class MemoryShelf:
 
 
 class LiveMemoryShelf(MemoryShelf):
-    def __init__(self, held: _Session, quota: Quota, store: MemoryStore) -> None:
+    def __init__(self, held: _Session, quota: OutputQuota, store: MemoryStore) -> None:
         super().__init__(held)
         self._quota = quota
         self._store = store

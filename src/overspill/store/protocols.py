@@ -23,6 +23,22 @@ class ShelfLabel(Struct, frozen=True):
     retention: Retention = "session"
 
 
+class KeepLimits(Struct, frozen=True):
+    """How long, and how much, retention `keep` keeps."""
+
+    days: float
+    bytes: int
+
+
+class Expired(Struct, frozen=True):
+    """What the keep limits removed, and how many bytes are kept now."""
+
+    sessions: list[str]
+    outputs: list[str]
+    """Ids of outputs whose sessions are live."""
+    bytes: int
+
+
 class Reader(Protocol):
     """Random access to the bytes of one output; of a running one, to what has been committed to it so far."""
 
@@ -34,6 +50,11 @@ class Reader(Protocol):
 
     def buffer(self) -> memoryview:
         """All bytes without copying them to the heap where the backend can; valid until `close`."""
+        ...
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether its output was removed since it was opened. What is open stays readable."""
         ...
 
     def close(self) -> None: ...
@@ -72,6 +93,10 @@ class Shelf(Protocol):
         """Of a committed output, or of one still being written. UnknownHandle where there is neither."""
         ...
 
+    def note_read(self, id: str) -> None:
+        """An output was read now; the keep limits go by that. Also on a shelf opened for reading; never fails."""
+        ...
+
     def append_journal(self, lines: bytes) -> None:
         """Whole lines, each ending with LF: all of them, or none that a reader would ever see."""
         ...
@@ -92,14 +117,21 @@ class Store(Protocol):
         """Where it is, as `open_store` takes it."""
         ...
 
-    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> Shelf:
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> Shelf:
         """A new shelf, held live; with a name that a kept shelf has, that one again, and it stays kept. NameInUse while a live
-        session has that name."""
+        session has that name. Where it is kept, `limits` are applied now and as long as it is live; what does not fit in them
+        is StoreFull."""
         ...
 
     def read_shelf(self, session: str) -> Shelf:
         """Somebody's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing. UnknownHandle
         where there is none."""
+        ...
+
+    def label(self, session: str) -> ShelfLabel:
+        """Of one shelf, without looking at the others. UnknownHandle where there is none."""
         ...
 
     def shelves(self) -> list[ShelfLabel]:
@@ -114,9 +146,9 @@ class Store(Protocol):
         """Remove the complete outputs of a shelf, also of a live one, whose session goes on without them. How many there were."""
         ...
 
-    def expire(self, days: float, total_bytes: int) -> list[str]:
-        """Apply the keep limits: remove the closed kept shelves unused for `days`, then the longest unused until what is kept has
-        at most `total_bytes`. The sessions that were removed."""
+    def expire(self, limits: KeepLimits) -> Expired:
+        """Remove the kept shelves that are closed and the outputs of live ones that were unused for so many days; then, while
+        there are too many bytes, the longest unused, but nothing that was used in the last 24 hours."""
         ...
 
     def free(self) -> int | None:

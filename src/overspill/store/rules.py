@@ -8,16 +8,20 @@ from msgspec import Struct
 
 from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError
+from overspill.store.protocols import KeepLimits
 
-_LONGEST_NAME = 200
+_MAX_NAME_CHARS = 200
 _DAY = 86_400
 
 
-class KeptShelf(Struct, frozen=True):
+class KeptItem(Struct, frozen=True):
+    """What the keep limits remove as one: a closed session, or one output of a live session."""
+
     session: str
-    live: bool
+    id: str
+    """Of the output; empty for a session."""
     used: float
-    """Unix seconds of the last use."""
+    """Unix seconds of the last time it was written or read."""
     bytes: int
 
 
@@ -28,9 +32,9 @@ def check_id(id: str) -> None:
 
 def check_name(name: str) -> None:
     """Of a session; empty is no name."""
-    if len(name) > _LONGEST_NAME or not name.isprintable():
+    if len(name) > _MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest(
-            f"{name[:50]!r} cannot name a session: a name has 1 to {_LONGEST_NAME} printable characters, this has {len(name)}."
+            f"{name[:50]!r} cannot name a session: a name has 1 to {_MAX_NAME_CHARS} printable characters, this has {len(name)}."
         )
 
 
@@ -65,14 +69,14 @@ def read_only_error(session: str) -> StoreError:
     return StoreError(f"Session {session} was opened for reading only. Only the session itself writes to its shelf.")
 
 
-def expired_sessions(shelves: Sequence[KeptShelf], *, now: float, days: float, total_bytes: int) -> list[str]:
-    """Sessions to remove: those unused for longer than `days`, then the longest unused until all that stay, live ones included,
-    have at most `total_bytes`. Never a live one."""
-    closed = sorted((shelf for shelf in shelves if not shelf.live), key=lambda shelf: (shelf.used, shelf.session))
-    excess = sum(shelf.bytes for shelf in shelves) - total_bytes
-    doomed: list[str] = []
-    for shelf in closed:
-        if now - shelf.used > days * _DAY or excess > 0:
-            doomed.append(shelf.session)
-            excess -= shelf.bytes
+def expired_items(items: Sequence[KeptItem], kept_bytes: int, limits: KeepLimits, *, now: float) -> list[KeptItem]:
+    """Items to remove: those unused for too long, then the longest unused until `kept_bytes`, the size of all that is kept, is
+    within the limit. Size alone never removes what was used in the last 24 hours."""
+    excess = kept_bytes - limits.bytes
+    doomed: list[KeptItem] = []
+    for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
+        unused = now - item.used
+        if unused > limits.days * _DAY or (excess > 0 and unused > _DAY):
+            doomed.append(item)
+            excess -= item.bytes
     return doomed

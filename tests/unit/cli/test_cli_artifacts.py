@@ -301,8 +301,8 @@ def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place)
     (kept,) = place.keep(log=LINES)
     place.file(kept).with_name("journal.jsonl").write_bytes(b"\xff\x00 no journal\n" * 3)
     told = (
-        f"overspill: Session {kept.session} is passed over: its journal is damaged, so nobody can say what it stored. "
-        f"Its files are still there, in the folder session-{kept.session}; remove that yourself if you do not need them.\n"
+        f"overspill: Session {kept.session} is skipped: its journal is damaged, so there is no record of what it stored. "
+        f"Its files are still in the folder session-{kept.session}. Remove that folder yourself if you do not need them.\n"
     )
     assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", told)
     assert place.overspill("artifacts", "clean", "--force") == (0, "Nothing to remove.\n", told)

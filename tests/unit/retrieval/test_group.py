@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -10,13 +11,13 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from overspill import Session, Settings
+from overspill import Session, Settings, handles
 from overspill.errors import SessionClosed, UnknownHandle
 from overspill.retrieval.group import SessionGroup
 from overspill.store.files.shelf import FileShelf
 from overspill.store.files.store import FileStore
-from overspill.store.memory import MemoryStore
-from overspill.store.protocols import Shelf
+from overspill.store.memory import MemoryShelf, MemoryStore
+from overspill.store.protocols import Shelf, ShelfLabel
 from overspill.types import Kept
 
 BIG = "line of text\n" * 2000
@@ -166,3 +167,51 @@ async def test_an_output_that_a_thread_asks_for_after_the_session_closed_is_not_
     for look in (outputs.recent, outputs.open):
         with pytest.raises(SessionClosed):
             look(kept.handle)
+
+
+class WatchedStore(MemoryStore):
+    """Notes in which thread it is searched, and whether all its sessions are listed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: set[int] = set()
+        self.listings = 0
+
+    def shelves(self) -> list[ShelfLabel]:
+        self.threads.add(threading.get_ident())
+        self.listings += 1
+        return super().shelves()
+
+    def label(self, session: str) -> ShelfLabel:
+        self.threads.add(threading.get_ident())
+        return super().label(session)
+
+    def read_shelf(self, session: str) -> MemoryShelf:
+        self.threads.add(threading.get_ident())
+        return super().read_shelf(session)
+
+
+async def test_an_unknown_handle_is_never_searched_on_the_event_loop() -> None:
+    store = WatchedStore()
+    await kept_by("ann", store)
+    async with Session(family="ann", store=store) as session:
+        store.threads.clear()
+        for spelling in (handles.handle(handles.new(), handles.new()), handles.artifact_id(handles.new())):
+            await session.invoke("get_tool_output", {"id": spelling, **SLICE})
+            await session.invoke("get_artifact", {"artifact_id": spelling})
+            await session.invoke("tool_output", {"handle": spelling, "extract": "anything"})
+            with pytest.raises(UnknownHandle):
+                await session.extract(spelling, "anything")
+        assert store.threads
+        assert threading.get_ident() not in store.threads
+
+
+async def test_a_whole_handle_is_found_without_listing_every_session() -> None:
+    store = WatchedStore()
+    kept = await kept_by("ann", store)
+    group, store.listings = SessionGroup(store, "ann"), 0
+    found = group.find(kept.handle)
+    assert found is not None
+    assert found.kept == kept
+    assert group.find(handles.handle(handles.new(), kept.id)) is None
+    assert store.listings == 0

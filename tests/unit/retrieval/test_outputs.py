@@ -133,8 +133,18 @@ def test_an_id_of_another_session_is_as_unknown_as_one_that_never_was(
 def test_an_output_that_was_removed_has_expired(store: FileStore, shelf: Shelf, outputs: StoredOutputs, kept: Kept):
     store.empty_shelf(shelf.session)
     for look in (outputs.open, outputs.recent):
-        with pytest.raises(ExpiredHandle, match="was stored and has been removed since"):
+        with pytest.raises(ExpiredHandle, match=r"has expired and was removed\. Call tool again\."):
             look(kept.handle)
+
+
+def test_an_output_that_was_read_just_now_has_expired_too_once_it_is_removed(
+    store: FileStore, shelf: Shelf, outputs: StoredOutputs, kept: Kept
+):
+    reading = outputs.recent(kept.handle)
+    store.empty_shelf(shelf.session)
+    with pytest.raises(ExpiredHandle):
+        outputs.recent(kept.handle)
+    assert reading.bytes(0, 6) == b'{"a": '
 
 
 def test_an_output_read_again_is_opened_once(outputs: StoredOutputs, kept: Kept):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +24,7 @@ from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed
 from overspill.store.files.shelf import LiveFileShelf
 from overspill.store.files.store import FileStore, file_store
 from overspill.store.memory import MemoryStore
-from overspill.store.protocols import Retention
+from overspill.store.protocols import KeepLimits, Retention
 from overspill.truncate import STRATEGIES, Cut, Shape
 from overspill.types import Output, ToolCall
 
@@ -96,10 +98,12 @@ class OpensWhenLet(FileStore):
         super().__init__(root)
         self.asked, self.let = Event(), Event()
 
-    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> LiveFileShelf:
         self.asked.set()
         assert self.let.wait(timeout=30)
-        return super().open_shelf(session, name=name, retention=retention)
+        return super().open_shelf(session, name=name, retention=retention, limits=limits)
 
 
 async def opens_in_the_end(name: str, store: FileStore) -> None:
@@ -138,6 +142,8 @@ async def test_keep_limits_are_applied_before_a_kept_session_opens(tmp_path: Pat
     store = FileStore(tmp_path)
     async with Session(name="old", store=store) as session:
         await session.keep(BIG, "note")
+    for path in tmp_path.glob("*/session-*/*"):
+        os.utime(path, (0, time.time() - 2 * 86_400))
     async with Session(Settings(keepBytes=1), name="new", store=store):
         assert [label.name for label in store.shelves()] == ["new"]
     store.close()

@@ -13,8 +13,8 @@ from overspill import handles
 from overspill.errors import StoreError, StoreFull
 from overspill.store.files.failures import to_store_error
 from overspill.store.files.store import FileStore
-from overspill.store.protocols import ShelfLabel
-from overspill.store.rules import KeptShelf, expired_sessions
+from overspill.store.protocols import KeepLimits, ShelfLabel
+from overspill.store.rules import KeptItem, expired_items
 
 DAY = 86_400
 ROOM = "What was stored before is still there; free space or set another storeDir."
@@ -43,9 +43,9 @@ def kept(store: FileStore, name: str = "", data: bytes = b"") -> str:
 
 
 def aged(store: FileStore, session: str, days: float) -> None:
-    path = journal_of(store, session)
-    then = path.stat().st_mtime - days * DAY
-    os.utime(path, (then, then))
+    for path in journal_of(store, session).parent.iterdir():
+        then = path.stat().st_mtime - days * DAY
+        os.utime(path, (then, then))
 
 
 def test_a_torn_last_line_is_left_out_and_the_next_starts_afresh(store):
@@ -117,14 +117,15 @@ def test_an_output_cut_off_by_a_death_can_be_read(store):
     assert shelf.open(id).read(0, 99) == b"as far as it came"
 
 
-def test_kept_sessions_expire_by_age_then_by_size_and_never_while_live(store):
+def test_closed_sessions_expire_by_age_then_by_size_and_never_while_live(store):
     old, live, older, young = (kept(store, name, b"x" * 1000) for name in ("old", "live", "older", "young"))
-    for session, days in ((old, 3), (live, 9), (older, 5), (young, 1)):
+    for session, days in ((old, 3), (live, 9), (older, 5), (young, 0.9)):
         aged(store, session, days)
     store.open_shelf(handles.new(), name="live")
     aged(store, live, 9)
-    assert store.expire(days=4, total_bytes=100_000) == [older]
-    assert store.expire(days=4, total_bytes=2500) == [old]
+    assert store.expire(KeepLimits(4, 100_000)).sessions == [older]
+    assert store.expire(KeepLimits(4, 2000)).sessions == [old]
+    assert store.expire(KeepLimits(4, 10)).sessions == []
     assert {label.session for label in store.shelves()} == {live, young}
 
 
@@ -132,9 +133,9 @@ def test_opening_a_kept_session_again_counts_as_using_it(store):
     session = kept(store, "used")
     aged(store, session, 30)
     store.open_shelf(handles.new(), name="used").close()
-    assert store.expire(days=1, total_bytes=1 << 30) == []
+    assert store.expire(KeepLimits(1, 1 << 30)).sessions == []
     aged(store, session, 30)
-    assert store.expire(days=1, total_bytes=1 << 30) == [session]
+    assert store.expire(KeepLimits(1, 1 << 30)).sessions == [session]
 
 
 def test_the_run_goes_with_its_last_kept_session(store):
@@ -143,17 +144,19 @@ def test_the_run_goes_with_its_last_kept_session(store):
     later = FileStore(store.root)
     later.remove_shelf(first)
     assert [label.session for label in later.shelves()] == [second]
-    assert later.expire(days=0, total_bytes=0) == [second]
+    assert later.expire(KeepLimits(0, 0)).sessions == [second]
     assert list(store.root.iterdir()) == []
 
 
-def test_limits_count_what_stays_live_ones_included():
-    shelves = [KeptShelf("a", False, 10, 100), KeptShelf("b", True, 5, 100), KeptShelf("c", False, 1, 100)]
-    assert expired_sessions(shelves, now=10, days=1, total_bytes=300) == []
-    assert expired_sessions(shelves, now=10, days=1, total_bytes=299) == ["c"]
-    assert expired_sessions(shelves, now=10, days=1, total_bytes=100) == ["c", "a"]
-    assert expired_sessions(shelves, now=DAY + 1, days=1, total_bytes=300) == []
-    assert expired_sessions(shelves, now=DAY + 2, days=1, total_bytes=300) == ["c"]
+def test_limits_by_age_remove_everything_too_old_and_by_size_the_oldest_until_the_rest_fits():
+    old, older, young = KeptItem("a", "", 2 * DAY, 100), KeptItem("b", "1", 1 * DAY, 100), KeptItem("c", "", 3 * DAY, 100)
+    now, items = 3.5 * DAY, [old, older, young]
+    assert expired_items(items, 300, KeepLimits(7, 300), now=now) == []
+    assert expired_items(items, 300, KeepLimits(7, 299), now=now) == [older]
+    assert expired_items(items, 300, KeepLimits(7, 150), now=now) == [older, old]
+    assert expired_items(items, 300, KeepLimits(7, 0), now=now) == [older, old]
+    assert expired_items(items, 300, KeepLimits(2, 300), now=now) == [older]
+    assert expired_items(items, 300, KeepLimits(0, 300), now=now) == [older, old, young]
 
 
 @pytest.mark.parametrize(

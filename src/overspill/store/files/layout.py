@@ -186,6 +186,11 @@ def sessions(run: Directory) -> list[str]:
     return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _ours(run, name)]
 
 
+def has_session(run: Directory, session: str) -> bool:
+    """Without listing the others."""
+    return _ours(run, session_directory(session))
+
+
 def outputs(session: Directory) -> list[str]:
     """Ids of what is complete."""
     return [name for name in session.names() if handles.is_uuid(name)]
@@ -199,14 +204,6 @@ def sweep(session: Directory) -> None:
         with suppress(FileNotFoundError):
             if stat.S_ISREG(session.stat(name).st_mode) and _ours(session, name):
                 session.remove_file(name)
-
-
-def size(session: Directory) -> int:
-    total = 0
-    for name in session.names():
-        with suppress(FileNotFoundError):
-            total += session.stat(name).st_size
-    return total
 
 
 def _is_session(name: str) -> bool:

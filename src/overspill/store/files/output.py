@@ -12,7 +12,7 @@ from overspill import handles
 from overspill.store import rules
 from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import PART, Directory
-from overspill.store.quota import Quota
+from overspill.store.quota import OutputQuota
 
 
 class FileWriter:
@@ -20,7 +20,7 @@ class FileWriter:
     has the descriptor's number next."""
 
     def __init__(
-        self, directory: Directory, session: str, id: str, *, quota: Quota, durable: bool, ended: Callable[[str], None]
+        self, directory: Directory, session: str, id: str, *, quota: OutputQuota, durable: bool, ended: Callable[[str], None]
     ) -> None:
         self._directory = directory
         self._session = session
@@ -130,6 +130,11 @@ class FileReader:
             if self._map is None or len(self._map) != size:
                 self._map = mmap.mmap(self._readable(), size, access=mmap.ACCESS_READ)
             return memoryview(self._map)
+
+    @property
+    def is_removed(self) -> bool:
+        with self._mutex:
+            return not os.fstat(self._readable()).st_nlink
 
     def close(self) -> None:
         with self._mutex:

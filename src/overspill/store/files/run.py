@@ -11,16 +11,27 @@ import uuid
 from contextlib import ExitStack
 from threading import RLock
 
+from msgspec import Struct
+
 from overspill.store.files import clearing, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import LiveFileShelf
-from overspill.store.protocols import Retention
-from overspill.store.quota import Quota
+from overspill.store.keeping import KeepGuard, KeepQuota
+from overspill.store.protocols import KeepLimits, Retention
+from overspill.store.quota import OutputQuota, Quota
+
+
+class Allowance(Struct, frozen=True):
+    """The keep limits of a session, and how much was kept when it was opened."""
+
+    limits: KeepLimits
+    kept_bytes: int
 
 
 class StoreRun:
-    def __init__(self, root: Root, *, run_bytes: int, mutex: RLock) -> None:
+    def __init__(self, root: Root, *, run_bytes: int, mutex: RLock, guard: KeepGuard) -> None:
+        self._guard = guard
         with ExitStack() as undo:
             self._root = undo.enter_context(root.open())
             self._directory = undo.enter_context(self._root.make_directory(_name()))
@@ -38,7 +49,7 @@ class StoreRun:
         """Not after it ended, not in a forked child, and not when somebody removed its directory."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
-    def new(self, session: str, name: str, retention: Retention) -> LiveFileShelf:
+    def new(self, session: str, name: str, retention: Retention, allowance: Allowance | None) -> LiveFileShelf:
         with ExitStack() as undo:
             directory = undo.enter_context(self._directory.make_directory(layout.session_directory(session)))
             undo.callback(clearing.remove_session, self._directory, session, directory)
@@ -48,9 +59,9 @@ class StoreRun:
             undo.callback(journal.close, durable=False)
             journal.append(Opening.now(session, name, retention).line)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, retention)
+        return self._make_shelf(session, directory, hold, journal, retention, allowance if retention == "keep" else None)
 
-    def again(self, session: str, directory: Directory) -> LiveFileShelf | None:
+    def again(self, session: str, directory: Directory, allowance: Allowance | None) -> LiveFileShelf | None:
         """A kept shelf, which stays where it is and stays kept; None while somebody holds it."""
         with ExitStack() as undo:
             undo.enter_context(directory)
@@ -60,7 +71,7 @@ class StoreRun:
             undo.callback(hold.release)
             journal = Journal.again(directory)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, "keep")
+        return self._make_shelf(session, directory, hold, journal, "keep", allowance)
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -84,15 +95,25 @@ class StoreRun:
                     last.callback(shelf.close)
 
     def _make_shelf(
-        self, session: str, directory: Directory, hold: lock.Lock, journal: Journal, retention: Retention
+        self,
+        session: str,
+        directory: Directory,
+        hold: lock.Lock,
+        journal: Journal,
+        retention: Retention,
+        allowance: Allowance | None,
     ) -> LiveFileShelf:
+        quota: OutputQuota = self.quota
+        if allowance is not None:
+            quota = KeepQuota(self.quota, self._guard, allowance.limits)
+            self._guard.join(session, allowance.limits, allowance.kept_bytes)
         shelf = LiveFileShelf(
             session,
             directory,
             lock=hold,
             journal=journal,
             retention=retention,
-            quota=self.quota,
+            quota=quota,
             closing=self._mutex,
             ended=self._forget_shelf,
         )
@@ -102,6 +123,7 @@ class StoreRun:
     def _forget_shelf(self, shelf: LiveFileShelf) -> None:
         """Called with the mutex held."""
         self._shelves.discard(shelf)
+        self._guard.leave(shelf.session)
         if shelf.retention == "session":
             clearing.remove_session(self._directory, shelf.session, shelf.directory)
             self.quota.release(shelf.session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from threading import Lock as Mutex
@@ -16,7 +17,7 @@ from overspill.store.files.layout import PART, Directory
 from overspill.store.files.lock import Lock
 from overspill.store.files.output import FileReader, FileWriter
 from overspill.store.protocols import Retention, Writer
-from overspill.store.quota import Quota
+from overspill.store.quota import OutputQuota
 
 
 class FileShelf:
@@ -36,6 +37,11 @@ class FileShelf:
             with explain_failures(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
                 return FileReader(self.directory.open_file(name))
         raise UnknownHandle(handles.handle(self.session, id))
+
+    def note_read(self, id: str) -> None:
+        # A store on a read-only disk, or one that is gone, can be neither noted nor expired.
+        with suppress(OSError, StoreError):
+            os.utime(id, dir_fd=self.directory.fd, follow_symlinks=False)
 
     def append_journal(self, lines: bytes) -> None:
         raise rules.read_only_error(self.session)
@@ -58,7 +64,7 @@ class LiveFileShelf(FileShelf):
         lock: Lock,
         journal: Journal,
         retention: Retention,
-        quota: Quota,
+        quota: OutputQuota,
         closing: RLock,
         ended: Callable[[LiveFileShelf], None],
     ) -> None:

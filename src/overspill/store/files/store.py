@@ -11,20 +11,23 @@ from threading import RLock
 
 from overspill.store import rules
 from overspill.store.files import clearing, layout, lock
+from overspill.store.files.expiry import measure_kept, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.layout import Directory, Root
-from overspill.store.files.run import StoreRun
+from overspill.store.files.run import Allowance, StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, find, survey, unknown
-from overspill.store.protocols import Retention, ShelfLabel
+from overspill.store.files.survey import Place, find, read_label, survey, unknown
+from overspill.store.keeping import HOUR, KeepGuard
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
-from overspill.store.rules import KeptShelf
+from overspill.store.rules import KeptItem
 
 
 class FileStore:
     """Nothing is created before the first `open_shelf`; `close`, or the end of the process, clears what is not to be kept."""
 
-    def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB) -> None:
+    def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB, sweep_seconds: float = HOUR) -> None:
+        self._sweep_seconds = sweep_seconds
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: StoreRun | None = None
@@ -42,14 +45,17 @@ class FileStore:
     def place(self) -> Root:
         return self._root or Root(Path(tempfile.gettempdir()))
 
-    def open_shelf(self, session: str, *, name: str = "", retention: Retention = "session") -> LiveFileShelf:
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> LiveFileShelf:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root, lock.hold_alone(root):
+            allowance = Allowance(limits, self._expire(root, limits).bytes) if limits else None
             kept = _find_by_name(root, name) if name else None
             run = self._running(root)
             try:
-                return _again(root, kept, run, name) if kept else run.new(session, name, retention)
+                return _again(root, kept, run, name, allowance) if kept else run.new(session, name, retention, allowance)
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -61,6 +67,14 @@ class FileStore:
                 raise unknown(session)
             with self.place.open() as root, root.open_directory(find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
+
+    def label(self, session: str) -> ShelfLabel:
+        rules.check_id(session)
+        with explain_failures(f"read session {session}"):
+            if not self.root.exists():
+                raise unknown(session)
+            with self.place.open() as root:
+                return read_label(root, find(root, session))
 
     def shelves(self) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
@@ -96,13 +110,12 @@ class FileStore:
                 self._run.quota.release(session, id)
         return len(removed)
 
-    def expire(self, days: float, total_bytes: int) -> list[str]:
+    def expire(self, limits: KeepLimits) -> Expired:
         with explain_failures(f"apply the keep limits in {self.root}"):
             if not self.root.exists():
-                return []
+                return Expired([], [], 0)
             with self.place.open() as root, lock.hold_alone(root):
-                doomed = rules.expired_sessions(_kept_shelves(root), now=time.time(), days=days, total_bytes=total_bytes)
-                return [session for session in doomed if self._remove_place(root, find(root, session))]
+                return self._expire(root, limits)
 
     def free(self) -> int:
         with self._mutex, explain_failures(f"measure {self.root}"):
@@ -123,8 +136,31 @@ class FileStore:
         if self._run is None or not self._run.usable:
             for name in layout.runs(root):
                 clearing.clear_dead_run(root, name)
-            self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex)
+            guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
+            self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
+
+    def _expire(self, root: Directory, limits: KeepLimits) -> Expired:
+        """Called while no other process of this user opens or removes anything."""
+        run = self._run
+        held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
+        content = measure_kept(root)
+        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time())
+        removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
+        gone = {item.id for item in removed}
+        for session, outputs in content.outputs.items():
+            # Also what another process has removed, which only its own run would count as free.
+            for id in held.get(session, set()) - (outputs - gone):
+                if run:
+                    run.quota.release(session, id)
+        return Expired(
+            sessions=[item.session for item in removed if not item.id],
+            outputs=[item.id for item in removed if item.id],
+            bytes=content.bytes - sum(item.bytes for item in removed),
+        )
+
+    def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
+        return remove_output(root, place, item) if item.id else self._remove_place(root, place)
 
     def _remove_place(self, root: Directory, place: Place) -> bool:
         with root.open_directory(place.run) as run:
@@ -149,21 +185,12 @@ def _find_by_name(root: Directory, name: str) -> Place | None:
     return None
 
 
-def _again(root: Directory, place: Place, run: StoreRun, name: str) -> LiveFileShelf:
+def _again(root: Directory, place: Place, run: StoreRun, name: str, allowance: Allowance | None) -> LiveFileShelf:
     with root.open_directory(place.run) as parent:
-        shelf = run.again(place.session, parent.open_directory(layout.session_directory(place.session)))
+        shelf = run.again(place.session, parent.open_directory(layout.session_directory(place.session)), allowance)
     if shelf is None:
         raise rules.name_in_use_error(name)
     return shelf
-
-
-def _kept_shelves(root: Directory) -> list[KeptShelf]:
-    return [_measure_shelf(root, place, label) for place, label in survey(root).shelves if label.retention == "keep"]
-
-
-def _measure_shelf(root: Directory, place: Place, label: ShelfLabel) -> KeptShelf:
-    with root.open_directory(place.run) as run, run.open_directory(layout.session_directory(place.session)) as directory:
-        return KeptShelf(place.session, label.live, directory.stat(layout.JOURNAL).st_mtime, layout.size(directory))
 
 
 def file_store(directory: str | None, run_bytes: int) -> FileStore:

@@ -41,13 +41,24 @@ def survey(root: Directory) -> Survey:
 def find(root: Directory, session: str) -> Place:
     refusals: list[StoreError] = []
     for run in _trusted_runs(root, refusals):
-        if session in layout.sessions(run):
+        if layout.has_session(run, session):
             return Place(run.path.name, session)
     raise refusals[0] if refusals else unknown(session)
 
 
 def unknown(session: str) -> UnknownHandle:
     return UnknownHandle(layout.session_directory(session))
+
+
+def read_label(root: Directory, place: Place) -> ShelfLabel:
+    try:
+        with (
+            root.open_directory(place.run) as run,
+            run.open_directory(layout.session_directory(place.session)) as directory,
+        ):
+            return _label(place.session, directory)
+    except FileNotFoundError:
+        raise unknown(place.session) from None
 
 
 def _label(session: str, directory: Directory) -> ShelfLabel:

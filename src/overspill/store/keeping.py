@@ -1,0 +1,115 @@
+"""The keep limits while sessions are live: applied from time to time, and before a new output counts as over quota."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Lock, Thread
+
+from overspill.errors import StoreError, StoreFull
+from overspill.store.protocols import Expired, KeepLimits
+from overspill.store.quota import Quota
+
+HOUR = 3600.0
+_REST_AFTER_FUTILE_SWEEP = 20  # times as long as the sweep took, so that a full store costs a twentieth of a thread at most
+
+
+class KeepGuard:
+    """Holds the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
+
+    What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
+    """
+
+    def __init__(self, expire: Callable[[KeepLimits], Expired], *, sweep_seconds: float = HOUR) -> None:
+        self._expire = expire
+        self._sweep_seconds = sweep_seconds
+        self._kept_bytes = 0
+        self._no_sweep_before = 0.0
+        self._counting = Lock()
+        self._live: dict[str, KeepLimits] = {}
+        self._stop = Event()
+        self._membership = Lock()  # taken last: a store that opens or closes a session holds its own locks
+
+    def join(self, session: str, limits: KeepLimits, kept_bytes: int) -> None:
+        """Hold the limits for this session too, until it leaves. `kept_bytes` was just measured."""
+        self._kept_bytes = kept_bytes
+        with self._membership:
+            if not self._live:
+                self._stop = Event()
+                Thread(target=self._sweep_until, args=(self._stop,), name="overspill-keep-limits", daemon=True).start()
+            self._live[session] = limits
+
+    def leave(self, session: str) -> None:
+        with self._membership:
+            if self._live.pop(session, None) and not self._live:
+                self._stop.set()
+
+    def take(self, limits: KeepLimits, wanted: int) -> int:
+        """As many of these bytes as the limit allows, after removing what may go."""
+        with self._counting:
+            if self._kept_bytes + wanted > limits.bytes and time.monotonic() >= self._no_sweep_before:
+                self._sweep(limits, wanted)
+            granted = max(0, min(wanted, limits.bytes - self._kept_bytes))
+            self._kept_bytes += granted
+            return granted
+
+    def give_back(self, unused: int) -> None:
+        with self._counting:
+            self._kept_bytes -= unused
+
+    def is_full(self, limits: KeepLimits) -> bool:
+        return self._kept_bytes >= limits.bytes
+
+    def _sweep(self, limits: KeepLimits, wanted: int = 0) -> None:
+        """Apply the limits so that `wanted` bytes more fit in them."""
+        started = time.monotonic()
+        self._kept_bytes = self._expire(KeepLimits(limits.days, max(0, limits.bytes - wanted))).bytes
+        if self._kept_bytes + wanted > limits.bytes:
+            now = time.monotonic()
+            self._no_sweep_before = now + (now - started) * _REST_AFTER_FUTILE_SWEEP
+
+    def _sweep_until(self, stop: Event) -> None:
+        while not stop.wait(self._sweep_seconds):
+            with self._membership:
+                all_limits = set(self._live.values())
+            for limits in all_limits:
+                # A store that fails now is tried again next time; sessions that use it report the failure.
+                with suppress(StoreError, OSError), self._counting:
+                    self._sweep(limits)
+
+
+class KeepQuota:
+    """The quota of a kept session: what the run may still write, and what may be kept in all."""
+
+    def __init__(self, run: Quota, guard: KeepGuard, limits: KeepLimits) -> None:
+        self._run = run
+        self._guard = guard
+        self._limits = limits
+
+    def take(self, session: str, id: str, wanted: int) -> int:
+        of_run = self._run.take(session, id, wanted)
+        granted = 0
+        try:
+            granted = self._guard.take(self._limits, of_run)
+        finally:
+            self._run.give_back(session, id, of_run - granted)
+        return granted
+
+    def give_back(self, session: str, id: str, unused: int) -> None:
+        self._run.give_back(session, id, unused)
+        self._guard.give_back(unused)
+
+    def release(self, session: str, id: str | None = None) -> int:
+        released = self._run.release(session, id)
+        self._guard.give_back(released)
+        return released
+
+    def exhausted_error(self, refused: int) -> StoreFull:
+        if not self._guard.is_full(self._limits):
+            return self._run.exhausted_error(refused)
+        return StoreFull(
+            f"The {self._limits.bytes:,} bytes that may be kept (keepBytes) are used up: {refused:,} bytes could not be stored. "
+            "Only outputs that nobody has read for 24 hours make room. Raise keepBytes, or remove outputs with "
+            "`overspill artifacts clean`."
+        )
