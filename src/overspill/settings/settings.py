@@ -88,8 +88,10 @@ class Settings:
         Name | None, Key("Where outputs are kept: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
     ] = None
     retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", "owner")] = "process"
-    keep_days: Annotated[Limit, Key("Days that retention `keep` holds an output.", "owner")] = 7
-    keep_bytes: Annotated[Limit, Key("Bytes that retention `keep` holds at most, oldest first out.", "owner")] = 2_147_483_648
+    keep_days: Annotated[Limit, Key("Retention `keep` removes what nobody has used for this many days.", "owner")] = 7
+    keep_bytes: Annotated[
+        Limit, Key("Above this many bytes, `keep` removes the longest unused, but nothing used in the last 24 hours.", "owner")
+    ] = 2_147_483_648
     max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.", "agent")] = (
         10_737_418_240
     )

@@ -332,6 +332,6 @@ def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     result = place.overspill("doctor")
     assert f"note   store: {place.store} holds 2 sessions, 0 of them live, with 5 KB of outputs.\n" in result.out
-    assert "       The next session that is kept removes the oldest.\n" in result.out
+    assert "       The next kept session removes what nobody has used for a day, oldest first.\n" in result.out
     assert "note   store: Left behind by processes that ended without clearing up: 1 session.\n" in result.out
     assert f"wrong  store: {place.store} has room for 5 KB only: large outputs will be cut.\n" in result.out
