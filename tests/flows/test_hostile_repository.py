@@ -237,6 +237,6 @@ def test_a_link_in_the_repository_moves_no_store_of_a_user_who_chose_to_store_th
         refusal = wire.request("initialize", {"protocolVersion": wire.version, "capabilities": {}, "clientInfo": {}})
     assert list(elsewhere.iterdir()) == []
     assert refusal["error"]["message"] == (
-        f"{repository.cwd / link} is refused: it is a symbolic link, and somebody else may have put it there. "
+        f"{repository.cwd / link} is refused: it is a symbolic link, which another user may have put there. "
         "Remove it, or set storeDir to an absolute path."
     )

@@ -1,4 +1,4 @@
-"""Config files: where they are looked for and how they are read. Whoever wrote one may be hostile, so reading is strict."""
+"""Find and read config files. Their authors may be hostile, so reading is strict."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MAX_NODES = 10_000
 
 
 def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | None, *, forgiving: bool = False) -> list[Layer]:
-    """The file that was named, else the working directory's over the user's own; strongest first.
+    """The file `config`, or without it the working directory's file and then the user's own; strongest first.
 
-    With `forgiving`, what is wrong with the working directory's is a warning.
+    With `forgiving`, a mistake in the working directory's file is a warning.
     """
     if config is not None:
         return [_layer(config, str(config))]
@@ -86,7 +86,7 @@ def _layer(path: Path, name: str, author: Author = "owner", *, forgiving: bool =
 
 
 def file_exists(path: Path) -> bool:
-    """Also as a link to nowhere. SettingsError where nobody may look."""
+    """A broken link counts too. SettingsError if the folder cannot be searched."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -102,7 +102,7 @@ def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
         # Asked before opening, because opening a pipe would wait for its writer.
         regular = stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode)
         if not regular:
-            raise SettingsError(f"{name} is not a regular file. It has to be a plain file.")
+            raise SettingsError(f"{name} is not a regular file.")
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except OSError as problem:
@@ -129,7 +129,7 @@ def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str
 
 
 def _with_functions_from(folder: Path, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`file.py:function` is meant from where the config file is, whoever reads it from where."""
+    """`file.py:function` is relative to the config file, wherever the program runs."""
     if not isinstance(values.get("functions"), dict):
         return values
     functions = cast("dict[str, object]", values["functions"])

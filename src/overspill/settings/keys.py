@@ -1,4 +1,4 @@
-"""The sections of the settings: each key's name, type, default and meaning stand here or in `Settings`, and nowhere else.
+"""The sections of the settings. Each key's name, type, default and meaning are here or in `Settings`, and nowhere else.
 
 A key is a field annotated with a `Key`. Its name in a file is the field's name in camelCase unless the `Key` gives another.
 """
@@ -19,8 +19,8 @@ RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_t
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
-"""Who wrote a layer: whoever put a file into the working directory, the author of an agent file, or you. Each may set what the
-ones before it may."""
+"""Who wrote a layer: anyone who put a file into the working directory, the author of an agent file, or you. Each may set what
+the ones before it may."""
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Limit: TypeAlias = Annotated[int, Meta(ge=1)]
@@ -105,7 +105,7 @@ class Override(Struct, frozen=True, kw_only=True):
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """A place that serves models. The key itself never stands in a file: only where to find it."""
+    """A server of models. A file never contains its API key, only where to find it."""
 
     kind: Annotated[ProviderKind | None, Key("How to speak to it.", "owner")] = None
     base_url: Annotated[Name | None, Key("Its address, such as `http://127.0.0.1:8080/v1`.", "owner")] = None

@@ -1,4 +1,4 @@
-"""Layers of settings: the stronger overwrites the weaker, value by value, and a preset brings what its layer may set."""
+"""Layers of settings: the stronger overwrites the weaker, value by value, and a preset sets what its layer may set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets are values, nothing else: what each says over the defaults, which are the preset `overspill`."""
+"""Presets: the values in which each differs from the defaults, which are the preset `overspill`."""
 
 from __future__ import annotations
 

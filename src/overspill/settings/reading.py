@@ -1,4 +1,4 @@
-"""One layer of settings: checked key by key and laid flat. Its author may be hostile, and may set only some keys."""
+"""Check one layer of settings, key by key, and lay it flat. Its author may be hostile and may set only some keys."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Layer(Struct, frozen=True):
     values: Mapping[str, Any]
     author: Author = "owner"
     forgiving: bool = False
-    """What is wrong in it is ignored with a warning, so that somebody else's file cannot stop a program."""
+    """Mistakes in it are ignored with a warning, so that somebody else's file cannot stop a program."""
     warnings: tuple[str, ...] = ()
     """What there is to say before its keys are checked."""
 

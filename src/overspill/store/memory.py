@@ -1,4 +1,4 @@
-"""Outputs in memory, for one process: the same promises as the files make, without a file."""
+"""Outputs in memory, for one process, with the same promises as files."""
 
 from __future__ import annotations
 

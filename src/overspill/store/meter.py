@@ -1,4 +1,4 @@
-"""Size of an output, taken as its bytes flow by, so that it never has to be in memory whole."""
+"""Measure an output while its bytes flow through, so that it never has to be in memory whole."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Meter:
 
 
 def size_of(content: str, model: str | None = None) -> Size:
-    """Of a text in memory."""
+    """The size of a string."""
     meter = Meter(model)
     for start in range(0, len(content), 1 << 20):
         meter.add(encoding.encode(content[start : start + (1 << 20)]))

@@ -126,7 +126,7 @@ class Store(Protocol):
         ...
 
     def read_shelf(self, session: str) -> Shelf:
-        """Somebody's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing. UnknownHandle
+        """Any session's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing. UnknownHandle
         where there is none."""
         ...
 
@@ -143,7 +143,7 @@ class Store(Protocol):
         ...
 
     def empty_shelf(self, session: str) -> int:
-        """Remove the complete outputs of a shelf, also of a live one, whose session goes on without them. How many there were."""
+        """Remove the complete outputs of a shelf, also of a live one: its session continues without them. Returns how many."""
         ...
 
     def expire(self, limits: KeepLimits) -> Expired:
@@ -152,7 +152,7 @@ class Store(Protocol):
         ...
 
     def free(self) -> int | None:
-        """Bytes that may still be written, or None where nobody can say."""
+        """Bytes that may still be written, or None if that is unknown."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What holds in every backend: which ids, names and journal lines are accepted, and what the keep limits remove."""
+"""Rules of every backend: which ids, names and journal lines are accepted, and what the keep limits remove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tool's text flows to: memory as long as it is small, then a file of the store. Measured and hashed as it flows."""
+"""Where a tool's output goes: memory while it is small, then the store. It is measured and hashed on the way."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Spool:
         self._writer: Writer | None = None
         self._hash = hashlib.sha256()
         self._closed = False
-        self._lock = Lock()  # a job's output is flushed by whoever reads it while the job goes on writing
+        self._lock = Lock()  # reading a running job's output flushes it while the job is still writing
 
     @property
     def size(self) -> Size:

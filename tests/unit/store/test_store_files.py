@@ -18,7 +18,7 @@ from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store.files import layout, lock
 from overspill.store.files.store import FileStore
-from overspill.store.protocols import ShelfLabel
+from overspill.store.protocols import KeepLimits, ShelfLabel
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
@@ -49,7 +49,7 @@ def mode(path: Path) -> int:
 
 def test_nothing_is_created_before_the_first_shelf_and_nothing_stays_after_the_last(tmp_path):
     store = FileStore(tmp_path / "root")
-    assert (store.shelves(), store.expire(days=0, total_bytes=0)) == ([], [])
+    assert (store.shelves(), store.expire(KeepLimits(0, 0)).sessions) == ([], [])
     for call in (store.read_shelf, store.remove_shelf):
         with pytest.raises(UnknownHandle):
             call(handles.new())
@@ -174,7 +174,7 @@ def test_a_link_in_place_of_a_session_is_refused(store, tmp_path_factory):
     target = tmp_path_factory.mktemp("target")
     run = directory_of(store, store.open_shelf(handles.new()).session).parent
     (run / f"session-{(session := handles.new())}").symlink_to(target)
-    with pytest.raises(StoreError, match="something of that name is already there, and nothing is ever overwritten"):
+    with pytest.raises(StoreError, match="a file of that name already exists, and stored outputs are never overwritten"):
         store.open_shelf(session)
     with pytest.raises(StoreError, match="symbolic link"):
         store.read_shelf(session)
@@ -245,11 +245,9 @@ def test_a_vanished_session_gives_clear_errors_and_open_readers_go_on(store):
     writer.append(b"half")
     shutil.rmtree(directory_of(store, session))
     for call in (lambda: shelf.create(handles.new()), writer.commit, lambda: list(shelf.journal())):
-        with pytest.raises(StoreError, match="it or its directory has vanished"):
+        with pytest.raises(StoreError, match="the file or its directory was removed by another program"):
             call()
-    with pytest.raises(
-        StoreError, match=r"journal\.jsonl has vanished\. Whoever cleans that place removed it; open a new session"
-    ):
+    with pytest.raises(StoreError, match=r"journal\.jsonl was removed by another program\. Open a new session"):
         shelf.append_journal(b"{}\n")
     with pytest.raises(UnknownHandle):
         shelf.open(handles.new())
@@ -395,11 +393,11 @@ def test_no_link_is_followed_on_the_way_from_the_working_directory(
     Path(link).parent.mkdir(exist_ok=True)
     Path(link).symlink_to(tmp_path / "elsewhere")
     store = FileStore(Path("a/b"))
-    for look in (lambda: store.open_shelf(handles.new()), store.shelves, lambda: store.expire(1, 1)):
+    for look in (lambda: store.open_shelf(handles.new()), store.shelves, lambda: store.expire(KeepLimits(1, 1))):
         with pytest.raises(StoreError) as refusal:
             look()
         assert str(refusal.value) == (
-            f"{tmp_path / 'cwd' / link} is refused: it is a symbolic link, and somebody else may have put it there. "
+            f"{tmp_path / 'cwd' / link} is refused: it is a symbolic link, which another user may have put there. "
             "Remove it, or set storeDir to an absolute path."
         )
     assert [each.name for each in (tmp_path / "elsewhere").rglob("*")] == ["b"]

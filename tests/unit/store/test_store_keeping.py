@@ -18,7 +18,6 @@ from overspill.store.rules import KeptItem, expired_items
 
 DAY = 86_400
 ROOM = "What was stored before is still there; free space or set another storeDir."
-GONE = "Whoever cleans that place removed it; open a new session."
 
 
 @pytest.fixture
@@ -164,8 +163,8 @@ def test_limits_by_age_remove_everything_too_old_and_by_size_the_oldest_until_th
     [
         (errno.ENOSPC, StoreFull, f"the disk is full. {ROOM}"),
         (errno.EDQUOT, StoreFull, f"the disk quota is used up. {ROOM}"),
-        (errno.EROFS, StoreError, "the file system is read-only. Set storeDir to a place that can be written."),
-        (errno.ENOENT, StoreError, f"it or its directory has vanished. {GONE}"),
+        (errno.EROFS, StoreError, "the file system is read-only. Set storeDir to a place you can write to."),
+        (errno.ENOENT, StoreError, "the file or its directory was removed by another program. Open a new session."),
         (errno.EACCES, StoreError, "Permission denied. Check storeDir, or set another."),
     ],
 )

@@ -211,7 +211,7 @@ if not os.fork():
         try:
             call()
         except StoreError as error:
-            print("refused" if "was forked from. Open a session of your own" in str(error) else error, flush=True)
+            print("refused" if "was forked from. Open a new session in this process" in str(error) else error, flush=True)
     shelf.close()
     store.close()
     sys.exit()

@@ -65,7 +65,12 @@ def _content(store: FileStore, settings: Settings) -> Finding:
     sessions = humanize.count_noun(len(labels), "session")
     text = f"{store.root} holds {sessions}, {live} of them live, with {humanize.format_size(size)} of outputs."
     over = size > settings.keep_bytes
-    return Finding("store", "note" if over else "ok", text, "The next kept session removes what nobody has used for a day, oldest first." if over else "")
+    return Finding(
+        "store",
+        "note" if over else "ok",
+        text,
+        "The next kept session removes what nobody has used for a day, oldest first." if over else "",
+    )
 
 
 def _leftovers(store: FileStore) -> list[Finding]:

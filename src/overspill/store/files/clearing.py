@@ -1,6 +1,6 @@
-"""Removing what nobody needs any more, and only that: names of our exact layout, of this user, that nobody holds.
+"""Remove what no session needs any more, and only that: names of our exact layout that belong to this user and are not locked.
 
-Two processes that clear at once find each other's locks or find things gone; both are fine.
+Two processes that clear the same run meet each other's locks or find files gone; both are fine.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from contextlib import suppress
 
 from overspill.errors import StoreError
 from overspill.store.files import layout, lock
-from overspill.store.files.journal import opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory
 
 
 def remove_session(run: Directory, session: str, directory: Directory) -> None:
-    """For whoever holds its lock. A directory with somebody's own files in it stays, with those."""
+    """The caller holds its lock. A directory that contains other files stays, with those files."""
     layout.sweep(directory)
     if not directory.names():
         with suppress(FileNotFoundError):
@@ -22,7 +22,7 @@ def remove_session(run: Directory, session: str, directory: Directory) -> None:
 
 
 def remove_free_session(run: Directory, session: str) -> bool:
-    """False while somebody holds it."""
+    """False while another process holds it."""
     with run.open_directory(layout.session_directory(session)) as directory:
         hold = lock.take(directory)
         if hold is None:
@@ -43,11 +43,11 @@ def remove_empty_run(root: Directory, run: Directory) -> None:
 
 
 def clear_run(root: Directory, run: Directory) -> None:
-    """For whoever holds its lock: remove the sessions that are free and not to be kept, and the run when nothing is left."""
-    for session in layout.sessions(run):
-        # What cannot be removed must not keep anybody from starting or ending; the next start tries again.
+    """Remove the sessions that are free and not kept, and the run itself if it is empty. The caller holds its lock."""
+    for session in layout.list_sessions(run):
+        # What cannot be removed must not stop a process from starting or ending; the next start tries again.
         with suppress(OSError, StoreError):
-            if not _to_keep(run, session):
+            if not _is_kept(run, session):
                 remove_free_session(run, session)
     with suppress(OSError):
         remove_empty_run(root, run)
@@ -64,6 +64,6 @@ def clear_dead_run(root: Directory, name: str) -> None:
                 hold.release()
 
 
-def _to_keep(run: Directory, session: str) -> bool:
+def _is_kept(run: Directory, session: str) -> bool:
     with run.open_directory(layout.session_directory(session)) as directory:
-        return opening(session, directory).retention == "keep"
+        return read_opening(session, directory).retention == "keep"

@@ -1,4 +1,4 @@
-"""What the operating system refuses, said so that somebody can act on it."""
+"""Turn errors of the operating system into messages that say what to do."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _FULL = {
     errno.EFBIG: "the file would be larger than the system allows",
 }
 _BROKEN = {
-    errno.EROFS: "the file system is read-only. Set storeDir to a place that can be written.",
-    errno.ENOENT: "it or its directory has vanished. Whoever cleans that place removed it; open a new session.",
-    errno.EEXIST: "something of that name is already there, and nothing is ever overwritten.",
+    errno.EROFS: "the file system is read-only. Set storeDir to a place you can write to.",
+    errno.ENOENT: "the file or its directory was removed by another program. Open a new session.",
+    errno.EEXIST: "a file of that name already exists, and stored outputs are never overwritten.",
     errno.ELOOP: "it is a symbolic link, and those are never followed.",
     errno.ENOTDIR: "a part of the path is a file or a symbolic link where a directory should be.",
 }

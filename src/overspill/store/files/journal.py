@@ -1,4 +1,4 @@
-"""A session's journal file: whole lines, one writer, and a first line that tells what the shelf is."""
+"""A session's journal file: whole lines, one writer, and a first line that describes the shelf."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from overspill.store.files.failures import explain_failures, to_store_error
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import Retention
 
-_FIRST_LINE = 4096  # several times what the longest name needs
+_MAX_FIRST_LINE_BYTES = 4096  # several times what the longest name needs
 _BLOCK = 1 << 16
 
 
 class Opening(Struct, frozen=True, tag_field="event", tag="session"):
-    """The first line. Where it was never finished, nobody can want the shelf; where it cannot be understood, somebody may."""
+    """The first line. A shelf without a complete one was never used; a shelf whose first line cannot be parsed is kept."""
 
     session: str
     name: str = ""
@@ -47,13 +47,13 @@ class Journal:
         self._mutex = Lock()
 
     @classmethod
-    def new(cls, directory: Directory) -> Journal:
+    def create(cls, directory: Directory) -> Journal:
         return cls(directory.make_file(layout.JOURNAL, os.O_APPEND), directory)
 
     @classmethod
-    def again(cls, directory: Directory) -> Journal:
+    def reopen(cls, directory: Directory) -> Journal:
         fd = directory.open_file(layout.JOURNAL, os.O_RDWR | os.O_APPEND)
-        # The keep limits go by its time, and opening a session again is using it.
+        # The keep limits go by its modification time, and opening a session again counts as using it.
         os.utime(fd)
         return cls(fd, directory)
 
@@ -72,7 +72,7 @@ class Journal:
     def _write(self, line: bytes) -> int:
         found = os.fstat(self._fd)
         if not found.st_nlink:
-            raise StoreError(f"{self._path} has vanished. Whoever cleans that place removed it; open a new session.")
+            raise StoreError(f"{self._path} was removed by another program. Open a new session.")
         if found.st_size > self._end:
             # The start of a line that a full disk or a death cut off; no reader has ever been given it.
             os.ftruncate(self._fd, self._end)
@@ -91,19 +91,19 @@ class Journal:
 def whole_lines(directory: Directory) -> Iterator[bytes]:
     with explain_failures(f"read {directory.path / layout.JOURNAL}"), open(directory.open_file(layout.JOURNAL), "rb") as file:
         for line in file:
-            # Not `continue`: what its writer adds meanwhile would come as a line of its own.
+            # Not `continue`: the rest of the line, which its writer may add meanwhile, would look like another line.
             if not line.endswith(b"\n"):
                 return
             yield line
 
 
-def opening(session: str, directory: Directory) -> Opening:
+def read_opening(session: str, directory: Directory) -> Opening:
     try:
         fd = directory.open_file(layout.JOURNAL)
     except FileNotFoundError:
         return Opening(session)
     try:
-        line, ended, _ = os.pread(fd, _FIRST_LINE, 0).partition(b"\n")
+        line, ended, _ = os.pread(fd, _MAX_FIRST_LINE_BYTES, 0).partition(b"\n")
         return msgspec.json.decode(line, type=Opening) if ended else Opening(session)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Opening(session, retention="keep")

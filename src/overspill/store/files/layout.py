@@ -1,4 +1,4 @@
-"""Where things lie: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, and directories nobody else can enter or redirect.
+"""Where files are: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, in directories that no other user can enter or redirect.
 
 Every call is relative to an open directory and follows no link, so a directory swapped on the way cannot lead a write astray.
 Names that are not exactly of this layout are never touched.
@@ -25,8 +25,8 @@ PART = ".part"
 _RUN = re.compile(r"overspill-[0-9a-f]{12}")
 _LOCK_DIRECTORY = re.compile(r"overspill-lock-[0-9a-f]{12}")
 _SESSION = "session-"
-_OURS = ".overspill"
-_IGNORE = ".gitignore"
+_PROJECT_FOLDER = ".overspill"
+_GITIGNORE = ".gitignore"
 
 
 class Directory:
@@ -67,7 +67,7 @@ class Directory:
         return fd
 
     def open_file(self, name: str, flags: int = os.O_RDONLY) -> int:
-        # Without O_NONBLOCK a pipe lying there under that name would hold us for ever.
+        # Without O_NONBLOCK, opening a pipe of that name would block forever.
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600, dir_fd=self.fd)
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
@@ -111,7 +111,7 @@ class Root(Struct, frozen=True):
 
     @classmethod
     def at(cls, path: Path) -> Root:
-        """A relative path means the working directory of now, whatever the process changes to later."""
+        """A relative path is below the current working directory, even if the process changes to another later."""
         return cls(path) if path.is_absolute() else cls(Path.cwd(), path.parts)
 
     @property
@@ -119,31 +119,31 @@ class Root(Struct, frozen=True):
         return self.start.joinpath(*self.below)
 
     def open(self) -> Directory:
-        return self._opened(makes=False)
+        return self._walk(makes=False)
 
     def make(self) -> Directory:
         for missing in reversed([part for part in (self.start, *self.start.parents) if not part.exists()]):
             missing.mkdir(0o700, exist_ok=True)
-        root = self._opened(makes=True)
-        if self.path.parent.name == _OURS:
+        root = self._walk(makes=True)
+        if self.path.parent.name == _PROJECT_FOLDER:
             _keep_out_of_git(root)
         return root
 
-    def _opened(self, *, makes: bool) -> Directory:
+    def _walk(self, *, makes: bool) -> Directory:
         here = Directory(os.open(self.start, os.O_RDONLY | os.O_DIRECTORY), self.start)
         for name in self.below:
             with here:
-                here = _step(here, name, makes=makes)
+                here = _enter_child(here, name, makes=makes)
         return here
 
 
-def _step(above: Directory, name: str, *, makes: bool) -> Directory:
+def _enter_child(above: Directory, name: str, *, makes: bool) -> Directory:
     if makes:
         with suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=above.fd)
     if stat.S_ISLNK(above.stat(name).st_mode):
         raise StoreError(
-            f"{above.path / name} is refused: it is a symbolic link, and somebody else may have put it there. "
+            f"{above.path / name} is refused: it is a symbolic link, which another user may have put there. "
             "Remove it, or set storeDir to an absolute path."
         )
     return Directory(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above.fd), above.path / name)
@@ -152,21 +152,21 @@ def _step(above: Directory, name: str, *, makes: bool) -> Directory:
 def _keep_out_of_git(root: Directory) -> None:
     """A store in a project must not be committed by accident. A file that is already there stays."""
     with suppress(OSError):  # without it outputs can be stored all the same
-        fd = root.make_file(_IGNORE)
+        fd = root.make_file(_GITIGNORE)
         try:
             os.write(fd, b"*\n")
         except OSError:
-            root.remove_file(_IGNORE)
+            root.remove_file(_GITIGNORE)
         finally:
             os.close(fd)
 
 
-def runs(root: Directory) -> list[str]:
-    """This user's only: in a shared /tmp the runs of others are not ours to judge."""
-    return [name for name in root.names() if _RUN.fullmatch(name) and _ours(root, name)]
+def list_runs(root: Directory) -> list[str]:
+    """Only the runs of this user: a shared /tmp has others."""
+    return [name for name in root.names() if _RUN.fullmatch(name) and _is_ours(root, name)]
 
 
-def lock_directories(root: Directory) -> list[str]:
+def list_lock_directories(root: Directory) -> list[str]:
     """Only what nobody but us can enter: what others made under such a name, or may hold a lock in, does not count."""
     return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
 
@@ -182,16 +182,16 @@ def remove_lock_directory(root: Directory, directory: Directory) -> None:
         root.remove_directory(directory.path.name)
 
 
-def sessions(run: Directory) -> list[str]:
-    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _ours(run, name)]
+def list_sessions(run: Directory) -> list[str]:
+    return [name.removeprefix(_SESSION) for name in run.names() if _is_session(name) and _is_ours(run, name)]
 
 
 def has_session(run: Directory, session: str) -> bool:
     """Without listing the others."""
-    return _ours(run, session_directory(session))
+    return _is_ours(run, session_directory(session))
 
 
-def outputs(session: Directory) -> list[str]:
+def list_outputs(session: Directory) -> list[str]:
     """Ids of what is complete."""
     return [name for name in session.names() if handles.is_uuid(name)]
 
@@ -202,7 +202,7 @@ def sweep(session: Directory) -> None:
     outputs = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART))]
     for name in (*outputs, JOURNAL, LOCK):
         with suppress(FileNotFoundError):
-            if stat.S_ISREG(session.stat(name).st_mode) and _ours(session, name):
+            if stat.S_ISREG(session.stat(name).st_mode) and _is_ours(session, name):
                 session.remove_file(name)
 
 
@@ -210,7 +210,7 @@ def _is_session(name: str) -> bool:
     return name.startswith(_SESSION) and handles.is_uuid(name.removeprefix(_SESSION))
 
 
-def _ours(directory: Directory, name: str) -> bool:
+def _is_ours(directory: Directory, name: str) -> bool:
     try:
         return directory.stat(name).st_uid == os.geteuid()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Who is alive: a lock the system drops when its holder dies, however it dies. A process id would be reused."""
+"""Which sessions are live: a lock that the system drops when its holder dies, however it dies. A process id would be reused."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def hold_alone(root: Directory) -> Generator[None]:
     """
     while True:
         with ExitStack() as locks:
-            names = layout.lock_directories(root)
+            names = layout.list_lock_directories(root)
             if not names:
                 # Whoever finds it first may be through with it, and have removed it, before we have opened it.
                 with suppress(FileNotFoundError):
@@ -81,7 +81,7 @@ def hold_alone(root: Directory) -> Generator[None]:
                 continue
             # In the same order for all, so that no two wait for each other.
             found = [locks.enter_context(_wait_for(root, name)) for name in names]
-            if None not in found and layout.lock_directories(root) == names:
+            if None not in found and layout.list_lock_directories(root) == names:
                 try:
                     yield
                 finally:

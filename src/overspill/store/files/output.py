@@ -1,4 +1,4 @@
-"""One output as a file: a writer that appends to `<uuid>.part` and renames it when complete, and a reader of either."""
+"""One output as a file: a writer that appends to `<uuid>.part` and renames it when it is complete, and a reader for both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one process makes in a root: a directory of its own, locked while the process lives, and a quota over all its shelves."""
+"""What one process creates in a root: a directory, locked while the process lives, and a quota for all its shelves."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class StoreRun:
         """Not after it ended, not in a forked child, and not when somebody removed its directory."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
-    def new(self, session: str, name: str, retention: Retention, allowance: Allowance | None) -> LiveFileShelf:
+    def create_shelf(self, session: str, name: str, retention: Retention, allowance: Allowance | None) -> LiveFileShelf:
         with ExitStack() as undo:
             directory = undo.enter_context(self._directory.make_directory(layout.session_directory(session)))
             undo.callback(clearing.remove_session, self._directory, session, directory)
             hold = lock.hold(directory)
             undo.callback(hold.release)
-            journal = Journal.new(directory)
+            journal = Journal.create(directory)
             undo.callback(journal.close, durable=False)
             journal.append(Opening.now(session, name, retention).line)
             undo.pop_all()
         return self._make_shelf(session, directory, hold, journal, retention, allowance if retention == "keep" else None)
 
-    def again(self, session: str, directory: Directory, allowance: Allowance | None) -> LiveFileShelf | None:
+    def reopen_shelf(self, session: str, directory: Directory, allowance: Allowance | None) -> LiveFileShelf | None:
         """A kept shelf, which stays where it is and stays kept; None while somebody holds it."""
         with ExitStack() as undo:
             undo.enter_context(directory)
@@ -69,13 +69,13 @@ class StoreRun:
             if hold is None:
                 return None
             undo.callback(hold.release)
-            journal = Journal.again(directory)
+            journal = Journal.reopen(directory)
             undo.pop_all()
         return self._make_shelf(session, directory, hold, journal, "keep", allowance)
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
-        if not self._shelves and not layout.sessions(self._directory):
+        if not self._shelves and not layout.list_sessions(self._directory):
             self.end()
 
     def end(self) -> None:

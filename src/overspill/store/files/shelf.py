@@ -116,7 +116,7 @@ class LiveFileShelf(FileShelf):
             raise rules.closed_error("shelf")
         if self._lock.inherited:
             raise StoreError(
-                f"Session {self.session} belongs to the process this one was forked from. Open a session of your own."
+                f"Session {self.session} belongs to the process this one was forked from. Open a new session in this process."
             )
 
     def _is_there(self, id: str) -> bool:

@@ -1,4 +1,4 @@
-"""Outputs as files below one root that many processes share, each with a run of its own."""
+"""Outputs as files below one root, which many processes share. Each process has its own run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.store.files.failures import explain_failures
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.run import Allowance, StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, find, read_label, survey, unknown
+from overspill.store.files.survey import Place, find, read_label, survey, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
@@ -53,9 +53,11 @@ class FileStore:
         with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root, lock.hold_alone(root):
             allowance = Allowance(limits, self._expire(root, limits).bytes) if limits else None
             kept = _find_by_name(root, name) if name else None
-            run = self._running(root)
+            run = self._ensure_run(root)
             try:
-                return _again(root, kept, run, name, allowance) if kept else run.new(session, name, retention, allowance)
+                return (
+                    _reopen(root, kept, run, name, allowance) if kept else run.create_shelf(session, name, retention, allowance)
+                )
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -64,7 +66,7 @@ class FileStore:
         rules.check_id(session)
         with explain_failures(f"read session {session}"):
             if not self.root.exists():
-                raise unknown(session)
+                raise unknown_session_error(session)
             with self.place.open() as root, root.open_directory(find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
@@ -72,7 +74,7 @@ class FileStore:
         rules.check_id(session)
         with explain_failures(f"read session {session}"):
             if not self.root.exists():
-                raise unknown(session)
+                raise unknown_session_error(session)
             with self.place.open() as root:
                 return read_label(root, find(root, session))
 
@@ -87,7 +89,7 @@ class FileStore:
         rules.check_id(session)
         with explain_failures(f"remove session {session}"):
             if not self.root.exists():
-                raise unknown(session)
+                raise unknown_session_error(session)
             with self.place.open() as root, lock.hold_alone(root):
                 if not self._remove_place(root, find(root, session)):
                     raise rules.still_live_error(session)
@@ -96,13 +98,13 @@ class FileStore:
         rules.check_id(session)
         with explain_failures(f"empty session {session}"):
             if not self.root.exists():
-                raise unknown(session)
+                raise unknown_session_error(session)
             with (
                 self.place.open() as root,
                 root.open_directory(find(root, session).run) as run,
                 run.open_directory(layout.session_directory(session)) as directory,
             ):
-                removed = layout.outputs(directory)
+                removed = layout.list_outputs(directory)
                 for id in removed:
                     directory.remove_file(id)
         if self._run:
@@ -131,10 +133,10 @@ class FileStore:
                 self._run.end()
                 self._run = None
 
-    def _running(self, root: Directory) -> StoreRun:
+    def _ensure_run(self, root: Directory) -> StoreRun:
         """This process's run; the first call starts it and clears what dead runs left."""
         if self._run is None or not self._run.usable:
-            for name in layout.runs(root):
+            for name in layout.list_runs(root):
                 clearing.clear_dead_run(root, name)
             guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
             self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
@@ -179,22 +181,22 @@ def _find_by_name(root: Directory, name: str) -> Place | None:
             return place
         if label.name == name and label.live:
             raise rules.name_in_use_error(name)
-    # The name may be on a shelf that cannot be trusted: a second one beside it would seem to have lost everything.
+    # A shelf that cannot be trusted may have the name. A second one would look as if everything had been lost.
     if found.refusals:
         raise found.refusals[0]
     return None
 
 
-def _again(root: Directory, place: Place, run: StoreRun, name: str, allowance: Allowance | None) -> LiveFileShelf:
+def _reopen(root: Directory, place: Place, run: StoreRun, name: str, allowance: Allowance | None) -> LiveFileShelf:
     with root.open_directory(place.run) as parent:
-        shelf = run.again(place.session, parent.open_directory(layout.session_directory(place.session)), allowance)
+        shelf = run.reopen_shelf(place.session, parent.open_directory(layout.session_directory(place.session)), allowance)
     if shelf is None:
         raise rules.name_in_use_error(name)
     return shelf
 
 
 def file_store(directory: str | None, run_bytes: int) -> FileStore:
-    """One for each root in a process: its sessions share a run. A relative one is below the working directory of now."""
+    """One store for each root in a process, so that its sessions share a run."""
     path = None if directory is None else Path(directory)
     return _shared_store(path, None if path is None or path.is_absolute() else Path.cwd(), run_bytes)
 

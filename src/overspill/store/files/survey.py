@@ -1,4 +1,4 @@
-"""Looking over a root that many runs share: whose shelves are there, who is alive, which directories cannot be trusted."""
+"""Survey a root that many runs share: which shelves it has, which are live, and which directories cannot be trusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store.files import layout, lock
 from overspill.store.files.failures import to_store_error
-from overspill.store.files.journal import opening
+from overspill.store.files.journal import read_opening
 from overspill.store.files.layout import Directory
 from overspill.store.protocols import ShelfLabel
 
@@ -32,8 +32,8 @@ def survey(root: Directory) -> Survey:
     shelves: list[tuple[Place, ShelfLabel]] = []
     refusals: list[StoreError] = []
     for run in _trusted_runs(root, refusals):
-        for session in layout.sessions(run):
-            with _noting(refusals), run.open_directory(layout.session_directory(session)) as directory:
+        for session in layout.list_sessions(run):
+            with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
                 shelves.append((Place(run.path.name, session), _label(session, directory)))
     return Survey(shelves, refusals)
 
@@ -43,10 +43,10 @@ def find(root: Directory, session: str) -> Place:
     for run in _trusted_runs(root, refusals):
         if layout.has_session(run, session):
             return Place(run.path.name, session)
-    raise refusals[0] if refusals else unknown(session)
+    raise refusals[0] if refusals else unknown_session_error(session)
 
 
-def unknown(session: str) -> UnknownHandle:
+def unknown_session_error(session: str) -> UnknownHandle:
     return UnknownHandle(layout.session_directory(session))
 
 
@@ -58,22 +58,22 @@ def read_label(root: Directory, place: Place) -> ShelfLabel:
         ):
             return _label(place.session, directory)
     except FileNotFoundError:
-        raise unknown(place.session) from None
+        raise unknown_session_error(place.session) from None
 
 
 def _label(session: str, directory: Directory) -> ShelfLabel:
-    first = opening(session, directory)
+    first = read_opening(session, directory)
     return ShelfLabel(session, live=lock.is_held(directory), name=first.name, retention=first.retention)
 
 
 def _trusted_runs(root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
-    for name in layout.runs(root):
-        with _noting(refusals), root.open_directory(name) as run:
+    for name in layout.list_runs(root):
+        with _collect_refusals(refusals), root.open_directory(name) as run:
             yield run
 
 
 @contextmanager
-def _noting(refusals: list[StoreError]) -> Generator[None]:
+def _collect_refusals(refusals: list[StoreError]) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:
