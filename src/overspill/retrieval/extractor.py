@@ -1,4 +1,4 @@
-"""Who extracts, from which output, and what goes on record about it."""
+"""Chooses the model that extracts, runs the extraction, and records it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from overspill.types import Extraction
 
 
 class ExtractionRequest(Struct, frozen=True, kw_only=True):
-    """What is wanted from a stored output."""
+    """What to extract from a stored output, and with which models."""
 
     tool: str
-    """Which of our tools asks."""
+    """The retrieval tool that asks, or `extract` for the host."""
     query: str
     mode: Mode = "auto"
     max_tokens: int = 2000
     turn_model: str | None = None
-    """The model of the calling turn: it extracts where no other is configured."""
+    """The model of the calling turn, which extracts if no other is configured."""
     targets: tuple[str, ...] = ()
     """Models to ask instead of the configured ones."""
 
 
 class Extractor:
-    """`models` are given by the host, by target name; others are opened by their provider when first needed."""
+    """`models` are the host's own, by target name. Others are opened when first needed."""
 
     def __init__(
         self, settings: Settings, ledger: Ledger, models: Mapping[str, Model], endpoints: Mapping[str, Endpoint]
@@ -56,55 +56,58 @@ class Extractor:
         self._indexes = EngineIndexes()
 
     async def extract(
-        self, stored: StoredOutput, args_json: str, wish: ExtractionRequest, progress: Progress | None = None
+        self, stored: StoredOutput, args_json: str, request: ExtractionRequest, progress: Progress | None = None
     ) -> Extraction:
         op, started = handles.new(), time.perf_counter()
         kept = stored.kept
         document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
-        model = self._model(wish, op)
+        model = self._model(request, op)
         try:
             async with model.keep_connected() if model else nullcontext():
                 found = await extract(
                     document,
-                    wish.query,
-                    mode=wish.mode,
+                    request.query,
+                    mode=request.mode,
                     model=model,
-                    policy=self._policy(wish.max_tokens),
+                    policy=self._policy(request.max_tokens),
                     cache=self._cache,
                     engine=self._select,
                     progress=progress,
                     looked=lambda look: self._note(op, look),
                 )
-        except BadRequest:  # nothing was begun
+        except BadRequest:  # nothing has begun, so there is nothing to record
             raise
         except BaseException:
-            self._record(op, stored, wish, None, started)
+            self._record(op, stored, request, None, started)
             raise
-        self._record(op, stored, wish, found, started)
+        self._record(op, stored, request, found, started)
         return replace(found, warnings=(wording.incomplete(kept), *found.warnings)) if kept.missing else found
 
-    def targets(self, wish: ExtractionRequest) -> Sequence[str]:
-        """The first that is set: the wish's own, toolOutput.models, extractionModel, the turn's, the host's; else the engine."""
+    def targets(self, request: ExtractionRequest) -> Sequence[str]:
+        """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's.
+
+        Empty for the engine.
+        """
         settings = self._settings
-        if named := wish.targets or settings.tool_output.models:
+        if named := request.targets or settings.tool_output.models:
             return named
-        first = settings.extraction_model or wish.turn_model or next(iter(self._given), None)
+        first = settings.extraction_model or request.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
-    def _model(self, wish: ExtractionRequest, op: str) -> Targets | None:
-        models = [self._open_model(name) for name in self._model_names(wish)]
+    def _model(self, request: ExtractionRequest, op: str) -> Targets | None:
+        models = [self._open_model(name) for name in self._model_names(request)]
         if not models:
             return None
         retries = self._settings.extraction_retries
         return Targets(models, retries=retries, observe=lambda attempt: self._ledger.record(attempt.to_event(op)))
 
-    def _model_names(self, wish: ExtractionRequest) -> list[str]:
-        return [name for name in self.targets(wish) if name != BUILTIN]
+    def _model_names(self, request: ExtractionRequest) -> list[str]:
+        return [name for name in self.targets(request) if name != BUILTIN]
 
-    def _fallback(self, wish: ExtractionRequest, found: Extraction) -> Fallback:
+    def _fallback(self, request: ExtractionRequest, found: Extraction) -> Fallback:
         if found.strategy == "truncate":
-            return "" if wish.mode == "truncate" else "truncate"
-        return "builtin" if found.model == BUILTIN and self._model_names(wish) else ""
+            return "" if request.mode == "truncate" else "truncate"
+        return "builtin" if found.model == BUILTIN and self._model_names(request) else ""
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
@@ -135,9 +138,13 @@ class Extractor:
     def _note(self, op: str, look: Inspection) -> None:
         self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
 
-    def _record(self, op: str, stored: StoredOutput, wish: ExtractionRequest, found: Extraction | None, started: float) -> None:
+    def _record(
+        self, op: str, stored: StoredOutput, request: ExtractionRequest, found: Extraction | None, started: float
+    ) -> None:
         latency = round((time.perf_counter() - started) * 1000)
-        event = OutputExtracted(now_ms(), op, stored.kept.id, wish.tool, wish.mode, status="failed", found=False, latency=latency)
+        event = OutputExtracted(
+            now_ms(), op, stored.kept.id, request.tool, request.mode, status="failed", found=False, latency=latency
+        )
         if found is not None:
             spans = [(each.start_byte, each.end_byte) for each in found.excerpts]
             event = replace(
@@ -149,7 +156,7 @@ class Extractor:
                 confidence=round(found.confidence, 3),
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
-                fallback=self._fallback(wish, found),
+                fallback=self._fallback(request, found),
                 quotes=tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans),
                 warnings=len(found.warnings),
             )
@@ -158,7 +165,7 @@ class Extractor:
 
 
 def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:
-    """Where models are served: the usual variables of an environment, and the settings, which win. Keys are never in settings."""
+    """Where models are served: from the usual environment variables and from the settings, which win. Settings hold no keys."""
     found = from_environment(environ)
     for name, provider in settings.providers.items():
         known = found.get(name)
@@ -172,7 +179,7 @@ def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict
 
 
 class _UnavailableModel:
-    """A target that cannot be opened: asking it says why, and the next one, or a fallback, answers."""
+    """A target that could not be opened. Asking it fails with the reason, so that the next target or a fallback answers."""
 
     context_window = 32_768
     max_output_tokens = 4_096

@@ -1,4 +1,4 @@
-"""Extract from anything at once, without a session of one's own."""
+"""Extract from text, bytes, a file or a stream without opening a session yourself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from overspill.settings.schema import flatten
 from overspill.types import Extraction
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | IO[bytes] | AsyncIterator[bytes | str]
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
 
 async def extract(
@@ -31,14 +31,14 @@ async def extract(
     endpoints: Mapping[str, Endpoint] | None = None,
     progress: Progress | None = None,
 ) -> Extraction:
-    """The parts of `source` that answer `query`, each excerpt with its place. Text and bytes are themselves; a path is a file.
+    """Find the parts of `source` that answer `query`, with the place of each. A `Path` is read as a file, a `str` is the text.
 
-    `models` are tried in order, by target name or as objects; without any, the built-in engine answers.
+    `models` are tried in order and may be target names or objects. Without any, the built-in engine answers.
     """
     given = {model.name: model for model in models if not isinstance(model, str)}
     names = [model if isinstance(model, str) else model.name for model in models]
     values = dict(flatten(Settings, settings or Settings()))
-    # All of it is searched, and nothing stays when this is over.
+    # Search everything, and leave nothing behind.
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints) as session:
         kept = await session.keep(_as_bytes(source), name=_name(source))
@@ -66,6 +66,6 @@ def _file(path: Path) -> Iterator[bytes]:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """A file that was given stays open: whoever opened it closes it."""
-    while block := file.read(_BLOCK):
+    """Leaves the file open for its owner to close."""
+    while block := file.read(_BLOCK_BYTES):
         yield block

@@ -1,15 +1,17 @@
-"""What a session has while it is open: the rooms, wired to one shelf."""
+"""The parts of an open session, wired to one shelf."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from overspill.budget import ContextBudget
 from overspill.calls.service import CallService
+from overspill.gate.collect import block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import OutputStored
@@ -20,6 +22,7 @@ from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.store.protocols import Shelf
+from overspill.types import Kept, Output, ToolCall
 
 
 class SessionParts:
@@ -48,6 +51,20 @@ class SessionParts:
             if isinstance(event, OutputStored):
                 self.gate.kept.add(event.kept)
 
+    async def keep(self, data: Any, name: str) -> Kept:
+        blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
+        if any(block_text(block) is None for block in blocks):
+            data = await anyio.to_thread.run_sync(to_json, blocks)
+        collected = self.gate.collector(self.gate.settings.for_tool(name))
+        try:
+            await collected.take(data)
+            if collected.error is not None and not collected.broke_off:
+                raise collected.error
+            return await self.gate.keep(ToolCall("", name), collected, "requested")
+        except BaseException:
+            collected.discard()
+            raise
+
     def close(self) -> None:
         self.outputs.close()
         if self.budget is not None:
@@ -58,13 +75,13 @@ class SessionParts:
 
 @asynccontextmanager
 async def hold_shelf(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
-    """A shelf for a session that is about to open, closed again where it does not: nobody else knows of it."""
+    """Open a shelf for a session that is about to begin, and close it again if the session does not begin."""
     found: list[Shelf] = []
     wanted = True
 
     def work() -> None:
         found.append(opening())
-        if not wanted:  # whoever asked is gone, and the thread could not be interrupted
+        if not wanted:  # the caller was cancelled, but this thread could not be interrupted
             found[0].close()
 
     try:

@@ -1,10 +1,9 @@
-"""One conversation's tools, outputs and jobs: wires the rooms together and owns their lifetime."""
+"""A session: the tools, stored outputs and background jobs of one conversation."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeAlias, get_args
 
@@ -18,7 +17,6 @@ from overspill.calls.job import Job
 from overspill.calls.service import Background, Errors
 from overspill.errors import BadRequest, SessionClosed
 from overspill.extraction import Mode, Progress
-from overspill.gate.collect import block_text, is_blocks, to_json
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
@@ -31,10 +29,11 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor, configur
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session.parts import SessionParts, hold_shelf
+from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
 from overspill.store.open import open_store
 from overspill.store.protocols import KeepLimits, Shelf, Store
-from overspill.types import Extraction, JobInfo, Kept, Kind, Output, Reply, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -42,12 +41,11 @@ P = ParamSpec("P")
 
 
 class Session:
-    """`async with Session() as session`, or `begin` and `close` where there is no such block.
+    """Use it as `async with Session() as session`, or call `begin` and `close` yourself.
 
-    `name` opens a kept session again; sessions of one `family` are kept too, and read what ended ones of it kept.
-    `models` are asked by their target's name, others at their provider's or at `endpoints`;
-    `notice` says whether the host shows the model a notice each turn; where it does not,
-    texts tell the model to wait instead.
+    `name` keeps the session, and opens it again later. Sessions of one `family` are kept too, and can read what earlier ones
+    stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
+    `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class Session:
         self._models = models or {}
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
-        self._registered: dict[str, Tool] = {}
+        self._registry = ToolRegistry(self.settings.surface)
         self._open: SessionParts | None = None
         self._beginning = anyio.Lock()
 
@@ -84,27 +82,27 @@ class Session:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = SessionGroup(self._store, self.family) if self.family else None
-                opened = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
-                opened.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
-                await opened.calls.jobs.open()
-                self._open = opened
+                parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
+                parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
+                await parts.calls.jobs.open()
+                self._open = parts
 
     async def close(self) -> list[JobInfo]:
-        """Cancel what still runs, close the files, apply retention. Returns the jobs whose threads could not be interrupted."""
+        """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""
         if self._open is None:
             return []
-        opened, self._open = self._open, None
+        parts, self._open = self._open, None
         left: list[Job] = []
         with anyio.CancelScope(shield=True):
-            left = await opened.calls.jobs.abort()
-            await anyio.to_thread.run_sync(opened.close)
-            if self.family and not opened.gate.kept:  # many come and go, and most keep nothing
-                await anyio.to_thread.run_sync(self._store.remove_shelf, opened.shelf.session)
+            left = await parts.calls.jobs.abort()
+            await anyio.to_thread.run_sync(parts.close)
+            if self.family and not parts.gate.kept:  # most sessions of a family store nothing
+                await anyio.to_thread.run_sync(self._store.remove_shelf, parts.shelf.session)
         if left:
             names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
             logger.warning(
-                "Session %s is closed; these tools could not be interrupted and go on: %s",
-                opened.shelf.session,
+                "Session %s is closed. These tools could not be interrupted and keep running: %s",
+                parts.shelf.session,
                 names,
                 extra={"go_on": [job.artifact_id for job in left]},
             )
@@ -118,11 +116,11 @@ class Session:
         await self.close()
 
     async def stop(self) -> None:
-        """Take no new calls; return when what runs in the background has finished. Outputs can still be retrieved."""
+        """Refuse new calls, and return when every background job has finished. Outputs can still be retrieved."""
         await self._parts.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
-        """Cancel everything that runs at once. What is stored can still be retrieved."""
+        """Cancel every running job. Stored outputs can still be retrieved."""
         return [job.info for job in await self._parts.calls.jobs.abort()]
 
     @property
@@ -138,7 +136,7 @@ class Session:
         return op_tree(self._parts.ledger.events())
 
     def accounting(self) -> list[dict[str, Any]]:
-        """One entry for each call, of our own tools too, and each request to a model so far, and one for each job that ended."""
+        """One entry for each tool call, each request to a model and each finished background job so far."""
         return list(accounting(self._parts.ledger.events(), self.id))
 
     async def call(
@@ -154,15 +152,15 @@ class Session:
         background: Background | None = None,
         check: Check | None = None,
     ) -> Reply:
-        """Run a tool as `tool(**args)` and answer as the model should see it. Without `tool`: the one registered by that name.
+        """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
 
-        `background`: whether a slow call may go on there, or "now" for one that does so from the beginning. `check` says what is
-        wrong with arguments into which stored outputs were filled, or None: then the tool is not called.
+        `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
+        arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called.
         """
         if tool is None and self.owns(name):
             return await self.invoke(name, args, id=id)
         call = ToolCall(id, name, args or {}, server, kind)
-        tool = self._callable(name, tool)
+        tool = self._registry.find(name, tool)
         if errors not in ("answer", "raise"):
             raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
         if background not in (None, True, False, "now"):
@@ -177,12 +175,12 @@ class Session:
         model: str | None = None,
         answer: Answer | None = None,
     ) -> list[Reply]:
-        """All calls of a turn, in parallel, ours and the host's, in their order. `execute` runs one of the host's.
+        """Answer all calls of a turn in parallel, and return the replies in the order of the calls. `execute` runs your tools.
 
-        `model` names the model of this turn; it extracts where no other is configured. `answer` is for a host that answers
-        every call itself, with `session.call`, `session.invoke` or without.
+        `model` is the model of this turn; it extracts if no other is configured. With `answer` you answer every call yourself,
+        for example with `session.call` and `session.invoke`.
         """
-        opened = self._parts
+        parts = self._parts
         for call in calls:
             _require_type("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
 
@@ -192,11 +190,11 @@ class Session:
             if self.owns(call.name):
                 return await self.invoke(call.name, call.args, id=call.id)
             if execute is not None:
-                return await opened.calls.call(call, partial(opened.calls.execute, execute, call))
-            return await opened.calls.call(call, self._tool(call.name))
+                return await parts.calls.call(call, partial(parts.calls.execute, execute, call))
+            return await parts.calls.call(call, self._registry.find(call.name))
 
-        with opened.retrieval.in_turn(model):
-            return await opened.calls.turn(calls, reply)
+        with parts.retrieval.in_turn(model):
+            return await parts.calls.turn(calls, reply)
 
     async def start(
         self,
@@ -207,66 +205,54 @@ class Session:
         server: str = "",
         kind: Kind = "function",
     ) -> str:
-        """Run in the background from the beginning. Returns the id to ask for the output with."""
+        """Start a tool in the background. Returns the id to retrieve its output with."""
         call = ToolCall("", name, args or {}, server, kind)
-        return (await self._parts.calls.start(call, self._callable(name, tool))).artifact_id
+        return (await self._parts.calls.start(call, self._registry.find(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
-        """Answer a call of one of our own tools. Mistakes of the model are answers too."""
+        """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
         return await self._parts.retrieval.invoke(name, args or {}, id)
 
     def owns(self, name: str) -> bool:
         return name in TOOLS
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        """Definitions of the retrieval tools to offer now."""
+        """The definitions of the retrieval tools to offer the model now."""
         if format not in get_args(Format):
             raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}.")
         return [definition(name, format) for name in self._parts.retrieval.tools_to_offer()]
 
     def notice(self) -> str:
-        """The "Async Tool Status" section of this turn, or an empty text. Made afresh, never part of a conversation."""
+        """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
         return wording.notice(self._parts.retrieval.statuses())
 
     def kept(self) -> list[Kept]:
-        """What is stored, oldest first."""
+        """The stored outputs, oldest first."""
         return list(self._parts.gate.kept)
 
     def news(self) -> str:
-        """Which jobs have completed since this was last asked; for hosts that cannot show a notice."""
+        """The jobs that completed since the last call of this, for hosts that cannot show a notice."""
         return self._parts.retrieval.news()
 
     def options(self) -> str:
-        """The moves a model has now, to go with the notice."""
+        """What the model can do next; goes with the notice."""
         return wording.options(self._parts.retrieval.statuses())
 
     def note(self, event: Entry) -> None:
-        """Put on record what a host did itself: a turn that began, a request to a model."""
+        """Record something that you did yourself, such as beginning a turn or asking a model."""
         self._parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store something of the host's own, whatever its size. Of a stream that fails, what came is kept as incomplete.
+        """Store data of any size. If a stream fails, what arrived is stored as incomplete.
 
-        Content blocks that are not all text are stored as their JSON, so that nothing of them is missing.
+        Content blocks that are not all text are stored as JSON, so that nothing is lost.
         """
-        gate, call = self._parts.gate, ToolCall("", name)
         if data is None:
             raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
-        got = gate.collector(self.settings.for_tool(name))
-        blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
-        if any(block_text(block) is None for block in blocks):
-            data = await anyio.to_thread.run_sync(to_json, blocks)
-        try:
-            await got.take(data)
-            if got.error is not None and not got.broke_off:
-                raise got.error
-            return await gate.keep(call, got, "requested")
-        except BaseException:
-            got.discard()
-            raise
+        return await self._parts.keep(data, name)
 
     def open(self, handle: str) -> StoredOutput:
-        """A stored output of this session, to read without a model. `with` closes it."""
+        """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""
         return self._parts.outputs.open(handle)
 
     async def extract(
@@ -279,44 +265,21 @@ class Session:
         models: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> Extraction:
-        """What `tool_output` does, for a host. `models` are asked instead of the configured ones, in order."""
-        opened = self._parts
+        """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
+        parts = self._parts
         if max_tokens < 1:
             raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
-        wish = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
-        with await anyio.to_thread.run_sync(opened.outputs.open, handle) as stored:
-            return await opened.extractor.extract(stored, opened.gate.arguments.get(stored.kept.id, "{}"), wish, progress)
+        request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
+        with await anyio.to_thread.run_sync(parts.outputs.open, handle) as stored:
+            return await parts.extractor.extract(stored, parts.gate.arguments.get(stored.kept.id, "{}"), request, progress)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
-        """Register a function under its name. Called directly, it goes through the gate and returns the text for the model."""
-        name = getattr(function, "__name__", type(function).__name__)
-        signature = inspect.signature(function)
-        if self.owns(name):
-            raise BadRequest(f"{name} cannot be a tool: Overspill has one of that name, which a model would get. Rename it.")
-        if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):
-            raise BadRequest(f"{name} cannot be a tool: a model names its arguments, and {signature} has some without a name.")
-        self._registered[name] = function
+        """Register a function under its name. Calling the result goes through the gate and returns the text for the model."""
 
-        @wraps(function)
-        async def gated(*args: P.args, **kwargs: P.kwargs) -> str:
-            named: dict[str, Any] = {}
-            for key, value in signature.bind(*args, **kwargs).arguments.items():
-                named |= value if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
-            return (await self.call(name, named, function, errors="raise")).text
+        async def call(name: str, args: dict[str, Any]) -> str:
+            return (await self.call(name, args, function, errors="raise")).text
 
-        return gated
-
-    def _callable(self, name: str, tool: Tool | None) -> Tool:
-        if tool is None:
-            return self._tool(name)
-        if not callable(tool):
-            raise BadRequest(f"The tool {name} is of type {type(tool).__name__}; it has to be something that can be called.")
-        return tool
-
-    def _tool(self, name: str) -> Tool:
-        if name in self._registered:
-            return self._registered[name]
-        raise BadRequest(wording.unknown_tool(name, [*self._registered, *self.settings.surface]))
+        return self._registry.register(function, call)
 
     @property
     def _parts(self) -> SessionParts:
@@ -333,4 +296,4 @@ class Session:
 
 def _require_type(what: str, given: object, kind: type, example: str) -> None:
     if given is not None and not isinstance(given, kind):
-        raise BadRequest(f"{what} is of type {type(given).__name__}; it has to be {example}.")
+        raise BadRequest(f"{what} must be {example}, not {type(given).__name__}.")

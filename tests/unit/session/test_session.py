@@ -291,7 +291,7 @@ async def test_a_registered_tool_raises_its_own_exception():
 def test_a_function_without_names_for_its_arguments_cannot_be_a_tool():
     with pytest.raises(BadRequest) as caught:
         Session().tool(lambda *urls: urls)
-    assert str(caught.value) == ("<lambda> cannot be a tool: a model names its arguments, and (*urls) has some without a name.")
+    assert str(caught.value) == "<lambda> cannot be a tool: models pass arguments by name, and (*urls) has some without a name."
 
 
 def test_a_function_named_like_one_of_our_tools_cannot_be_a_tool():
@@ -301,18 +301,18 @@ def test_a_function_named_like_one_of_our_tools_cannot_be_a_tool():
     with pytest.raises(BadRequest) as caught:
         Session().tool(get_artifact)
     assert str(caught.value) == (
-        "get_artifact cannot be a tool: Overspill has one of that name, which a model would get. Rename it."
+        "get_artifact cannot be a tool, because Overspill has a tool of that name. Rename your function."
     )
 
 
-def test_a_callable_object_is_registered_by_its_class():
+async def test_a_callable_object_is_registered_under_the_name_of_its_class():
     class Search:
         def __call__(self, q: str) -> str:
             return q
 
-    session = Session()
-    session.tool(Search())
-    assert list(session._registered) == ["Search"]
+    async with Session(store=MemoryStore()) as session:
+        session.tool(Search())
+        assert (await session.call("Search", {"q": "x"})).text == "x"
 
 
 async def test_an_unknown_tool_is_the_hosts_mistake_in_call():
@@ -526,11 +526,11 @@ async def test_a_strategy_of_ones_own_can_be_named_in_the_settings():
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda s: s.call("x", {}, "text"), "The tool x is of type str; it has to be something that can be called."),
-        (lambda s: s.start("x", {}, 3), "The tool x is of type int; it has to be something that can be called."),
+        (lambda s: s.call("x", {}, "text"), "The tool x must be callable, but is of type str."),
+        (lambda s: s.start("x", {}, 3), "The tool x must be callable, but is of type int."),
         (lambda s: s.call("x", {}, str, errors="foo"), "errors is 'foo'; allowed: 'answer', 'raise'."),
         (lambda s: s.call("x", {}, str, background="no"), "background is 'no'; allowed: None, True, False, 'now'."),
-        (lambda s: s.turn([{"name": "x"}]), "a call of the turn is of type dict; it has to be ToolCall(id, name, args)."),
+        (lambda s: s.turn([{"name": "x"}]), "a call of the turn must be ToolCall(id, name, args), not dict."),
         (lambda s: s.extract("x", "y", max_tokens=0), "max_tokens is 0; it must be at least 1."),
     ],
 )
@@ -547,8 +547,8 @@ async def test_a_hosts_mistake_is_named(ask: Any, said: str):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"settings": {"preset": "slow"}}, "settings is of type dict; it has to be Settings(…)."),
-        ({"budget": 5}, "budget is of type int; it has to be ContextBudget(window=…)."),
+        ({"settings": {"preset": "slow"}}, "settings must be Settings(…), not dict."),
+        ({"budget": 5}, "budget must be ContextBudget(window=…), not int."),
     ],
 )
 def test_a_session_takes_what_it_says_it_takes(options: dict[str, Any], said: str):

@@ -1,0 +1,54 @@
+"""The functions that a host registered as tools of a session."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec
+
+from overspill import wording
+from overspill.calls.invoke import Tool
+from overspill.errors import BadRequest
+from overspill.retrieval.definitions import TOOLS
+
+P = ParamSpec("P")
+
+
+class ToolRegistry:
+    """`surface`: the names of the retrieval tools on offer, for the error about an unknown tool."""
+
+    def __init__(self, surface: Sequence[str]) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._surface = surface
+
+    def register(
+        self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
+    ) -> Callable[P, Awaitable[str]]:
+        """Returns a function that makes its calls through `call`, with all arguments by name."""
+        name = getattr(function, "__name__", type(function).__name__)
+        signature = inspect.signature(function)
+        if name in TOOLS:
+            raise BadRequest(f"{name} cannot be a tool, because Overspill has a tool of that name. Rename your function.")
+        if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):
+            raise BadRequest(f"{name} cannot be a tool: models pass arguments by name, and {signature} has some without a name.")
+        self._tools[name] = function
+
+        @wraps(function)
+        async def gated(*args: P.args, **kwargs: P.kwargs) -> str:
+            named: dict[str, Any] = {}
+            for key, value in signature.bind(*args, **kwargs).arguments.items():
+                named |= value if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
+            return await call(name, named)
+
+        return gated
+
+    def find(self, name: str, tool: Tool | None = None) -> Tool:
+        """The tool that was given, or else the one that is registered under the name."""
+        if tool is None:
+            if name not in self._tools:
+                raise BadRequest(wording.unknown_tool(name, [*self._tools, *self._surface]))
+            return self._tools[name]
+        if not callable(tool):
+            raise BadRequest(f"The tool {name} must be callable, but is of type {type(tool).__name__}.")
+        return tool
