@@ -1,4 +1,4 @@
-"""Stored text apart from our words: a block whose mark is made when its text is known, so that no text can end its own block."""
+"""Sets stored text apart from our words, in a block whose mark is chosen after the text is known: no text can end its block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRIES = 20
 
 
 def new_mark(text: str) -> str:
-    """Random digits that are nowhere in the text."""
+    """Random digits that do not occur in the text."""
     for digits in count(_DIGITS):  # only a very long text can hold nearly all marks of one length
         for _ in range(_TRIES):
             if (mark := f"{secrets.randbelow(10**digits):0{digits}}") not in text:
@@ -23,14 +23,14 @@ def new_mark(text: str) -> str:
 
 
 def block(label: str, text: str, remark: str = "", ending: str = "") -> str:
-    """`[label 482913remark]`, the text, `[end of label 482913ending]`, each in its own lines."""
+    """`[label 482913remark]`, the text and `[end of label 482913ending]`, each on lines of their own."""
     mark = new_mark(text)
     return f"[{label} {mark}{remark}]\n{text}\n[end of {label} {mark}{ending}]"
 
 
 def answer(text: str, notes: Sequence[str] = ()) -> str:
-    """Stored text and what we say of it. An answer without a block has nothing of ours in it, and text that begins like a block
-    is put in one: whoever reads the first line knows which it is."""
+    """Stored text with our notes below it. Without notes there is no block, unless the text begins like one: the first line
+    always tells the reader which it is."""
     if not text:
         return "\n".join(notes)
     if not notes and not imitates(text):
