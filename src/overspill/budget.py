@@ -24,6 +24,7 @@ class ContextBudget:
         self.buffer = buffer
         self._used = used
         self._reservations: list[int] = []
+        self._reserved = 0
         self._settled = 0  # reservations cleared so far: marks count from the very first one
         self._lock = Lock()
         self.settlements: list[tuple[int, int]] = []
@@ -35,7 +36,7 @@ class ContextBudget:
 
     @property
     def reserved(self) -> int:
-        return sum(self._reservations)
+        return self._reserved
 
     @property
     def capacity(self) -> int:
@@ -54,13 +55,17 @@ class ContextBudget:
         with self._lock:
             if not self.preview(tokens):
                 return False
-            self._reservations.append(tokens)
+            self._add(tokens)
             return True
 
     def charge(self, tokens: int) -> None:
         """Reserve tokens that do not fit, for a reply that has to be given anyway."""
         with self._lock:
-            self._reservations.append(tokens)
+            self._add(tokens)
+
+    def _add(self, tokens: int) -> None:
+        self._reservations.append(tokens)
+        self._reserved += tokens
 
     def mark(self) -> int:
         """Take a mark when you put a request together, and pass it to `settle`: later reservations are not part of it."""
@@ -76,4 +81,5 @@ class ContextBudget:
             self.settlements.append((self._used + sum(cleared), used))
             self._used = used
             self._settled += len(cleared)
+            self._reserved -= sum(cleared)
             del self._reservations[: len(cleared)]

@@ -23,14 +23,14 @@ class BackgroundJobs(Mapping[str, Job]):
         self._jobs[job.id] = job
 
     def finish(self, job: Job) -> Job | None:
-        """Returns the job that left memory for it: the oldest that the model was told of, or else the oldest."""
+        """Return the job that left memory for it: the oldest that was announced to the model, or else the oldest."""
         if job.blocks:  # they are nowhere else
             return None
         self._finished[job.id] = job
         if len(self._finished) <= MAX_FINISHED_JOBS:
             return None
         jobs = self._finished.values()
-        oldest = next((job for job in jobs if job.told), None) or next(iter(jobs))
+        oldest = next((job for job in jobs if job.is_announced), None) or next(iter(jobs))
         del self._finished[oldest.id], self._jobs[oldest.id]
         self._forgotten.add(oldest.id)
         return oldest
@@ -41,6 +41,9 @@ class BackgroundJobs(Mapping[str, Job]):
         if id in self._forgotten and (job := self._recall(id)) is not None:
             return job
         raise KeyError(id)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._jobs or id in self._forgotten
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._jobs)

@@ -33,7 +33,8 @@ class Job:
     """What came besides the text of its output: images, links."""
     background = False
     done = False
-    told = False
+    is_announced = False
+    """Whether the model was told that it has finished."""
     running = False
     """Whether the tool itself is running: a tool that ignores cancellation outlives its job."""
     threads = 0
@@ -141,7 +142,7 @@ class Job:
         job = cls(tool, 0.0, server=server)
         job.id, job.state = id, state
         job.error, job.missing = (error, "") if state == "failed" else ("", error)
-        job.background = job.done = job.told = True
+        job.background = job.done = job.is_announced = True
         job._ended = job._since + seconds
         return job
 

@@ -107,7 +107,7 @@ class JobScheduler:
 
     def take_finished(self) -> list[Job]:
         """Finished jobs that the model was not told of yet, in the order they finished."""
-        self._finished = [job for job in self._finished if not job.told]
+        self._finished = [job for job in self._finished if not job.is_announced]
         return list(self._finished)
 
     async def wait(self, seconds: float) -> list[Job]:
@@ -117,7 +117,7 @@ class JobScheduler:
                 await self._wait_for_finished(callers)
         found = self.take_finished()
         for job in found:
-            job.told = True
+            job.is_announced = True
         return found
 
     async def wait_any(self) -> None:
@@ -230,7 +230,7 @@ class JobScheduler:
         if job.background:
             self._finished.append(self._unfinished.pop(job.id))
             self._changed(job)
-            if (forgotten := self.background.finish(job)) is not None and not forgotten.told:
+            if (forgotten := self.background.finish(job)) is not None and not forgotten.is_announced:
                 self._finished.remove(forgotten)
         if job.background or not self.accepting:
             self._news.set()

@@ -115,7 +115,9 @@ class RetrievalTools:
 
     def news(self) -> str:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
-        done = [job for job in self._jobs.background.values() if job.done and not job.told and job.id not in self._mentioned]
+        done = [
+            job for job in self._jobs.background.values() if job.done and not job.is_announced and job.id not in self._mentioned
+        ]
         self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
         return wording.completed_jobs([self._status(job) for job in done]) if done else ""
 
@@ -160,7 +162,7 @@ class RetrievalTools:
             return await self._answer_stored(asked, ())
         if not job.done:
             return await self._answer_running(job, asked)
-        job.told = True
+        job.is_announced = True
         blocks = job.blocks if asked.mode == "raw" else ()
         if job.error and (asked.mode in ("raw", "extract") or job.id not in self._gate.kept):
             return Page(wording.tool_failure(job.error), is_error=True, blocks=blocks)
