@@ -59,9 +59,13 @@ class Job:
         self.server = server
         self.may_take = may_take
         self.caller = current.get()
-        self.scope = new_scope()
-        """Entered once, by what runs the tool."""
+        self._new_scope = new_scope
         self._since = time.monotonic()
+
+    @cached_property
+    def scope(self) -> anyio.CancelScope:
+        """Entered once, by what runs the tool."""
+        return self._new_scope()
 
     @cached_property
     def answered(self) -> anyio.Event:

@@ -62,6 +62,8 @@ async def test_jobs_that_left_memory_still_answer():
         await run_jobs(session, MAX_FINISHED_JOBS + MORE)
         assert len(session._parts.calls.jobs.background) == MAX_FINISHED_JOBS + 1
         answers = [await session.invoke("get_tool_output", {"id": id, "mode": "raw"}) for id in (failed, ready, drawn)]
+        filled = await session.call("look", {"text": f"{{{{output:{failed}}}}}"}, lambda text: text)
+    assert "no such table" in filled.text
     assert [answer.text for answer in answers] == ["Tool failed: ValueError: no such table", "quick", "a picture"]
     assert answers[2].content[1:] == [IMAGE]
 
