@@ -89,8 +89,9 @@ class Ledger:
             return
         _ = self.counters
         gap = [EventsDropped(now_ms(), self._dropped)] if self._dropped else []
+        waiting = list(self._waiting)  # another thread may add to it meanwhile
         try:
-            self._write(events.encode_events([*gap, *self._waiting]))
+            self._write(events.encode_events([*gap, *waiting]))
         except StoreError as error:
             if not self.failure:
                 logger.warning("Cannot write to the journal of session %s: %s It will be tried again.", self.session, error)
@@ -99,7 +100,8 @@ class Ledger:
             return
         if self.failure:
             logger.warning("The journal of session %s can be written again; %d events were lost.", self.session, self._dropped)
-        self._waiting, self._counted, self._dropped, self.failure = [], 0, 0, ""
+        del self._waiting[: len(waiting)]
+        self._counted, self._dropped, self.failure = self._counted - len(waiting), 0, ""
 
     def events(self) -> Iterator[Entry]:
         """All events since the session was first opened: those in the journal, and those that could not be written yet."""
@@ -117,7 +119,7 @@ class Ledger:
         self.flush()
         if self._waiting:
             count = len(self._waiting) + self._dropped
-            logger.error("The journal of session %s lacks %d events: %s", self.session, count, self.failure)
+            logger.error("%d events are missing from the journal of session %s: %s", count, self.session, self.failure)
 
     def note_settlements(self, budget: ContextBudget) -> None:
         """Record what the host settled with the budget since the last look."""

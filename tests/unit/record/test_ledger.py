@@ -116,6 +116,22 @@ def test_events_that_could_not_be_written_are_written_in_order_once_the_journal_
     assert caplog.messages[-1] == f"The journal of session {SESSION} can be written again; 0 events were lost."
 
 
+def test_an_event_that_is_recorded_during_a_write_is_not_lost():
+    journal = Journal()
+    late = [ToolCalled(2, "late")]
+
+    def write(lines: bytes) -> None:
+        journal.write(lines)
+        if late:
+            ledger.record(late.pop())
+
+    ledger = Ledger(SESSION, write)
+    ledger.record(JobChanged(1, FILE, "a", "ready"))
+    ledger.flush()
+    assert journal.events == [JobChanged(1, FILE, "a", "ready"), ToolCalled(2, "late")]
+    assert ledger.counters.calls == 1
+
+
 def test_a_failed_write_asks_for_another_try():
     journal, asked = Journal(), []
     journal.broken = True
@@ -151,7 +167,7 @@ def test_a_ledger_that_closes_without_its_journal_says_what_is_missing(caplog: p
     ledger = Ledger(SESSION, journal.write)
     ledger.record(ToolCalled(1, "a"))
     ledger.close()
-    assert caplog.messages[-1] == f"The journal of session {SESSION} lacks 1 events: the disk is gone."
+    assert caplog.messages[-1] == f"1 events are missing from the journal of session {SESSION}: the disk is gone."
 
 
 def test_a_stored_output_is_logged_with_every_detail(caplog: pytest.LogCaptureFixture):
