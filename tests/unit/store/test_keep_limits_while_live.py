@@ -79,15 +79,13 @@ def test_when_removing_is_not_enough_the_new_output_is_over_quota_and_nothing_yo
     assert 19_000 < writer.size < 20_000
 
 
-def test_the_limits_hold_without_anybody_opening_storing_or_reading(tmp_path: Path):
+@pytest.mark.anyio
+async def test_the_limits_hold_without_anybody_opening_storing_or_reading(tmp_path: Path):
     store = FileStore(tmp_path, sweep_seconds=0.01)
     shelf = store.open_shelf(handles.new(), retention="keep", limits=WEEK)
     id = stored(shelf, 100)
     age(shelf.directory.path / id, 8)
-    deadline = time.monotonic() + 30
-    while is_there(shelf, id) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_there(shelf, id)
+    await until(lambda: not is_there(shelf, id))
     store.close()
 
 
