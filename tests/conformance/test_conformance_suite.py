@@ -90,7 +90,7 @@ async def test_every_scenario_of_the_handshake_protocol_passes_through_the_proxy
 
 
 @BOTH_WAYS
-async def test_every_scenario_of_the_stateless_protocol_ends_through_the_proxy_as_without(
+async def test_every_scenario_of_the_stateless_protocol_ends_the_same_with_the_proxy(
     node: Node, way: Way, tmp_path: Path
 ) -> None:
     direct, through = await twice(node, STATELESS, way, tmp_path)

@@ -140,7 +140,7 @@ async def test_time_answers_as_it_does_directly(python: Callable[[str], Path], h
         await pair.same_call("get_current_time", timezone="Nowhere/None")
 
 
-async def test_a_server_of_the_first_protocol_that_dies_of_the_newest_serves_its_clients_through_the_proxy(
+async def test_a_server_that_dies_of_the_newest_handshake_still_works_through_the_proxy(
     python: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Directly, the official client has to be told to speak the older one."""

@@ -42,7 +42,7 @@ def finished(wire: Wire, result: dict[str, Any], name: str, arguments: dict[str,
     return result
 
 
-def test_results_carry_what_the_clients_protocol_wants_of_them(wire: Wire) -> None:
+def test_results_carry_what_the_clients_protocol_requires(wire: Wire) -> None:
     listed, called = wire.result("prompts/list"), wire.call("say", {"result": {"content": []}})
     if not wire.modern:
         assert {"resultType", "ttlMs", "cacheScope"} & {*listed, *called} == set()
@@ -75,7 +75,7 @@ def test_progress_comes_before_the_answer(wire: Wire) -> None:
     assert [each["params"]["progressToken"] for each in wire.received[start : start + 2]] == ["t", "t"]
 
 
-def test_messages_come_from_the_level_that_the_client_wants(wire: Wire) -> None:
+def test_log_messages_start_at_the_level_that_the_client_set(wire: Wire) -> None:
     start = wire.mark
     if not wire.modern:
         assert wire.result("logging/setLevel", {"level": "warning"}) == {}
@@ -87,7 +87,7 @@ def test_messages_come_from_the_level_that_the_client_wants(wire: Wire) -> None:
     assert said == [{"level": "error", "logger": "every", "data": "error", "x-message": 1}]
 
 
-def test_a_level_that_a_server_does_not_take_spoils_nothing(tmp_path: Path) -> None:
+def test_a_log_level_that_a_server_refuses_does_no_harm(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True) as wire:
         wire.log_level = "loud"
         wire.hello()
@@ -149,7 +149,7 @@ def _of(message: dict[str, Any]) -> Any:
 
 
 @only("modern", "legacy")
-def test_a_call_that_nobody_began_is_not_made(wire: Wire) -> None:
+def test_an_unknown_request_state_makes_no_call(wire: Wire) -> None:
     answer = wire.request(
         "tools/call", {"name": "say", "arguments": {"result": {}}, "requestState": "guessed", "inputResponses": {}}
     )
@@ -160,7 +160,7 @@ def test_a_call_that_nobody_began_is_not_made(wire: Wire) -> None:
 
 
 @only("modern", "legacy")
-def test_an_answer_is_taken_once(wire: Wire) -> None:
+def test_an_answer_is_used_only_once(wire: Wire) -> None:
     asked = wire.call("ask", {"requests": [FORM]})
     again = {"inputResponses": {"input-1": ANN}, "requestState": asked["requestState"]}
     assert json.loads(wire.call("ask", **again)["content"][0]["text"]) == [ANN]
@@ -168,7 +168,7 @@ def test_an_answer_is_taken_once(wire: Wire) -> None:
 
 
 @only("modern", "legacy")
-def test_a_client_that_takes_its_call_back_between_two_questions_ends_it(wire: Wire) -> None:
+def test_a_client_can_cancel_its_call_between_two_questions(wire: Wire) -> None:
     start = wire.mark
     id = wire.begin("tools/call", {"name": "wait", "arguments": {"until": "never"}, "_meta": {"progressToken": "w"}})
     wire.told("notifications/progress", start)
@@ -185,7 +185,7 @@ def test_a_person_who_refuses_an_answer_refuses_the_call_in_their_own_words(tmp_
         assert answer["error"] == {"code": -1, "message": "User rejected the request"}
 
 
-def test_a_client_that_cannot_be_asked_is_not(tmp_path: Path) -> None:
+def test_a_client_without_the_capability_is_not_asked(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True) as wire:
         wire.capabilities = {}
         wire.hello()
@@ -193,7 +193,7 @@ def test_a_client_that_cannot_be_asked_is_not(tmp_path: Path) -> None:
     assert error["message"] == "The client can be asked only while it waits for an answer."
 
 
-def test_a_server_that_wants_to_know_whether_we_are_there_is_told_so(tmp_path: Path) -> None:
+def test_a_servers_ping_is_answered(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.hello()
         assert wire.text("ask", {"requests": [{"method": "ping"}]}) == "[{}]"

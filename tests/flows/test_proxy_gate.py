@@ -103,13 +103,13 @@ def test_every_retrieval_tool_answers(wire: Wire, name: str, arguments: dict[str
     assert expected in wire.text(name, {**arguments, **({key: handle} if key else {})})
 
 
-def test_a_mistake_of_the_model_is_an_answer_that_says_so(wire: Wire) -> None:
+def test_a_models_mistake_is_answered_with_an_explanation(wire: Wire) -> None:
     result = wire.call("get_tool_output", {"mode": "raw"})
     assert result["isError"] is True
     assert "id" in result["content"][0]["text"]
 
 
-def test_a_promise_of_anything_is_a_promise_and_what_a_server_can_may_be_said_oddly(tmp_path: Path) -> None:
+def test_an_empty_output_schema_and_odd_capabilities_are_accepted(tmp_path: Path) -> None:
     with Served([script("raw", "promises")], tmp_path) as wire:
         assert wire.hello()["capabilities"] == {"tools": {"listChanged": True}, "resources": {}}
         (tool,) = wire.result("tools/list")["tools"]
@@ -136,12 +136,12 @@ def test_a_structured_result_is_kept_once_and_still_fits_its_schema(wire: Wire) 
 
 
 @pytest.mark.parametrize("key", ["result", "content"])
-def test_a_text_that_is_repeated_as_structure_is_kept_once_whatever_its_key(wire: Wire, key: str) -> None:
+def test_text_repeated_as_structured_content_is_stored_once_under_any_key(wire: Wire, key: str) -> None:
     said = {"content": [{"type": "text", "text": OUTPUT}], "structuredContent": {key: OUTPUT}}
     assert wire.call("say", {"result": said})["content"][1]["size"] == len(OUTPUT)
 
 
-def test_structure_beside_a_short_text_counts_too(wire: Wire) -> None:
+def test_structured_content_beside_a_short_text_counts_too(wire: Wire) -> None:
     value = {"rows": [{"n": number, "name": f"row {number}"} for number in range(1000)]}
     result = wire.call("say", {"result": {"content": [{"type": "text", "text": "1000 rows"}], "structuredContent": value}})
     assert "structuredContent" not in result
@@ -171,7 +171,7 @@ def test_a_large_refusal_is_kept_with_its_data_and_stays_an_error(wire: Wire) ->
     assert '{"cause":"flood"}' in wire.text("get_tool_output", {"id": handle_in(result), "mode": "grep", "pattern": "cause"})
 
 
-def test_a_small_refusal_stays_what_it_is(wire: Wire) -> None:
+def test_a_small_error_passes_unchanged(wire: Wire) -> None:
     assert wire.request("tools/call", {"name": "fail", "arguments": {"code": 1, "message": "no"}})["error"]["code"] == 1
 
 
@@ -224,24 +224,24 @@ def test_a_binary_output_is_read_as_a_resource_in_parts(wire: Wire) -> None:
         "overspill://[x",
     ],
 )
-def test_a_resource_that_is_not_there_is_an_error(wire: Wire, uri: str) -> None:
+def test_an_unknown_resource_is_an_error(wire: Wire, uri: str) -> None:
     error = wire.request("resources/read", {"uri": uri})["error"]
     assert error["code"] == -32602
     assert error["data"] == {"uri": uri}
 
 
 @pytest.mark.parametrize("start", ["x", "-1", "1.5", "９" * 30 + "x"])
-def test_a_resource_is_read_from_a_byte_and_nothing_else(wire: Wire, start: str) -> None:
+def test_a_resource_can_be_read_only_from_a_byte_offset(wire: Wire, start: str) -> None:
     answer = wire.request("resources/read", {"uri": f"overspill://{kept_lines(wire)}?from={start}"})
     assert answer["error"]["code"] == -32602
 
 
-def test_a_part_behind_the_end_is_empty(wire: Wire) -> None:
+def test_a_part_past_the_end_is_empty(wire: Wire) -> None:
     (part,) = wire.result("resources/read", {"uri": f"overspill://{kept_lines(wire)}?from=99999999999999999999"})["contents"]
     assert part["text"] == ""
 
 
-def test_kept_outputs_are_listed_where_that_was_asked_for(wire: Wire, tmp_path: Path) -> None:
+def test_stored_outputs_are_listed_on_request(wire: Wire, tmp_path: Path) -> None:
     handle = kept_lines(wire)
     assert [each["uri"] for each in wire.result("resources/list")["resources"]][:2] == ["file:///notes.txt", "file:///pixel.png"]
     assert wire.result("resources/list")["resources"][-1]["uri"] == f"overspill://{handle}"
@@ -251,7 +251,7 @@ def test_kept_outputs_are_listed_where_that_was_asked_for(wire: Wire, tmp_path: 
         assert len(quiet.result("resources/list")["resources"]) == 2
 
 
-def test_theirs_win_their_name_and_ours_say_so(tmp_path: Path) -> None:
+def test_a_servers_tool_keeps_its_name_and_the_retrieval_tool_is_renamed(tmp_path: Path) -> None:
     server = config(every("legacy", "clash", "tool_output", "overspill_tool_output", "overspill_get_artifact"))
     with Served([server], tmp_path) as wire:
         wire.hello()
@@ -269,7 +269,7 @@ def test_theirs_win_their_name_and_ours_say_so(tmp_path: Path) -> None:
         assert "line 3" in wire.text("get_artifact", {"id": ask["handle"], "lines": "3-3"})
 
 
-def test_several_servers_stand_side_by_side(tmp_path: Path) -> None:
+def test_several_servers_work_side_by_side(tmp_path: Path) -> None:
     servers = [config(every("legacy", "one"), "one"), config(every("modern", "two"), "two"), config(["/nonexistent"], "three")]
     settings = {"servers": {"two": {"off": True}}, "refs": {"allow": []}}
     with Served(servers, tmp_path, settings=settings) as wire:
@@ -332,7 +332,7 @@ def test_a_whole_output_is_handed_to_a_tool_of_the_same_server(wire: Wire) -> No
     assert result["content"][1]["size"] == len(json.dumps({"length": OUTPUT}, separators=(",", ":")))
 
 
-def test_what_is_filled_in_has_to_suit_the_tools_schema(wire: Wire) -> None:
+def test_filled_in_arguments_must_match_the_tools_schema(wire: Wire) -> None:
     wire.result("tools/list")
     handle = kept_lines(wire)
     refused = wire.call("lines", {"count": f"{{{{output:{handle}#L7-7}}}}"})
@@ -380,7 +380,7 @@ def test_a_dry_run_passes_everything_and_reports_what_it_would_keep(tmp_path: Pa
     assert wire.log == [f"dry run: lines of every would be stored: {len(OUTPUT)} bytes, {LINES} lines, {count} tokens"]
 
 
-def test_yesterdays_handle_answers_after_a_restart_and_to_nobody_else(tmp_path: Path) -> None:
+def test_an_old_handle_works_after_a_restart_for_its_owner_only(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.hello()
         handle = kept_lines(wire)
@@ -407,14 +407,14 @@ def test_a_live_proxy_of_the_same_user_does_not_share_its_outputs(tmp_path: Path
         assert two.call("get_tool_output", {"id": handle, "mode": "raw"})["isError"] is True
 
 
-def test_only_tools_that_a_configuration_allows_are_there(tmp_path: Path) -> None:
+def test_only_tools_that_the_configuration_allows_are_available(tmp_path: Path) -> None:
     with Served([config(every(), tools=("say", "lines"))], tmp_path) as wire:
         wire.hello()
         assert wire.names() == ["say", "lines"]
         assert wire.request("tools/call", {"name": "seen", "arguments": {}})["error"]["message"] == "Unknown tool: seen"
 
 
-def test_what_is_kept_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_stored_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path / "store") as wire:
         wire.hello()
         kept_lines(wire)
@@ -428,7 +428,7 @@ def test_all_our_tools_together_cost_at_most_six_hundred_tokens() -> None:
     assert tokens.count(shown, None).tokens <= 600
 
 
-def test_nothing_of_ours_may_take_longer_than_a_client_waits() -> None:
+def test_no_wait_of_the_proxy_outlasts_a_clients_timeout() -> None:
     settings = load(usual=[PROXY_DEFAULTS]).settings
     assert settings.wait_max_secs == 45
     assert settings.tool_output.answer_within_secs == 45

@@ -57,7 +57,7 @@ def patient(tmp_path: Path) -> Iterator[Listening]:
         started.end()
 
 
-async def test_many_kinds_of_clients_end_no_call_of_another(patient: Listening) -> None:
+async def test_many_kinds_of_clients_do_not_end_each_others_calls(patient: Listening) -> None:
     def pid(kind: str) -> str:
         return httpx2.post(patient.url, **call("pid", {}, kind)).json()["result"]["content"][0]["text"]
 
@@ -83,12 +83,12 @@ async def test_many_kinds_of_clients_end_no_call_of_another(patient: Listening) 
         ({"Mcp-Param-Mood": "sad"}, "Mcp-Param-Mood header does not match the request body's 'mood' argument"),
     ],
 )
-def test_a_header_that_says_other_than_its_argument_is_refused(shared: Listening, mood: dict[str, str], message: str) -> None:
+def test_a_header_that_contradicts_its_argument_is_refused(shared: Listening, mood: dict[str, str], message: str) -> None:
     answer = httpx2.post(shared.url, **call("release", {"mood": "glad"}, **mood))
     assert (answer.status_code, answer.json()["error"]) == (400, {"code": -32020, "message": message})
 
 
-def test_half_a_character_is_shown_as_one_that_cannot_be_shown(shared: Listening) -> None:
+def test_a_lone_surrogate_becomes_a_replacement_character(shared: Listening) -> None:
     """In everything a server says to a client of the older protocol, which the SDK writes."""
     with httpx2.Client(headers={"Authorization": f"Bearer {ANN}", "Accept": "application/json, text/event-stream"}) as http:
 
@@ -133,7 +133,7 @@ async def read(client: Client, handle: str) -> str:
         ({"Authorization": f"Bearer {ANN}", "Origin": "https://evil.example"}, 403),
     ],
 )
-def test_whoever_has_no_token_or_comes_by_a_foreign_name_is_refused(shared: Listening, headers: dict[str, str], status: int):
+def test_a_client_without_a_token_or_with_a_foreign_name_is_refused(shared: Listening, headers: dict[str, str], status: int):
     assert shared.post(**headers).status_code == status
 
 
@@ -204,7 +204,7 @@ async def test_a_question_reaches_the_client_whose_call_asks_it(shared: Listenin
     assert asked == ["bob"]
 
 
-async def test_yesterdays_handle_answers_after_a_restart(tmp_path: Path):
+async def test_an_old_handle_works_after_a_restart(tmp_path: Path):
     first = Listening(tmp_path)
     try:
         async with first.client(ANN) as client:
@@ -229,7 +229,7 @@ async def test_a_session_that_ends_takes_its_server_along(listening: Listening):
 
 
 @pytest.mark.promise("nobody-elses")
-async def test_tokens_reach_no_server(shared: Listening):
+async def test_tokens_do_not_reach_servers(shared: Listening):
     async with shared.client(ANN) as client:
         pid = (await client.call_tool("pid", {})).content[0].text  # pyright: ignore
         theirs = Path(f"/proc/{pid}/environ").read_text()
@@ -287,7 +287,7 @@ def test_an_address_in_use_is_explained(tmp_path: Path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
-def test_a_name_that_nobody_knows_is_explained(tmp_path: Path):
+def test_an_unknown_host_name_is_explained(tmp_path: Path):
     with pytest.raises(socket.gaierror) as unknown:
         socket.getaddrinfo("nowhere.invalid", 0)
     ended = run(tmp_path, "--http", "nowhere.invalid:0", "--insecure")
@@ -295,7 +295,7 @@ def test_a_name_that_nobody_knows_is_explained(tmp_path: Path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
-def test_a_certificate_that_is_none_is_explained(tmp_path: Path):
+def test_an_invalid_certificate_is_explained(tmp_path: Path):
     (tmp_path / "cert.pem").write_text("nothing of the kind")
     ended = run(tmp_path, "--http", "127.0.0.1:0", "--tls-cert", str(tmp_path / "cert.pem"))
     assert ended.returncode == 2

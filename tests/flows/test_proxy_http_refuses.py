@@ -111,7 +111,7 @@ def ask(proxy: Listening, *lines: str, **how: Any) -> tuple[int, dict[str, str]]
         "",
     ],
 )
-def test_a_host_that_is_not_ours_to_the_last_character_is_refused(shared: Listening, host: str):
+def test_a_host_header_that_differs_in_one_character_is_refused(shared: Listening, host: str):
     assert ask(shared, "Host: " + host.replace("PORT", str(port(shared))))[0] == 421
 
 
@@ -127,7 +127,7 @@ def test_a_host_that_is_not_ours_to_the_last_character_is_refused(shared: Listen
         "near.example:99",
     ],
 )
-def test_a_host_of_ours_is_let_in(shared: Listening, host: str):
+def test_the_proxys_own_host_names_are_let_in(shared: Listening, host: str):
     assert ask(shared, "Host: " + host.replace("PORT", str(port(shared))))[0] in LET_IN
 
 
@@ -156,7 +156,7 @@ def test_a_host_of_ours_is_let_in(shared: Listening, host: str):
         "http://localhost:PORT http://evil.example",
     ],
 )
-def test_an_origin_that_looks_like_ours_is_refused(shared: Listening, origin: str):
+def test_an_origin_that_resembles_the_proxys_is_refused(shared: Listening, origin: str):
     assert ask(shared, "Origin: " + origin.replace("PORT", str(port(shared))))[0] == 403
 
 
@@ -171,17 +171,17 @@ def test_one_good_origin_does_not_excuse_another(shared: Listening):
     ("lines", "token", "status"),
     [([], None, 401), ([], "wrong", 401), (["Host: evil.example"], ANN, 421), (["Origin: http://evil.example"], ANN, 403)],
 )
-def test_whoever_is_refused_is_sent_nowhere(shared: Listening, path: str, lines: list[str], token: str | None, status: int):
+def test_a_refused_client_is_not_redirected(shared: Listening, path: str, lines: list[str], token: str | None, status: int):
     code, headers = ask(shared, *lines, token=token, path=path)
     assert (code, "location" in headers) == (status, False)
 
 
-def test_a_slash_too_many_leads_whoever_is_let_in_to_the_right_place(shared: Listening):
+def test_a_trailing_slash_redirects_a_client_with_a_token(shared: Listening):
     code, headers = ask(shared, path="/mcp/")
     assert (code, headers["location"]) == (307, shared.url)
 
 
-def test_nobody_is_upgraded_to_another_protocol(shared: Listening):
+def test_no_connection_is_upgraded_to_another_protocol(shared: Listening):
     wanted = [
         "Connection: Upgrade",
         "Upgrade: websocket",
@@ -232,7 +232,7 @@ def is_closed(connection: socket.socket) -> bool:
     return True
 
 
-async def test_a_request_that_does_not_arrive_is_not_waited_for_and_a_long_call_is(listening: Listening):
+async def test_an_incomplete_request_is_dropped_while_a_long_call_is_not(listening: Listening):
     with ExitStack() as opened:
         waiting = opened.enter_context(httpx2.stream("POST", listening.url, **call("wait", {"until": "told"})))
         said = waiting.iter_lines()
@@ -265,7 +265,7 @@ def files(proxy: Listening) -> int:
     return len(list(Path(f"/proc/{proxy.process.pid}/fd").iterdir()))
 
 
-async def test_any_number_of_connections_without_a_request_keeps_nobody_out(listening: Listening):
+async def test_idle_connections_keep_no_client_out(listening: Listening):
     before = files(listening)
     with ExitStack() as opened:
         for first in (b"", b"POST /mcp HTTP/1.1\r\nHost: ", head(listening, "Content-Length: 9", token=None)):
@@ -295,7 +295,7 @@ async def test_a_flood_by_one_token_is_bounded_and_leaves_another_its_share(list
         await until(lambda: ask(listening)[0] in LET_IN)
 
 
-def test_what_one_token_sends_at_a_time_is_bounded(listening: Listening):
+def test_the_bytes_that_one_token_sends_together_are_bounded(listening: Listening):
     chunk = b"100000\r\n" + MIB * b" " + b"\r\n"
     with ExitStack() as opened:
         sending = [opened.enter_context(connect(listening)) for _ in range(3)]

@@ -72,7 +72,7 @@ def test_progress_flows_while_the_client_waits_and_then_is_the_jobs_status(wire:
     assert "1 of 4: warming up" in status
 
 
-def test_completed_jobs_are_mentioned_once_in_later_answers_of_ours(wire: Wire) -> None:
+def test_completed_jobs_are_mentioned_once_in_later_retrieval_answers(wire: Wire) -> None:
     first = in_background(wire, "later")
     wire.call("release", {"word": "later"})
     mentions = []
@@ -84,14 +84,14 @@ def test_completed_jobs_are_mentioned_once_in_later_answers_of_ours(wire: Wire) 
     assert [block["type"] for block in again["content"]] == ["text", "resource_link"]
 
 
-def test_an_answer_of_theirs_is_never_added_to(wire: Wire) -> None:
+def test_nothing_is_added_to_a_servers_answer(wire: Wire) -> None:
     in_background(wire, "later")
     wire.call("release", {"word": "later"})
     for _ in range(3):
         assert wire.call("lines", {"count": 1})["content"] == [{"type": "text", "text": "line 1: the quick brown fox\n"}]
 
 
-def test_the_clock_stands_still_while_a_person_is_asked(tmp_path: Path) -> None:
+def test_the_clock_stops_while_a_person_is_asked(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, settings=SOON) as wire:
         wire.hello()
         asking = wire.begin("tools/call", {"name": "ask", "arguments": {"requests": [FORM]}})
@@ -101,7 +101,7 @@ def test_the_clock_stands_still_while_a_person_is_asked(tmp_path: Path) -> None:
         assert json.loads(wire.answer(asking)["result"]["content"][0]["text"]) == [{"action": "decline"}]
 
 
-def test_a_parked_question_holds_the_clock_too(tmp_path: Path) -> None:
+def test_the_clock_also_stops_for_a_paused_call(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True, settings=SOON) as wire:
         wire.hello()
         asked = wire.call("ask", {"requests": [FORM]})
@@ -111,7 +111,7 @@ def test_a_parked_question_holds_the_clock_too(tmp_path: Path) -> None:
         assert json.loads(done["content"][0]["text"]) == [{"action": "decline"}]
 
 
-def test_progress_of_a_parked_call_goes_where_its_client_waits_now(tmp_path: Path) -> None:
+def test_progress_of_a_paused_call_goes_to_the_clients_latest_request(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True) as wire:
         wire.hello()
         start = wire.mark
@@ -124,7 +124,7 @@ def test_progress_of_a_parked_call_goes_where_its_client_waits_now(tmp_path: Pat
         assert [each["params"]["progressToken"] for each in wire.received[start:] if "method" in each] == ["one", "two", "three"]
 
 
-def test_a_job_that_asks_when_nobody_waits_for_it_is_told_so(tmp_path: Path) -> None:
+def test_a_background_job_that_asks_gets_an_error(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True, settings=SOON) as wire:
         wire.hello()
         text = wire.text("ask", {"requests": [FORM], "after": "later"})
@@ -144,7 +144,7 @@ def test_a_tool_that_asks_for_input_in_the_background_fails_with_the_reason(tmp_
         assert ID.findall(text)[0] in wire.text("wait_for_tool_output")
 
 
-def test_a_tool_may_be_kept_from_the_background(tmp_path: Path) -> None:
+def test_a_tool_can_be_barred_from_the_background(tmp_path: Path) -> None:
     settings = {**SOON, "truncation": {"overrides": {"wait": {"async": False}}}}
     with Served([config(every())], tmp_path, settings=settings) as wire:
         wire.hello()
@@ -155,7 +155,7 @@ def test_a_tool_may_be_kept_from_the_background(tmp_path: Path) -> None:
         assert wire.answer(waiting)["result"]["content"][0]["text"] == "released"
 
 
-def test_a_client_that_goes_in_the_middle_of_a_call_leaves_nothing_running(tmp_path: Path) -> None:
+def test_a_client_that_leaves_during_a_call_leaves_nothing_running(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, settings=SOON) as wire:
         wire.hello()
         pid = int(wire.text("pid"))

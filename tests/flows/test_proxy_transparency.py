@@ -104,7 +104,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.promise("small-things-untouched")
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_result_within_the_limits_arrives_as_it_was_sent(both: Both, name: str) -> None:
+def test_a_result_within_the_limits_arrives_unchanged(both: Both, name: str) -> None:
     (answer,) = both.agree(say(RESULTS[name]))
     assert (
         RESULTS[name].items()
@@ -199,7 +199,7 @@ def listen(wire: Wire) -> None:
 
 
 @only("modern")
-def test_what_a_client_listens_to_it_hears_and_nothing_else(both: Both) -> None:
+def test_a_client_gets_the_notifications_it_listens_to_and_no_others(both: Both) -> None:
     heard: list[list[Any]] = []
     for wire in (both.direct, both.proxied):
         start = wire.mark
@@ -214,7 +214,7 @@ def test_what_a_client_listens_to_it_hears_and_nothing_else(both: Both) -> None:
 
 
 @only("modern")
-def test_messages_come_with_the_requests_that_want_them(both: Both) -> None:
+def test_log_messages_come_with_the_requests_that_want_them(both: Both) -> None:
     def log(wire: Wire) -> None:
         for level in (None, "error", "info"):
             wire.log_level = level
@@ -225,7 +225,7 @@ def test_messages_come_with_the_requests_that_want_them(both: Both) -> None:
     assert messages == [["info"]]
 
 
-def test_tools_are_listed_page_by_page_with_all_that_is_said_of_them(both: Both) -> None:
+def test_tools_are_listed_page_by_page_with_all_their_fields(both: Both) -> None:
     for cursor in ({}, {"cursor": "more"}):
         theirs, shown = both.direct.result("tools/list", cursor), both.proxied.result("tools/list", cursor)
         if both.direct.modern:
@@ -247,7 +247,7 @@ def test_a_cancelled_call_is_cancelled_at_the_server_and_never_answered(both: Bo
 
 
 @only("legacy")
-def test_what_a_client_tells_reaches_the_server(both: Both) -> None:
+def test_a_clients_notifications_reach_the_server(both: Both) -> None:
     for wire in (both.direct, both.proxied):
         wire.notify("notifications/roots/list_changed")
         wire.notify("notifications/x/told", {"a": [None]})

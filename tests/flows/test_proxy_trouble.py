@@ -26,7 +26,7 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_a_server_that_dies_is_started_again_and_its_client_goes_on(tmp_path: Path, era: str) -> None:
+def test_a_server_that_dies_is_restarted_and_its_client_continues(tmp_path: Path, era: str) -> None:
     with Served([config(every(era))], tmp_path) as wire:
         wire.hello()
         wire.result("logging/setLevel", {"level": "error"})
@@ -52,7 +52,7 @@ def test_a_server_that_dies_is_started_again_and_its_client_goes_on(tmp_path: Pa
         assert any(words in line for line in wire.log)
 
 
-def test_what_a_restarted_server_no_longer_takes_stops_nobody(tmp_path: Path) -> None:
+def test_a_restarted_server_may_refuse_what_it_accepted_before(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.hello()
         assert wire.request("logging/setLevel", {"level": "loud"})["error"]["code"] == -32602
@@ -80,14 +80,14 @@ def test_a_server_that_cannot_be_started_is_named_with_the_reason(tmp_path: Path
         )
 
 
-def test_a_server_that_never_answers_keeps_its_client_waiting_no_longer_than_it_must(tmp_path: Path) -> None:
+def test_a_server_that_never_answers_delays_its_client_only_briefly(tmp_path: Path) -> None:
     settings = {"asyncTimeoutSecs": 0.3}
     with Served([config(every("legacy", "silent"))], tmp_path, first_wait=0.3, settings=settings) as wire:
         assert "The server every has not answered yet." in wire.hello()["instructions"]
         assert wire.text("say", {"result": {}}).startswith("Tool Output ID: art_")
 
 
-def test_a_server_that_never_lists_what_it_has_hides_no_other(tmp_path: Path) -> None:
+def test_a_server_that_never_lists_its_tools_does_not_hide_the_others(tmp_path: Path) -> None:
     servers = [config(every("legacy", name), name) for name in ("stuck", "fine")]
     with Served(servers, tmp_path, tools_always=True) as wire:
         wire.hello()
@@ -117,7 +117,7 @@ def test_servers_may_be_called_anything(tmp_path: Path) -> None:
         assert wire.result("prompts/get", {"name": "my_server_2__greet"})["description"] == "d"
 
 
-def test_a_server_that_comes_late_is_announced_when_it_is_there(tmp_path: Path) -> None:
+def test_a_late_server_is_announced_once_it_is_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gate")
     with Served([config(every("legacy", "late", str(tmp_path / "gate")))], tmp_path / "store", first_wait=0.3) as wire:
         assert "has not answered yet" in wire.hello()["instructions"]
@@ -166,7 +166,7 @@ GARBAGE = [
 
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_garbage_of_a_server_harms_nobody(tmp_path: Path, era: str, modern: bool) -> None:
+def test_a_servers_garbage_does_no_harm(tmp_path: Path, era: str, modern: bool) -> None:
     with Served([config(every(era))], tmp_path, modern=modern) as wire:
         wire.capabilities = {}
         wire.asked = {"roots/list": {"result": {"roots": []}}}
@@ -226,7 +226,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[:30].decode(errors="replace"))
-def test_what_is_no_message_is_refused_and_the_session_goes_on(steady: Wire, line: bytes) -> None:
+def test_anything_but_a_message_is_refused_and_the_session_continues(steady: Wire, line: bytes) -> None:
     start = steady.mark
     steady.write(line + b"\n")
     refusal = steady.wait(lambda each: "error" in each, start)
@@ -236,7 +236,7 @@ def test_what_is_no_message_is_refused_and_the_session_goes_on(steady: Wire, lin
 
 
 @pytest.mark.parametrize("params", [b"[]", b"5", b'"x"', b"null"])
-def test_a_request_that_is_wrong_in_itself_is_refused_under_its_id(steady: Wire, params: bytes) -> None:
+def test_an_invalid_request_is_refused_under_its_id(steady: Wire, params: bytes) -> None:
     start = steady.mark
     steady.write(b'{"jsonrpc":"2.0","id":"mine","method":"tools/list","params":' + params + b"}\n")
     refusal = steady.wait(lambda each: each.get("id") == "mine", start)
@@ -244,7 +244,7 @@ def test_a_request_that_is_wrong_in_itself_is_refused_under_its_id(steady: Wire,
     assert steady.result("ping") == {}
 
 
-def test_empty_lines_and_windows_line_ends_are_nothing_special(steady: Wire) -> None:
+def test_empty_lines_and_windows_line_ends_are_accepted(steady: Wire) -> None:
     start = steady.mark
     steady.write(b'\n\r\n  \n{"jsonrpc":"2.0","id":"crlf","method":"ping"}\r\n')
     assert steady.wait(lambda each: each.get("id") == "crlf", start)["result"] == {}
@@ -295,7 +295,7 @@ def test_a_request_of_any_shape_is_answered(steady: Wire, method: str, params: d
     assert steady.result("ping") == {}
 
 
-def test_two_requests_under_one_id_are_both_answered(steady: Wire) -> None:
+def test_two_requests_with_the_same_id_are_both_answered(steady: Wire) -> None:
     start = steady.mark
     for number in (1, 2):
         steady.send({"id": "twice", "method": "x/echo", "params": {"n": number}})
@@ -304,7 +304,7 @@ def test_two_requests_under_one_id_are_both_answered(steady: Wire) -> None:
     steady.wait(lambda each: each.get("id") == "twice" and each["result"]["echo"] == {"n": 1}, start)
 
 
-def test_answers_and_cancellations_of_nothing_are_ignored(steady: Wire) -> None:
+def test_answers_and_cancellations_without_a_request_are_ignored(steady: Wire) -> None:
     steady.send({"id": 424242, "result": {}})
     steady.send({"id": 424242, "error": {"code": 1, "message": "x"}})
     steady.notify("notifications/cancelled", {"requestId": 424242})
@@ -313,7 +313,7 @@ def test_answers_and_cancellations_of_nothing_are_ignored(steady: Wire) -> None:
     assert steady.result("ping") == {}
 
 
-def test_before_it_is_greeted_a_server_answers_nothing_else(tmp_path: Path) -> None:
+def test_before_the_handshake_nothing_else_is_answered(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.notify("notifications/x")
         assert "error" in wire.request("tools/list")
@@ -322,7 +322,7 @@ def test_before_it_is_greeted_a_server_answers_nothing_else(tmp_path: Path) -> N
         assert "say" in wire.names()
 
 
-def test_a_client_may_introduce_itself_twice(tmp_path: Path) -> None:
+def test_a_client_may_initialize_twice(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         assert wire.hello() == wire.hello()
         pid = wire.text("pid")
@@ -330,7 +330,7 @@ def test_a_client_may_introduce_itself_twice(tmp_path: Path) -> None:
         assert wire.text("pid") == pid
 
 
-def test_requests_may_be_sent_before_the_answer_to_the_greeting(tmp_path: Path) -> None:
+def test_requests_may_be_sent_before_the_handshake_is_answered(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         greeting = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "hasty", "version": "0"}}
         first = wire.begin("initialize", greeting)
@@ -340,7 +340,7 @@ def test_requests_may_be_sent_before_the_answer_to_the_greeting(tmp_path: Path) 
         assert [each["id"] for each in wire.received] == [first, second]
 
 
-def test_nothing_is_asked_of_a_client_before_it_knows_whom_it_speaks_to(tmp_path: Path) -> None:
+def test_a_client_is_asked_nothing_before_its_handshake_is_complete(tmp_path: Path) -> None:
     with Served([config(every("legacy", "curious"))], tmp_path) as wire:
         wire.asked = {"roots/list": {"result": {"roots": []}}}
         wire.hello()
@@ -349,7 +349,7 @@ def test_nothing_is_asked_of_a_client_before_it_knows_whom_it_speaks_to(tmp_path
 
 
 @pytest.mark.slow
-def test_a_line_of_a_gigabyte_is_refused_without_being_held(tmp_path: Path) -> None:
+def test_a_line_of_a_gigabyte_is_refused_without_filling_memory(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path) as wire:
         wire.hello()
         before = _peak()

@@ -38,7 +38,7 @@ def test_a_file_is_replaced_and_its_old_text_kept_for_its_owner_only(file: Path)
     assert sorted(path.name for path in file.parent.iterdir()) == ["mcp.json", COPY]
 
 
-def test_a_copy_never_takes_the_place_of_another(file: Path):
+def test_a_backup_never_overwrites_another_file(file: Path):
     first = files.read(file).replace("two", NOW)
     second = files.read(file).replace("three", NOW)
     assert (first.read_text("utf-8-sig"), second.read_text()) == ('{"a": 1}\n', "two")
@@ -46,7 +46,7 @@ def test_a_copy_never_takes_the_place_of_another(file: Path):
     assert files.read(file).read_backups() == ["two", '\ufeff{"a": 1}\r\n']
 
 
-def test_of_one_text_there_is_one_copy(file: Path):
+def test_the_same_text_is_backed_up_only_once(file: Path):
     first = files.read(file).replace("two", NOW)
     second = files.read(file).replace('\ufeff{"a": 1}\r\n', NOW)
     assert files.read(file).replace("two", NOW) == first
@@ -59,20 +59,20 @@ def test_of_one_text_there_is_one_copy(file: Path):
     assert first.exists()
 
 
-def test_a_link_in_a_copys_place_is_no_copy(file: Path):
+def test_a_symbolic_link_does_not_count_as_a_backup(file: Path):
     elsewhere = file.parent / "elsewhere"
     elsewhere.write_bytes(file.read_bytes())
     file.with_name(COPY).symlink_to(elsewhere)
     assert not files.read(file).replace("two", NOW).is_symlink()
 
 
-def test_copies_that_cannot_be_read_are_passed_over(file: Path):
+def test_unreadable_backups_are_skipped(file: Path):
     file.with_name(COPY).write_bytes(b"\xff")
     (file.parent / "other.json.overspill-1.bak").write_text("other")
     assert files.read(file).read_backups() == []
 
 
-def test_a_name_with_the_marks_of_a_pattern_finds_only_its_own_copies(tmp_path: Path):
+def test_a_file_name_with_glob_characters_finds_only_its_own_backups(tmp_path: Path):
     (tmp_path / "[ab].json").write_text("1")
     (tmp_path / "a.json.overspill-1.bak").write_text("other")
     files.read(tmp_path / "[ab].json").replace("2", NOW)
@@ -91,7 +91,7 @@ def test_a_link_stays_a_link(file: Path):
     assert not files.read(file).is_symlink
 
 
-def test_a_change_by_somebody_else_is_not_overwritten(file: Path):
+def test_a_change_by_another_program_is_not_overwritten(file: Path):
     found = files.read(file)
     file.write_text("theirs")
     with pytest.raises(SettingsError) as error:
@@ -101,7 +101,7 @@ def test_a_change_by_somebody_else_is_not_overwritten(file: Path):
     assert [path.name for path in file.parent.iterdir()] == ["mcp.json"]
 
 
-def test_a_file_that_has_gone_is_not_made_anew(file: Path):
+def test_a_deleted_file_is_not_created_again(file: Path):
     found = files.read(file)
     file.unlink()
     with pytest.raises(SettingsError, match="cannot be changed: No such file or directory"):
@@ -110,7 +110,7 @@ def test_a_file_that_has_gone_is_not_made_anew(file: Path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_said(file: Path):
+def test_a_folder_that_is_not_writable_is_reported(file: Path):
     file.parent.chmod(0o500)
     with pytest.raises(SettingsError) as error:
         files.read(file).replace("ours", NOW)
@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_written_is_said(file: Path):
     )
 
 
-def test_what_is_no_readable_file_is_refused(tmp_path: Path):
+def test_anything_but_a_readable_file_is_refused(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "latin").write_bytes(b"{\n\xe9}")
@@ -177,13 +177,13 @@ def test_what_is_no_readable_file_is_refused(tmp_path: Path):
         ),
     ],
 )
-def test_each_client_has_its_place(platform: str, environ: dict[str, str], expected: list[str]):
+def test_each_client_has_its_own_file(platform: str, environ: dict[str, str], expected: list[str]):
     clients = places.known_clients(Path("/home/ada"), platform, environ)
     assert list(clients) == ["claude-code", "claude-desktop", "cursor", "vscode"]
     assert [str(client.file.relative_to("/home/ada")) for client in clients.values()] == expected
 
 
-def test_a_file_is_known_by_its_place():
+def test_a_files_client_is_known_by_its_path():
     clients = places.known_clients(Path("/home/ada"), "linux", {})
     found = {
         path: client.name if (client := places.find_owner(Path(path), clients)) else None

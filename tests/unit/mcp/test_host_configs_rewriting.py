@@ -60,7 +60,7 @@ def test_a_command_without_arguments_gets_some():
     assert wrapped({"command": "run"}) == {"command": "/opt/overspill", "args": ["proxy", "--name", "s", "--", "run"]}
 
 
-def test_overspill_can_be_started_by_several_words():
+def test_overspill_can_be_started_by_a_command_of_several_words():
     text = rewriting.wrap(file_of({"command": "run"}), "mcp.json", ["uvx", "overspill"]).text
     entry = json.loads(text)["mcpServers"]["s"]
     assert entry == {"command": "uvx", "args": ["overspill", "proxy", "--name", "s", "--", "run"]}
@@ -83,7 +83,7 @@ def test_a_url_becomes_a_command_and_its_headers_variables():
     }  # fmt: skip
 
 
-def test_headers_with_names_alike_get_variables_of_their_own():
+def test_headers_with_similar_names_get_different_variables():
     headers = {"X-A-2": "1", "X-A": "2", "x_a": "3", "X.A": "4"}
     assert wrapped({"url": "http://localhost/mcp", "headers": headers})["env"] == {
         "OVERSPILL_HEADER_X_A_2": "1",
@@ -145,7 +145,7 @@ def test_an_entry_that_cannot_run_through_the_proxy_is_left_alone(entry: object,
     assert wrap(file_of(entry), "s") == file_of(entry)
 
 
-def test_keys_that_stand_twice_are_not_guessed_at():
+def test_duplicate_keys_are_refused():
     text = '{"mcpServers": {"s": {"command": "a", "command": "b"}, "t": {"url": "http://a", "headers": {"x": "1", "x": "2"}}}}'
     made = rewriting.wrap(text, "mcp.json", LAUNCH)
     assert [outcome.reason for outcome in made.outcomes] == ["it has the key 'command' twice", "it has the key 'x' twice"]
@@ -165,14 +165,14 @@ def test_keys_that_stand_twice_are_not_guessed_at():
         ),
     ],
 )
-def test_what_may_stop_working_is_wrapped_only_for_who_names_it(entry: object, why: str):
+def test_an_entry_that_may_stop_working_is_wrapped_only_by_name(entry: object, why: str):
     assert reason(entry) == f"{why}; name it with --server to wrap it anyway"
     assert reason(entry, "s") == ""
     assert unwrap(wrap(file_of(entry), "s"), file_of(entry)) == file_of(entry)
 
 
 @pytest.mark.parametrize("host", ["localhost:3000", "127.0.0.1", "[::1]:80"])
-def test_a_server_on_this_machine_needs_no_naming(host: str):
+def test_a_server_on_this_machine_need_not_be_named(host: str):
     assert reason({"url": f"http://{host}/mcp"}) == ""
 
 
@@ -206,7 +206,7 @@ def test_claude_code_has_servers_for_all_projects_and_for_one():
     assert after["oauthAccount"] == {"emailAddress": "ada@example.com"}
 
 
-def test_placeholders_stand_where_clients_fill_them_in():
+def test_placeholders_stay_where_clients_fill_them_in():
     code = json.loads(wrap(CLAUDE_CODE_PROJECT))["mcpServers"]["api"]
     assert code["env"] == {
         "OVERSPILL_URL": "${API_BASE:-https://api.example.com}/mcp",
@@ -264,7 +264,7 @@ def test_only_the_servers_that_are_named_change():
     assert back.text == made.text
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_that_are():
+def test_an_unknown_name_is_answered_with_the_known_ones():
     with pytest.raises(SettingsError) as error:
         wrap(CURSOR, "wbe")
     assert str(error.value) == "mcp.json has no server 'wbe'. Its servers: jot, old, web."
@@ -342,7 +342,7 @@ def test_an_entry_written_by_hand_is_undone_too(args: list[str], rest: dict[str,
             assert unwrapped(entry) == before
 
 
-def test_a_program_of_another_name_is_known_by_the_name_it_gives_the_server():
+def test_a_renamed_program_is_recognized_by_its_name_option():
     entry = {"command": "ospill", "args": ["proxy", "--name", "s", "--", "run"]}
     assert unwrapped(entry) == {"command": "run", "args": []}
 
@@ -368,6 +368,6 @@ def test_an_entry_whose_original_is_unknown_is_left_alone(entry: object):
 @pytest.mark.parametrize(
     "entry", [7, {"command": "x"}, {"command": "x", "args": "proxy"}, {"command": "overspill", "args": ["proxy", 1]}]
 )
-def test_what_never_ran_through_overspill_is_left_alone(entry: object):
+def test_an_entry_that_never_ran_through_overspill_is_left_alone(entry: object):
     (outcome,) = rewriting.unwrap(file_of(entry), "mcp.json").outcomes
     assert (outcome.change, outcome.reason) == ("none", "it does not run through Overspill")

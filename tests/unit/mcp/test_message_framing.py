@@ -43,7 +43,7 @@ async def split(chunks: Iterable[bytes], limit: int) -> list[bytes | BadLine]:
         (b'{"jsonrpc": "2.0", "method": "x", "params": [1]}', "JSON that is not a JSON-RPC message"),
     ],
 )
-def test_what_is_no_message_is_told_apart(line: bytes, problem: str):
+def test_anything_but_a_message_is_recognized(line: bytes, problem: str):
     found = decode(line)
     assert isinstance(found, BadLine)
     assert str(found) == problem
@@ -83,12 +83,12 @@ def test_a_message_is_written_as_it_was_read(line: bytes):
         (b'"jsonrpc" "id":7', b"", None),
     ],
 )
-def test_an_answer_that_cannot_be_taken_is_known_by_its_outermost_id(head: bytes, tail: bytes, id: object):
+def test_an_unreadable_answer_is_matched_by_its_outermost_id(head: bytes, tail: bytes, id: object):
     found = error_reply(BadLine("a line that is not JSON", head, tail))
     assert (found.message.id if found and isinstance(found.message, mcp_types.JSONRPCError) else None) == id
 
 
-async def test_a_line_over_the_limit_is_named_with_its_size_and_those_round_it_are_read():
+async def test_a_line_over_the_limit_is_refused_with_its_size_and_its_neighbours_are_read():
     big = b'{"jsonrpc":"2.0","id":3,"result":{"text":"' + b"x" * 100_000 + b'"}}'
     chunks = [b"first\n" + big[:30_000], big[30_000:80_000], big[80_000:] + b"\nlast\n"]
     first, refused, last = await split(chunks, 50_000)
@@ -104,22 +104,22 @@ async def test_a_line_over_the_limit_is_named_with_its_size_and_those_round_it_a
     )
 
 
-async def test_a_line_as_long_as_the_limit_is_taken():
+async def test_a_line_exactly_as_long_as_the_limit_is_read():
     assert await split([b"x" * 10, b"y" * 10 + b"\n"], 20) == [b"x" * 10 + b"y" * 10]
 
 
-async def test_an_unfinished_last_line_is_no_line():
+async def test_an_unfinished_last_line_is_ignored():
     assert await split([b"one\n", b'{"jsonrpc":"2.0","meth'], 100) == [b"one"]
 
 
-async def test_a_last_line_that_only_lacks_its_end_is_taken():
+async def test_a_complete_last_line_without_a_line_feed_is_read():
     last = b'{"jsonrpc":"2.0","method":"m"}'
     assert await split([b"one\n" + last[:9], last[9:]], 100) == [b"one", last]
     assert await split([last], len(last) - 1) == []
 
 
 @pytest.mark.parametrize("end", [anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionResetError])
-async def test_however_the_stream_ends_the_lines_end(end: type[Exception]):
+async def test_reading_ends_however_the_stream_ends(end: type[Exception]):
     async def receive() -> bytes:
         raise end
 

@@ -23,7 +23,7 @@ async def ask(sessions: int, **headers: str) -> httpx2.Response:
         return await http.post("/mcp", headers={"Authorization": "Bearer ann's", **headers})
 
 
-async def test_a_token_with_too_many_sessions_opens_no_other_and_keeps_those_it_has():
+async def test_a_token_with_too_many_sessions_opens_no_more_but_keeps_its_own():
     assert (await ask(255)).text == "let in"
     refused = await ask(256)
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")

@@ -35,7 +35,7 @@ DAYS = {
         ({"type": "object", "properties": {"a": {"type": "string"}}, "unevaluatedProperties": False}, {"a": "x"}, {"b": 1}),
     ],
 )
-def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str, Any], right: Any, wrong: Any) -> None:
+def test_a_widened_schema_accepts_the_same_values_and_a_stored_result(schema: dict[str, Any], right: Any, wrong: Any) -> None:
     wide = widen_schema({"name": "t", "outputSchema": schema})["outputSchema"]
     validator = jsonschema.Draft202012Validator(wide)
     assert validator.is_valid(right)
@@ -46,12 +46,12 @@ def test_a_widened_schema_takes_what_it_took_and_a_kept_result(schema: dict[str,
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])
 @pytest.mark.parametrize("reference", ["#", "#/properties/a", "#anchor"])
-def test_a_schema_that_points_into_itself_is_left_out(key: str, reference: str) -> None:
+def test_a_schema_that_refers_to_parts_of_itself_is_left_out(key: str, reference: str) -> None:
     schema = {"type": "object", "properties": {"a": {}, "b": {"anyOf": [{key: reference}]}}}
     assert widen_schema({"name": "t", "x": 1, "outputSchema": schema}) == {"name": "t", "x": 1}
 
 
-def test_a_schema_nested_however_deep_is_widened() -> None:
+def test_a_schema_of_any_depth_is_widened() -> None:
     schema: dict[str, Any] = {}
     for _ in range(5000):
         schema = {"properties": {"a": schema}}
@@ -59,11 +59,11 @@ def test_a_schema_nested_however_deep_is_widened() -> None:
 
 
 @pytest.mark.parametrize("tool", [{"name": "t"}, {"name": "t", "outputSchema": None}, {"name": "t", "outputSchema": True}])
-def test_a_tool_that_promises_nothing_stays_as_it_is(tool: dict[str, Any]) -> None:
+def test_a_tool_without_an_output_schema_is_unchanged(tool: dict[str, Any]) -> None:
     assert widen_schema(tool) == tool
 
 
-async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
+async def test_a_server_that_keeps_asking_for_input_is_given_up() -> None:
     asked: list[dict[str, Any]] = []
     question = {"resultType": "input_required", "inputRequests": {"q": {"method": "roots/list"}}}
 
@@ -80,7 +80,7 @@ async def test_a_server_that_only_ever_asks_is_not_asked_for_ever() -> None:
     assert asked == [{"method": "roots/list", "params": {}}] * 10
 
 
-def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
+def test_a_family_depends_on_the_caller_and_its_servers_and_reveals_neither() -> None:
     def family(principal: str = "local", **server: Any) -> str:
         return ProxyOptions({"s": ServerConfig("s", **server)}, {}).family(principal)
 
@@ -104,5 +104,5 @@ def test_a_family_is_a_caller_and_its_servers_and_tells_of_neither() -> None:
 
 
 @pytest.mark.parametrize("schema", [True, {}, 3, None, {"$ref": "#/nowhere"}, {"properties": {"n": {"type": "number"}}}])
-def test_a_schema_that_fits_or_cannot_be_used_finds_nothing_wrong(schema: object) -> None:
+def test_a_matching_or_unusable_schema_finds_nothing_wrong(schema: object) -> None:
     assert fits_schema(schema)({"n": 1}) is None

@@ -52,18 +52,18 @@ def test_a_url_may_be_spelled_as_windsurf_does():
         ({"tools": []}, [], ["read", "write"]),
     ],
 )
-def test_only_the_tools_that_are_named_are_there(given: dict[str, Any], allowed: list[str], refused: list[str]):
+def test_only_named_tools_are_available(given: dict[str, Any], allowed: list[str], refused: list[str]):
     config = one({"command": "x", **given})
     assert [tool for tool in allowed if not config.allows(tool)] == []
     assert [tool for tool in refused if config.allows(tool)] == []
 
 
 @pytest.mark.parametrize("off", [{"disabled": True}, {"enabled": False}])
-def test_servers_that_are_turned_off_are_left_out_whatever_else_they_say(off: dict[str, Any]):
+def test_disabled_servers_are_skipped_even_with_mistakes(off: dict[str, Any]):
     assert list(server_configs({"a": {"command": "x"}, "b": {"command": 1, **off}}, "in mcp.json")) == ["a"]
 
 
-def test_variables_are_put_in_everywhere():
+def test_variables_are_expanded_everywhere():
     environ = {"HOME": "/home/me", "TOKEN": "s3cret"}
     command = one(
         {"command": "${HOME}/bin", "args": ["-t=${env:TOKEN}", "$HOME"], "env": {"A": "${NONE:-b c}"}, "cwd": "${HOME}"}, environ
@@ -73,7 +73,7 @@ def test_variables_are_put_in_everywhere():
     assert remote == ServerConfig("files", url="https://x/s3cret", headers={"X-Key": "s3cret"})
 
 
-def test_without_an_environment_variables_stay_as_they_are():
+def test_without_an_environment_variables_are_not_expanded():
     assert one({"command": "${HOME}/bin", "args": ["${input:key}"]}).args == ("${input:key}",)
 
 
@@ -124,11 +124,11 @@ def test_without_an_environment_variables_stay_as_they_are():
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_without_any_value(entry: Any, words: str):
+def test_a_mistake_is_reported_with_its_place_but_without_values(entry: Any, words: str):
     assert mistake(entry, {}) == f"Server 'files' in mcp.json {words}"
 
 
-def test_a_command_is_looked_for_where_the_server_would_be_started(tmp_path: Path):
+def test_a_command_is_searched_where_the_server_would_start(tmp_path: Path):
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "mine"
     program.write_text("#!/bin/sh\n")
@@ -145,7 +145,7 @@ def test_a_command_is_looked_for_where_the_server_would_be_started(tmp_path: Pat
     assert one({"url": "http://x"}).find_problem(environ) == ""
 
 
-def test_secrets_are_in_no_representation():
+def test_secrets_do_not_appear_in_repr():
     config = one({"command": "x", "args": ["s3cret"], "env": {"KEY": "s3cret"}})
     remote = one({"url": "https://s3cret@x/s3cret", "headers": {"Key": "s3cret"}})
     for shown in (repr(config), str([remote]), f"{remote}", pretty_repr({"a": config}), pretty_repr(remote)):
@@ -169,7 +169,7 @@ def test_a_clients_own_file_is_read_in_all_its_forms(tmp_path: Path, name: str, 
     assert read_servers(tmp_path / name, {}) == {"a": ServerConfig("a", "x")}
 
 
-def test_what_looks_like_a_comment_inside_a_text_stays(tmp_path: Path):
+def test_comment_marks_inside_a_string_stay(tmp_path: Path):
     args = ["http://x//y", "/* not */", 'quote \\" // still', ",]", ",\n}"]
     file = tmp_path / "mcp.json"
     file.write_text("/**/" + json.dumps({"mcpServers": {"a": {"command": "x", "args": args}}}), "utf-8")

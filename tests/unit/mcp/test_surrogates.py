@@ -23,7 +23,7 @@ def through(surrogates: Surrogates, line: bytes) -> mcp_types.JSONRPCMessage:
 
 
 @given(ODD, ODD)
-def test_whatever_a_result_says_arrives(key: str, value: str):
+def test_any_result_arrives_unchanged(key: str, value: str):
     sent = {"jsonrpc": "2.0", "id": 1, "result": {key: [value, {"\ud83d": value}]}}
     message = through(Surrogates(), json.dumps(sent).encode())
     assert isinstance(message, mcp_types.JSONRPCResponse)
@@ -40,7 +40,7 @@ def test_errors_and_notifications_arrive_too():
     assert getattr(through(Surrogates(), told.encode()), "params", None) == {"data": "\udc00"}
 
 
-def test_what_has_no_such_halves_is_not_touched():
+def test_text_without_surrogates_is_not_touched():
     line = json.dumps({"text": "\U0001f600 \\ud83d \n"}).encode()
     assert Surrogates().hide(line) == line
     plain = b'{"text": "\xf0\x9f\x98\x80 \\\\u0041"}'
@@ -70,7 +70,7 @@ async def test_a_stream_may_be_cut_anywhere(end: str):
 
 
 @pytest.mark.anyio
-async def test_a_line_without_end_is_handed_on_in_parts():
+async def test_an_endless_line_passes_in_parts():
     async def chunks():
         for _ in range(5):
             yield b"x" * 10
