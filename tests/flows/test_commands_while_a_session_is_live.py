@@ -50,7 +50,7 @@ def test_commands_look_at_a_live_session_and_leave_it_alone(place: Place):
         (running,) = json.loads(overspill("jobs", "--json").stdout)
         assert (running["id"], running["tool"], running["state"]) == (job, "crawl", "running")
         assert json.loads(overspill("stats", "--json").stdout)["sessions"][0]["live"] is True
-        assert overspill("verify").stdout == b"1 checked, 0 not as stored.\n"
+        assert overspill("verify").stdout == b"1 checked, 0 changed.\n"
         not_there_yet = overspill("artifacts", "show", job)
         assert (not_there_yet.returncode, not_there_yet.stdout) == (2, b"")
         assert overspill("artifacts", "clean", "--force").stdout == b"Nothing to remove.\n"

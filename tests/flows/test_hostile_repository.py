@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_is_named_and_ignored(
         wire.hello()
         assert wire.text("lines", {"count": 1}) == "line 1: the quick brown fox\n"
         assert wire.end() == 0
-    assert f"overspill: Ignored: {named}" in wire.errors.decode()
+    assert f"overspill: warning: Ignored: {named}" in wire.errors.decode()
     assert "s3cret" not in wire.errors.decode()
 
 
@@ -149,7 +149,7 @@ def test_what_a_file_may_not_set_is_named_and_nothing_is_lost(repository: Reposi
         assert wire.end() == 0
     assert len(repository.stored()) == 1
     assert not elsewhere.exists()
-    ignored = re.findall(r"^overspill: Ignored: (?:Unknown key ')?([\w.]+)", wire.errors.decode(), re.M)
+    ignored = re.findall(r"^overspill: warning: Ignored: (?:Unknown key ')?([\w.]+)", wire.errors.decode(), re.M)
     assert ignored == [
         "storeDir",
         "toolOutput.enabled",
@@ -187,7 +187,7 @@ def test_a_preset_of_the_repository_cuts_nothing_and_moves_nothing(repository: R
         assert wire.end() == 0
     assert len(repository.stored()) == 1
     assert list(elsewhere.iterdir()) == []
-    (line,) = [each for each in wire.errors.decode().splitlines() if each.startswith(f"overspill: preset: {preset}")]
+    (line,) = [each for each in wire.errors.decode().splitlines() if each.startswith(f"overspill: warning: preset: {preset}")]
     assert "truncation.maxArtifactSize" in line
     assert "surface" in line
 

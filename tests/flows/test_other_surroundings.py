@@ -36,7 +36,7 @@ UNKNOWN_USER = 54321
 # All is imported before, since that user may not be able to read the packages.
 AS_UNKNOWN_USER = f"""
 import os, sys
-import overspill.cli.artifacts, overspill.cli.config, overspill.cli.serving, overspill.cli.wrap
+import overspill.cli.commands.artifacts, overspill.cli.commands.config, overspill.cli.serving, overspill.cli.commands.wrap
 from overspill.cli import main
 os.setuid({UNKNOWN_USER})
 main(sys.argv[1:])
@@ -123,5 +123,5 @@ def test_a_user_without_a_home_is_told_so(command: str) -> None:
     environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE)}
     call = [sys.executable, "-c", AS_UNKNOWN_USER, *command.split()]
     done = subprocess.run(call, cwd="/", env=environ, capture_output=True, text=True, timeout=60, check=False)
-    words = "overspill: HOME is not set, and the system has no entry for your user. Set HOME to a folder of yours.\n"
+    words = "overspill: error: HOME is not set, and the system does not know your home directory. Set HOME.\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", words)

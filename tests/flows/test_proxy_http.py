@@ -262,12 +262,15 @@ def run(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--http", "8850"], "overspill: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
-        (["--http", "127.0.0.1:99999"], "overspill: --http 127.0.0.1:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
-        (["--http", "127.0.0.1:0", "--token-env", "NOBODY"], "overspill: The environment variable NOBODY is not set.\n"),
+        (["--http", "8850"], "overspill: error: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
+        (
+            ["--http", "127.0.0.1:99999"],
+            "overspill: error: --http 127.0.0.1:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n",
+        ),
+        (["--http", "127.0.0.1:0", "--token-env", "NOBODY"], "overspill: error: The environment variable NOBODY is not set.\n"),
         (
             ["--http", "0.0.0.0:0"],
-            "overspill: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+            "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
             "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n",
         ),
     ],
@@ -283,7 +286,7 @@ def test_an_address_in_use_is_explained(tmp_path: Path):
         taken.listen()
         port = taken.getsockname()[1]
         ended = run(tmp_path, "--http", f"127.0.0.1:{port}")
-    words = f"overspill: Cannot listen on 127.0.0.1:{port}: Address already in use.\n"
+    words = f"overspill: error: Cannot listen on 127.0.0.1:{port}: Address already in use.\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
@@ -291,7 +294,7 @@ def test_an_unknown_host_name_is_explained(tmp_path: Path):
     with pytest.raises(socket.gaierror) as unknown:
         socket.getaddrinfo("nowhere.invalid", 0)
     ended = run(tmp_path, "--http", "nowhere.invalid:0", "--insecure")
-    words = f"overspill: Cannot listen on nowhere.invalid:0: {unknown.value.strerror}.\n"
+    words = f"overspill: error: Cannot listen on nowhere.invalid:0: {unknown.value.strerror}.\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
 
 
@@ -299,4 +302,4 @@ def test_an_invalid_certificate_is_explained(tmp_path: Path):
     (tmp_path / "cert.pem").write_text("nothing of the kind")
     ended = run(tmp_path, "--http", "127.0.0.1:0", "--tls-cert", str(tmp_path / "cert.pem"))
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"overspill: {tmp_path / 'cert.pem'} cannot be used for TLS with its key: ")
+    assert ended.stderr.startswith(f"overspill: error: {tmp_path / 'cert.pem'} cannot be used for TLS with its key: ")

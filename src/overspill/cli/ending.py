@@ -1,4 +1,4 @@
-"""How a command ends when its work is done: everything it said is written, or the user learns that it could not be."""
+"""How a command ends: its output is written, or you learn that it could not be."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-from overspill.cli.messages import say
+from overspill.cli.stderr import report_error
 from overspill.errors import OverspillError
 
-# What a shell reports of a program that was ended by writing into a pipe nobody reads. On Windows there is no such signal.
+# What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.
 READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)
 
 
 def report_failure(problem: OSError | OverspillError) -> int:
-    """The exit code, after one line on standard error. A reader that went away, as `head` does, is no mistake of anybody's."""
+    """Write one line to standard error and return the exit code. A reader that goes away, as `head` does, is not a mistake."""
     if isinstance(problem, BrokenPipeError):
         return READER_GONE
     with suppress(OSError):  # standard error may be on the same full disk
-        say(_describe(problem) if isinstance(problem, OSError) else str(problem))
+        report_error(_describe(problem) if isinstance(problem, OSError) else str(problem))
     return 2
 
 
 def flush() -> None:
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
         sys.stdout.flush()
 
 
 def drop_unwritten() -> None:
-    """Python would try again while it shuts down, and answer a second failure with a traceback and an exit code of its own."""
+    """Python would try again at shutdown, fail again, print a traceback and change the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]
             _drop_unwritten(stream)
@@ -40,16 +40,16 @@ def _drop_unwritten(stream: TextIO) -> None:
     try:
         stream.flush()
     except OSError:
-        with suppress(OSError):  # not a file of the system's, but of whoever calls us
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
+        with suppress(OSError):  # a caller may have put a stream without a file descriptor here
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
 
 
 def _describe(problem: OSError) -> str:
-    """What no command expects, such as a full disk below standard output."""
+    """For failures that no command expects, such as a full disk under standard output."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        return "The folder you are in has been removed. Go to another one and run this again."
+        return "The working directory no longer exists. Change to another one and try again."
     return f"{problem.filename or 'Reading or writing'} failed: {problem.strerror or problem}."

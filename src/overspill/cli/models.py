@@ -1,4 +1,4 @@
-"""Where models are served, for commands: the environment of the process is known here and nowhere below."""
+"""Where models are served. Only commands read the environment, so it is read here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from overspill.retrieval.extractor import configured_endpoints
 from overspill.settings import Settings
 
 
-def endpoints(settings: Settings, environ: Mapping[str, str], typed: Iterable[str] = ()) -> dict[str, Endpoint]:
-    """`typed` are models of the command line: one that there cannot be is a mistake there, and not passed over."""
+def endpoints(settings: Settings, environ: Mapping[str, str], given: Iterable[str] = ()) -> dict[str, Endpoint]:
+    """`given` are the models named on the command line. A mistyped one is an error, not skipped."""
     for name, provider in settings.providers.items():
         if provider.api_key_env and not environ.get(provider.api_key_env):
-            raise SettingsError(f"providers.{name}.apiKeyEnv is {provider.api_key_env}, and that variable is not set.")
+            raise SettingsError(
+                f"providers.{name}.apiKeyEnv names {provider.api_key_env}, and that environment variable is not set."
+            )
     found = configured_endpoints(settings, environ)
-    for target in typed:
+    for target in given:
         split_target(target, found)
     return found

@@ -1,4 +1,4 @@
-"""What the commands that look at stored outputs share: which stores, tables, JSON."""
+"""What commands share: which stores they look at, and how they print tables, facts and JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from overspill.cli.config import lasting_store, load_settings
-from overspill.cli.messages import say
+from overspill.cli.settings import lasting_store, load_settings
+from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import console
 from overspill.errors import StoreError
 from overspill.retrieval.archive import Archive
@@ -30,58 +30,58 @@ from overspill.store.protocols import Store
 from overspill.text.humanize import visible
 from overspill.text.lenient_json import dumps
 
-_ENDLESS = 100_000
+_UNBOUNDED_WIDTH = 100_000
 
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
-    """The configured store, the one that lasts, and the folder of this project where the artifacts preset keeps its own."""
+    """The configured store, the proxy's, and the folder in this project where the artifacts preset stores outputs."""
     settings = load_settings(preset, config, assignments).settings
     stores = {store.url: store for store in map(open_store, (settings.store_dir, lasting_store()))}
     project = open_store(Settings(preset="artifacts").store_dir)
     if project.url not in stores and _can_open(project):
         stores[project.url] = project
-    return Archive(list(stores.values()), warn=say)
+    return Archive(list(stores.values()), warn=warn)
 
 
 def _can_open(store: Store) -> bool:
-    """A working directory that somebody else made must not keep you from your other stores."""
+    """A store in the working directory that cannot be opened must not hide the other stores."""
     if not isinstance(store, FileStore) or not (store.root.is_symlink() or store.root.exists()):
         return False
     try:
         with explain_failures(f"open {store.root}"), store.place.open():
             return True
     except StoreError as problem:
-        say(f"{problem} It is passed over.")
+        warn(f"{problem} Skipping it.")
         return False
 
 
 def program() -> str:
-    """What to type to call this program again: in a clone it is seldom on the PATH."""
-    called, found = Path(sys.argv[0]), shutil.which("overspill")
-    named = called.name == "overspill" and os.path.isfile(called) and not (found and called.samefile(found))
-    return shlex.quote(str(called)) if named else "overspill"
+    """What you type to call this program again. In a clone it is seldom on the PATH."""
+    called, on_path = Path(sys.argv[0]), shutil.which("overspill")
+    needs_path = called.name == "overspill" and os.path.isfile(called) and not (on_path and called.samefile(on_path))
+    return shlex.quote(str(called)) if needs_path else "overspill"
 
 
-def standard_input(reading: str) -> BinaryIO:
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # closed by whoever started us
-        raise click.UsageError("Standard input is closed, so nothing can be read from it.")
+def standard_input(action: str) -> BinaryIO:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
+        raise click.UsageError("Standard input is closed.")
     if sys.stdin.isatty():
-        click.echo(f"{reading} from the terminal; end with Ctrl-D.", err=True)
+        inform(f"{action} from the terminal; end with Ctrl-D.")
     return sys.stdin.buffer
 
 
 def print_json(value: Any) -> None:
-    click.echo(dumps(value, indent=2))  # as bytes: JSON is UTF-8 in every locale
+    click.echo(dumps(value, indent=2))  # bytes, because JSON is UTF-8 in every locale
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """A column with nothing in it is left out. Where room is short, others give way to the ID: it is there to be copied."""
+    """Empty columns are left out. The ID column never wraps, so that you can copy an ID."""
     table = Table(title=title, box=box.SQUARE, title_justify="left")
-    used = [at for at in range(len(columns)) if any(row[at] for row in rows)]
-    for column in (columns[at] for at in used):
+    shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    for column in (columns[index] for index in shown):
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
     for row in rows:
-        table.add_row(*(Text(visible(row[at])) for at in used))
+        table.add_row(*(Text(visible(row[index])) for index in shown))
     _print(table)
 
 
@@ -93,22 +93,22 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    shown = console()
-    if Measurement.get(shown, shown.options.update(width=_ENDLESS), table).maximum > shown.width:
+    terminal = console()
+    if Measurement.get(terminal, terminal.options.update(width=_UNBOUNDED_WIDTH), table).maximum > terminal.width:
         table.padding = 0
-    shown.print(table)
+    terminal.print(table)
 
 
-def when(milliseconds: int) -> str:
-    return _moment(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def format_time(milliseconds: int) -> str:
+    return _to_datetime(milliseconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def iso(milliseconds: int) -> str:
-    return _moment(milliseconds).isoformat(timespec="milliseconds")
+def format_iso(milliseconds: int) -> str:
+    return _to_datetime(milliseconds).isoformat(timespec="milliseconds")
 
 
-def _moment(milliseconds: int) -> datetime:
-    """A journal may say anything; times nobody can have meant are the beginning of time."""
+def _to_datetime(milliseconds: int) -> datetime:
+    """A damaged journal may hold any number; one that is no time becomes 1970."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, ValueError, OSError):

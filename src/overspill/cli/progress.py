@@ -1,6 +1,6 @@
-"""What is shown of a run while it goes on: a live display on a terminal, lines with --verbose, else only warnings.
+"""What you see while an agent runs: a live display on a terminal, lines with --verbose, otherwise only warnings.
 
-Warnings of the log are shown too, but for what a step's own line says already.
+Logged warnings are shown too, unless the line of a step already says the same.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
-from overspill.cli.log_lines import show_log, to_standard_error
-from overspill.cli.messages import say
+from overspill.cli.stderr import Level, format_message, inform, show_log, warn
 from overspill.cli.terminal import progress_console
 from overspill.text.humanize import format_size, visible
 
 
 class ProgressView(Protocol):
     def observe(self, event: Progress) -> None: ...
-    def say(self, text: str) -> None: ...
+    def inform(self, text: str) -> None: ...
 
 
 @contextmanager
 def progress(*, verbose: bool) -> Generator[ProgressView]:
     console = progress_console()
     if not console.is_interactive:
-        with show_log(to_standard_error, _untold if verbose else _lasting):
+        with show_log(wanted=_is_not_shown_yet if verbose else _is_relevant):
             yield _Lines(verbose=verbose)
         return
     display = _Display(console, verbose=verbose)
     with (
-        Live(console=console, get_renderable=display.picture, refresh_per_second=8, transient=True),
-        show_log(display.say, _untold),
+        Live(console=console, get_renderable=display.render, refresh_per_second=8, transient=True),
+        show_log(display.warn, _is_not_shown_yet),
     ):
         yield display
 
@@ -48,12 +47,14 @@ class _Lines:
         self._verbose = verbose
 
     def observe(self, event: Progress) -> None:
-        if self._verbose or _warns(event):
-            self.say(line(event))
+        text = describe(event)
+        if text and _is_warning(event):
+            warn(text)
+        elif text and self._verbose:
+            inform(text)
 
-    def say(self, text: str) -> None:
-        if text:
-            say(text)
+    def inform(self, text: str) -> None:
+        inform(text)
 
 
 class _Display:
@@ -62,7 +63,7 @@ class _Display:
         self._verbose = verbose
         self._turns: dict[str, TurnStarted] = {}
         self._running: dict[tuple[str, str], tuple[str, float]] = {}
-        self._doing = ""
+        self._status = ""
 
     def observe(self, event: Progress) -> None:
         match event:
@@ -73,48 +74,56 @@ class _Display:
             case CallEnded():
                 self._running.pop((event.agent, event.id), None)
             case ModelSaid(warning=False):
-                self._doing = event.text
+                self._status = event.text
             case _:
                 pass
         kept = isinstance(event, CallEnded) and event.kept is not None
-        if self._verbose or kept or _warns(event):
-            self.say(line(event))
+        text = describe(event)
+        if text and _is_warning(event):
+            self.warn(text)
+        elif text and (self._verbose or kept):
+            self.inform(text)
 
-    def say(self, text: str) -> None:
-        if text:
-            self._console.print(Text(visible(text), style="dim"))
+    def inform(self, text: str) -> None:
+        self._print(text, "note")
 
-    def picture(self) -> RenderableType:
+    def warn(self, text: str) -> None:
+        self._print(text, "warning")
+
+    def _print(self, text: str, level: Level) -> None:
+        self._console.print(Text(format_message(text, level), style="dim"))
+
+    def render(self) -> RenderableType:
         now = time.monotonic()
-        turns = [Text(visible(line(turn))) for turn in self._turns.values()]
+        turns = [Text(visible(describe(turn))) for turn in self._turns.values()]
         calls = [
             Spinner("dots", Text(visible(f"{tool} {now - since:.0f}s")), style="dim") for tool, since in self._running.values()
         ]
-        return Group(*turns, *calls, *([Text(visible(self._doing), style="italic")] if self._doing else []))
+        return Group(*turns, *calls, *([Text(visible(self._status), style="italic")] if self._status else []))
 
 
-def line(event: Progress) -> str:
-    """Empty for what is not worth one."""
+def describe(event: Progress) -> str:
+    """One line, or nothing for an event that needs none."""
     match event:
         case TurnStarted():
             final = f", final: {event.final}" if event.final else ""
             return f"{event.agent}: turn {event.turn} of {event.of}, context {event.percent}%{final}"
         case ModelAnswered():
-            said = f"failed: {event.error}" if event.error else f"answered in {event.seconds:.1f}s"
-            return f"{event.agent}: {event.model} {said}"
+            outcome = f"failed: {event.error}" if event.error else f"answered in {event.seconds:.1f}s"
+            return f"{event.agent}: {event.model} {outcome}"
         case CallEnded():
-            return f"{event.agent}: {event.tool} {_outcome(event)}"
+            return f"{event.agent}: {event.tool} {_describe_outcome(event)}"
         case CallStarted():
             return ""
         case ModelSaid():
             return f"{event.agent}: {event.text}" if event.agent else event.text
 
 
-def _outcome(event: CallEnded) -> str:
+def _describe_outcome(event: CallEnded) -> str:
     if event.failed:
         return f"failed after {event.seconds:.1f}s: {event.failed}"
     if event.job:
-        return f"goes on in the background as {event.job}"
+        return f"keeps running in the background as {event.job}"
     if event.kept is not None:
         return (
             f"took {event.seconds:.1f}s; kept {format_size(event.kept.size.bytes)} as {event.kept.handle} ({event.kept.reason})"
@@ -122,16 +131,16 @@ def _outcome(event: CallEnded) -> str:
     return f"took {event.seconds:.1f}s"
 
 
-def _untold(record: logging.LogRecord) -> bool:
-    """What was kept is said of the call, but for one in the background: that has ended by then."""
-    said = getattr(record, "tool_output", False) and getattr(record, "reason", "") != "background"
-    return not said and _lasting(record)
+def _is_not_shown_yet(record: logging.LogRecord) -> bool:
+    """The line of a call says what was kept, except for a background job: its call has ended by then."""
+    is_shown = getattr(record, "tool_output", False) and getattr(record, "reason", "") != "background"
+    return not is_shown and _is_relevant(record)
 
 
-def _lasting(record: logging.LogRecord) -> bool:
-    """Threads that go on after their session end with the process."""
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """Leave out tools whose threads outlive the session: here they end with the process."""
     return not hasattr(record, "go_on")
 
 
-def _warns(event: Progress) -> bool:
+def _is_warning(event: Progress) -> bool:
     return isinstance(event, ModelSaid) and event.warning

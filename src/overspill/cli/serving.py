@@ -14,10 +14,9 @@ from typing import Any
 import anyio
 
 from overspill import handles
-from overspill.cli.config import lasting_store, load_settings
-from overspill.cli.log_lines import show_log
-from overspill.cli.messages import say
 from overspill.cli.models import endpoints
+from overspill.cli.settings import lasting_store, load_settings
+from overspill.cli.stderr import inform, show_log
 from overspill.errors import SettingsError
 from overspill.mcp.client import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.proxy import PROXY_DEFAULTS, ListenOptions, ProxyOptions, ServedClients, open_clients, serve_http, serve_stdio
@@ -170,10 +169,10 @@ def _read_listen_options(given: Mapping[str, Any], environ: Mapping[str, str]) -
 
 
 def _announce(given: Mapping[str, Any], listen: ListenOptions, address: str) -> None:
-    say(f"serving at {address}")
+    inform(f"serving at {address}")
     if not given["tokens"] and not os.environ.get(_TOKEN_VARIABLE):
-        say(f"the token, shown only once: {listen.tokens[0]}")
+        inform(f"the token, shown only once: {listen.tokens[0]}")
 
 
 def _make_log(quiet: bool) -> Callable[[str], None]:
-    return (lambda _: None) if quiet else say
+    return (lambda _: None) if quiet else inform

@@ -1,15 +1,15 @@
-"""Which file of which client a command is about."""
+"""The client file that a command works on."""
 
 from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
 
-from overspill.cli.config import home
+from overspill.cli.settings import home
+from overspill.cli.stderr import suggest_nearest
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
@@ -19,9 +19,9 @@ from overspill.settings.files import file_exists
 
 
 class Target(Struct, frozen=True):
-    """`spelled` is how the user named it."""
+    """`given` is what you typed: a client's name or a path."""
 
-    spelled: str
+    given: str
     file: ClientFile
     client: Client | None
 
@@ -30,22 +30,21 @@ def clients() -> dict[str, Client]:
     return places.known_clients(home(), sys.platform, os.environ)
 
 
-def target_of(spelled: str) -> Target:
+def find_target(given: str) -> Target:
     known = clients()
-    client = known.get(spelled)
-    path = client.file if client else Path(spelled)
+    client = known.get(given)
+    path = client.file if client else Path(given)
     if not file_exists(path):
-        raise SettingsError(_missing(client) if client else _no_file(spelled, known))
-    return Target(spelled, files.read(path), client or places.find_owner(path, known))
+        raise SettingsError(_describe_missing(client) if client else _describe_unknown(given, known))
+    return Target(given, files.read(path), client or places.find_owner(path, known))
 
 
-def _missing(client: Client) -> str:
-    here = Path(client.project_file)
-    found = f" This folder has servers of its own: {here}." if client.project_file and os.path.exists(here) else ""
-    return f"{client.title} has no {client.file}, so there are no servers of yours in it.{found}"
+def _describe_missing(client: Client) -> str:
+    project = Path(client.project_file)
+    hint = f" This folder has its own servers in {project}." if client.project_file and os.path.exists(project) else ""
+    return f"{client.title} has no servers: {client.file} does not exist.{hint}"
 
 
-def _no_file(spelled: str, known: dict[str, Client]) -> str:
-    near = get_close_matches(spelled, known, n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Clients by name: {', '.join(known)}."
-    return f"There is no file {spelled}. {hint}"
+def _describe_unknown(given: str, known: dict[str, Client]) -> str:
+    hint = suggest_nearest(given, known) or f" The clients you can name are {', '.join(known)}."
+    return f"{given} does not exist.{hint}"

@@ -1,4 +1,4 @@
-"""Standard output and standard error: a terminal that somebody looks at, or a file or pipe."""
+"""Whether output goes to a terminal, and the Rich consoles to print with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def on_terminal() -> bool:
 
 class _Console(Console):
     def on_broken_pipe(self) -> NoReturn:
-        """Rich would end the program with 1. Here it ends as for everything else that is printed."""
+        """Rich would exit with 1. Raise instead, so that every command ends the same way."""
         raise BrokenPipeError
 
 
@@ -25,6 +25,6 @@ def console() -> Console:
 
 
 def progress_console() -> Console:
-    """For displays on standard error that move. `is_interactive` says whether there is a terminal that can show them: a variable
-    such as FORCE_COLOR, which lets Rich take a file for one, does not count here."""
+    """For live displays on standard error. `is_interactive` is True only on a real terminal: variables such as FORCE_COLOR, which
+    make Rich treat a file as one, do not count."""
     return Console(stderr=True, force_terminal=bool(sys.stderr) and sys.stderr.isatty())

@@ -26,7 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_an_empty_or_absent_store_has_nothing(place: Place):
-    assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", "")
+    assert place.overspill("artifacts", "list") == (0, "No stored outputs.\n", "")
     assert place.overspill("artifacts", "list", "--json") == (0, "[]\n", "")
     assert place.overspill("artifacts", "clean") == (0, "Nothing to remove.\n", "")
 
@@ -80,8 +80,8 @@ def test_info_is_a_table_of_facts(place: Place):
     (kept,) = place.keep(log=LINES)
     code, out, _ = place.overspill("artifacts", "info", kept.id)
     assert code == 0
-    assert f"│ Handle          │ {kept.handle} │" in out
-    assert "│ Size            │ 792 bytes, 792 characters, 100 lines" in out
+    assert f"│ Handle  │ {kept.handle} │" in out
+    assert "│ Size    │ 792 bytes, 792 characters, 100 lines" in out
     assert "Not complete" not in out
 
 
@@ -132,23 +132,23 @@ def test_a_range_that_cannot_be_shown_is_a_mistake(place: Place, options: list[s
     (kept,) = place.keep(log=LINES)
     code, out, err = place.overspill("artifacts", "show", kept.artifact_id, *options)
     assert (code, out) == (2, "")
-    assert err.startswith(f"overspill: {problem}")
+    assert err.startswith(f"overspill: error: {problem}")
 
 
 def test_both_kinds_of_range_at_once_are_a_mistake(place: Place):
     (kept,) = place.keep(log=LINES)
     code, _, err = place.overspill("artifacts", "show", kept.artifact_id, "--lines", "1", "--bytes", "1")
     assert code == 2
-    assert "Give --lines or --bytes, not both." in err
+    assert "Use --lines or --bytes, not both." in err
 
 
 @pytest.mark.parametrize("command", [["artifacts", "show"], ["artifacts", "info"], ["verify"], ["artifacts", "export"]])
 @pytest.mark.parametrize(
     ("id", "problem"),
     [
-        ("nonsense", "overspill: 'nonsense' is not a handle."),
-        ("../../etc/passwd", "overspill: '../../etc/passwd' is not a handle."),
-        (NOBODY, f"overspill: Nothing is stored under '{NOBODY}'. `overspill artifacts list` shows what is stored.\n"),
+        ("nonsense", "overspill: error: 'nonsense' is not a handle."),
+        ("../../etc/passwd", "overspill: error: '../../etc/passwd' is not a handle."),
+        (NOBODY, f"overspill: error: Nothing is stored under '{NOBODY}'. `overspill artifacts list` shows what is stored.\n"),
     ],
 )
 def test_an_id_of_nothing_is_a_mistake(place: Place, command: list[str], id: str, problem: str):
@@ -160,7 +160,7 @@ def test_an_id_of_nothing_is_a_mistake(place: Place, command: list[str], id: str
 def test_an_export_has_the_exact_bytes_and_is_its_owners_only(place: Place):
     (kept,) = place.keep(blob=bytes(range(256)) * 10_000)
     code, out, err = place.overspill("artifacts", "export", kept.artifact_id, "copy")
-    assert (code, out, err) == (0, "", "2,560,000 bytes written to copy\n")
+    assert (code, out, err) == (0, "", "overspill: Wrote 2,560,000 bytes to copy.\n")
     assert Path("copy").read_bytes() == bytes(range(256)) * 10_000
     assert Path("copy").stat().st_mode & 0o777 == 0o600
     exported = json.loads(place.overspill("artifacts", "export", kept.artifact_id, "other", "--json").out)
@@ -171,7 +171,7 @@ def test_an_export_overwrites_only_when_told_to(place: Place):
     (kept,) = place.keep(log=LINES)
     Path("there").write_text("mine")
     code, _, err = place.overspill("artifacts", "export", kept.artifact_id, "there")
-    assert (code, err) == (2, "overspill: there is there already. Choose another name or use --force.\n")
+    assert (code, err) == (2, "overspill: error: there already exists. Choose another name, or overwrite it with --force.\n")
     assert Path("there").read_text() == "mine"
     assert place.overspill("artifacts", "export", kept.artifact_id, "there", "--force").code == 0
     assert Path("there").read_text() == LINES
@@ -181,7 +181,7 @@ def test_an_export_overwrites_only_when_told_to(place: Place):
 def test_an_export_that_cannot_be_written_says_why(place: Place, target: str, why: str):
     (kept,) = place.keep(log=LINES)
     code, _, err = place.overspill("artifacts", "export", kept.artifact_id, target, "--force")
-    assert (code, err) == (2, f"overspill: {target} cannot be written: {why}.\n")
+    assert (code, err) == (2, f"overspill: error: Could not write {target}: {why}.\n")
 
 
 def test_clean_asks_somebody_who_is_there(place: Place):
@@ -189,7 +189,8 @@ def test_clean_asks_somebody_who_is_there(place: Place):
     refused = place.process("artifacts", "clean", stdin=subprocess.DEVNULL, capture_output=True)
     assert refused.returncode == 2
     assert refused.stderr == (
-        b"overspill: 1 stored output (792 bytes) would be removed, and nobody is there to be asked. Use --force.\n"
+        b"overspill: error: This would remove 1 stored output (792 bytes), and there is no terminal to confirm it on. "
+        b"Use --force.\n"
     )
     assert "art_" in place.overspill("artifacts", "list").out
 
@@ -197,7 +198,7 @@ def test_clean_asks_somebody_who_is_there(place: Place):
 def test_clean_removes_what_closed_sessions_left(place: Place):
     place.keep(log=LINES, other="y" * 1500)
     assert place.overspill("artifacts", "clean", "--force") == (0, "Removed 2 stored outputs (2 KB).\n", "")
-    assert place.overspill("artifacts", "list").out == "Nothing is stored.\n"
+    assert place.overspill("artifacts", "list").out == "No stored outputs.\n"
     (kept,) = place.keep(log=LINES)
     removed = json.loads(place.overspill("artifacts", "clean", "--force", "--json").out)
     assert removed == {"removed": 1, "bytes": 792, "sessions": [kept.session]}
@@ -241,7 +242,7 @@ def test_a_person_may_say_no(place: Place):
     code, seen = on_a_terminal("artifacts", "clean", answer=b"n\n")
     assert code == 0
     assert "Remove 1 stored output (792 bytes)? [y/N]: n" in seen
-    assert "Nothing was removed." in seen
+    assert "Nothing removed." in seen
     code, seen = on_a_terminal("artifacts", "clean", answer=b"y\n")
     assert (code, "Removed 1 stored output (792 bytes)." in seen) == (0, True)
 
@@ -273,7 +274,7 @@ def test_a_reader_that_goes_away_and_a_closed_output_leave_no_traceback(place: P
 @pytest.mark.parametrize("command", [("artifacts", "list"), ("stats",), ("jobs",), ("doctor",)])
 def test_in_a_folder_that_is_gone_a_command_says_so(place: Place, command: tuple[str, ...]):
     (place.root / "cwd").rmdir()
-    gone = "overspill: The folder you are in has been removed. Go to another one and run this again.\n"
+    gone = "overspill: error: The working directory no longer exists. Change to another one and try again.\n"
     assert place.overspill(*command) == (2, "", gone)
 
 
@@ -294,17 +295,17 @@ def test_a_full_disk_below_standard_output_is_one_line(place: Place, args: tuple
     rest = {"show": (kept.artifact_id,), "export": (kept.artifact_id, "-")}.get(args[0], ())
     with open("/dev/full", "wb") as full:
         done = place.process("artifacts", *args, *rest, stdout=full, stderr=subprocess.PIPE)
-    assert (done.returncode, done.stderr) == (2, b"overspill: Reading or writing failed: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (2, b"overspill: error: Reading or writing failed: No space left on device.\n")
 
 
 def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place):
     (kept,) = place.keep(log=LINES)
     place.file(kept).with_name("journal.jsonl").write_bytes(b"\xff\x00 no journal\n" * 3)
     told = (
-        f"overspill: Session {kept.session} is skipped: its journal is damaged, so there is no record of what it stored. "
-        f"Its files are still in the folder session-{kept.session}. Remove that folder yourself if you do not need them.\n"
+        f"overspill: warning: Session {kept.session} is skipped: its journal is damaged, "
+        f"so there is no record of what it stored. Its files are still in the folder session-{kept.session}. Remove that folder yourself if you do not need them.\n"
     )
-    assert place.overspill("artifacts", "list") == (0, "Nothing is stored.\n", told)
+    assert place.overspill("artifacts", "list") == (0, "No stored outputs.\n", told)
     assert place.overspill("artifacts", "clean", "--force") == (0, "Nothing to remove.\n", told)
     assert place.file(kept).read_text() == LINES
 
@@ -319,4 +320,4 @@ def test_what_a_repository_puts_in_place_of_its_own_store_hides_no_other(place: 
     assert (code, [each["handle"] for each in json.loads(out)]) == (0, [kept.handle])
     assert err.count("\n") == 1
     assert str(target.absolute()) in err
-    assert err.endswith("It is passed over.\n")
+    assert err.endswith("Skipping it.\n")

@@ -73,8 +73,33 @@ def test_the_version_is_that_of_the_installed_package(place: Path) -> None:
 def test_an_unknown_command_gets_the_nearest_one(overspill: Overspill) -> None:
     result = overspill("confgi")
     assert result.code == 2
-    assert result.err.splitlines()[-1] == "Error: No such command 'confgi'. Did you mean 'config'?"
-    assert overspill("xyz").err.splitlines()[-1] == "Error: No such command 'xyz'."
+    assert result.err == (
+        "overspill: error: No such command 'confgi'. Did you mean 'config'?\n"
+        "\n"
+        "Usage: overspill [OPTIONS] COMMAND [ARGS]...\n"
+        "\n"
+        "For more information, try 'overspill --help'.\n"
+    )
+    assert overspill("xyz").err.startswith("overspill: error: No such command 'xyz'.\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        (["artifacts", "lst"], "No such command 'lst'. Did you mean 'list'?"),
+        (["snapshot", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
+        (["config", "--presett", "slow"], "No such option '--presett'. Did you mean '--preset'?"),
+        (["artifacts", "list", "--jsno"], "No such option '--jsno'. Did you mean '--json'?"),
+        (["extract", "--zzz"], "No such option '--zzz'."),
+        (["verify", "one", "two"], "Got unexpected extra argument (two)."),
+    ],
+)
+def test_a_mistyped_command_or_option_gets_one_line_and_the_nearest_name(
+    overspill: Overspill, args: list[str], problem: str
+) -> None:
+    result = overspill(*args)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"overspill: error: {problem}\n\nUsage: overspill {args[0]} ")
 
 
 def test_help_is_shown_when_nothing_is_asked_for(overspill: Overspill) -> None:
@@ -149,7 +174,9 @@ def test_several_assignments_build_one_section(place: Path, overspill: Overspill
 
 def test_warnings_go_to_standard_error(overspill: Overspill) -> None:
     result = overspill("config", "--json", "--set", "asyncToolTTL=3600")
-    assert result.err == "overspill: asyncToolTTL on the command line has no effect: outputs live as long as the session.\n"
+    assert (
+        result.err == "overspill: warning: asyncToolTTL on the command line has no effect: outputs live as long as the session.\n"
+    )
     assert result.code == 0
     assert json.loads(result.out)
 
@@ -162,13 +189,13 @@ def test_warnings_go_to_standard_error(overspill: Overspill) -> None:
         (["maxRunning=[1"], "--set maxRunning is not usable YAML, line 1: expected ',' or ']', but got '<stream end>'."),
         (
             ["toolOutput=3", "toolOutput.maxChunks=2"],
-            "--set toolOutput.maxChunks is below toolOutput, which another --set gives a value. Keep one.",
+            "--set toolOutput.maxChunks conflicts with another --set, which sets toolOutput to a value. Keep one of them.",
         ),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(overspill: Overspill, assignments: list[str], text: str) -> None:
     result = overspill("config", *(part for each in assignments for part in ("--set", each)))
-    assert (result.code, result.out, result.err) == (2, "", f"overspill: {text}\n")
+    assert (result.code, result.out, result.err) == (2, "", f"overspill: error: {text}\n")
 
 
 def test_an_unknown_preset_is_a_usage_error(overspill: Overspill) -> None:

@@ -19,7 +19,7 @@ from overspill.store.files.store import FileStore
 pytestmark = pytest.mark.slow
 
 PROGRAM = str(Path(sys.executable).with_name("overspill"))
-BY_HAND = "Start its command in a shell and see what it says."
+CHECK_COMMAND = "Run its command in a shell and see what it prints."
 
 
 @pytest.fixture
@@ -40,8 +40,8 @@ def examined(place: Place, servers: dict[str, Any], *options: str) -> dict[str, 
 
 def plain(result: Result, place: Place) -> str:
     out = result.out.replace(str(place.root), "HOME")
-    out = re.sub(r"room for [\d.]+ GB", "room for N GB", out)
-    return re.sub(r"after [\d.]+ s", "after N s", out)
+    out = re.sub(r"has [\d.]+ GB", "has N GB", out)
+    return re.sub(r"in [\d.]+ s", "in N s", out)
 
 
 def test_everything_is_in_order(place: Place):
@@ -53,11 +53,11 @@ def test_everything_is_in_order(place: Place):
         == """\
 ok     settings: HOME/config/overspill/config.yaml is used.
 ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
-ok     store: HOME/store has room for N GB more.
-ok     small: small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
+ok     store: HOME/store has N GB of free space.
+ok     small: small 1 answered in N s with protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
                  109 bytes      29 tokens  add
                   76 bytes      18 tokens  log
-Nothing is wrong.
+No problems found.
 """
     )
 
@@ -74,10 +74,10 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     assert found["gone"] == (
         "wrong",
         "The server gone cannot be started: no such command 'no-such-command'. Check its command and its folder.",
-        BY_HAND,
+        CHECK_COMMAND,
     )
     level, text, advice = found["exits"]
-    assert (level, advice) == ("wrong", f"${{NO_SUCH_KEY}} is not set in this shell. {BY_HAND}")
+    assert (level, advice) == ("wrong", f"${{NO_SUCH_KEY}} is not set in this shell. {CHECK_COMMAND}")
     assert re.fullmatch(
         r"The server exits (closed its output|ended with exit code 1)\. Its last line on standard error: small: no key given",
         text,
@@ -85,20 +85,20 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     assert found["garbage"] == (
         "wrong",
         "The server garbage did not answer within 5 s. It wrote 1 line to its standard output that could not be read as MCP.",
-        BY_HAND,
+        CHECK_COMMAND,
     )
-    assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", BY_HAND)
+    assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", CHECK_COMMAND)
 
 
 def test_servers_of_all_kinds_are_understood(place: Place):
     servers = {kind: entry(kind) for kind in ("pages", "bare", "modern", "null", "half")}
-    found = {name: re.sub(r"[\d.]+ s,", "N s,", text) for name, (_, text, _) in examined(place, servers).items()}
+    found = {name: re.sub(r"[\d.]+ s with", "N s with", text) for name, (_, text, _) in examined(place, servers).items()}
     assert found == {
-        "pages": "small 1 answers after N s, in protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
-        "bare": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
-        "modern": "modern answers after N s, in protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
-        "null": "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
-        "half": "small 1 answers after N s, in protocol 2025-06-18. 1 tool: 68 bytes of schema, 20 tokens.",
+        "pages": "small 1 answered in N s with protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
+        "bare": "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "modern": "modern answered in N s with protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
+        "null": "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
+        "half": "small 1 answered in N s with protocol 2025-06-18. 1 tool: 68 bytes of schema, 20 tokens.",
     }
 
 
@@ -109,8 +109,8 @@ def test_servers_of_the_users_own_settings_are_looked_at(place: Place):
     found = {each["about"]: each["text"] for each in json.loads(result.out)["findings"]}
     assert result.code == 0
     assert "other" not in found
-    assert re.sub(r"[\d.]+ s,", "N s,", found["mine"]) == (
-        "small 1 answers after N s, in protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens."
+    assert re.sub(r"[\d.]+ s with", "N s with", found["mine"]) == (
+        "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens."
     )
 
 
@@ -119,7 +119,7 @@ def test_a_server_over_http_may_lack_its_header(place: Place):
         found = examined(place, {"good": {"url": url, "headers": {"X-Key": "7"}}, "bad": {"type": "http", "url": url}})
     assert found["good"][0] == "ok"
     assert found["bad"][0] == "wrong"
-    assert found["bad"][2] == "Check its address and its headers, and whether it wants you to sign in."
+    assert found["bad"][2] == "Check its URL and headers, and whether it needs you to sign in."
 
 
 def test_what_runs_through_overspill_is_looked_at_behind_it(place: Place):
@@ -137,8 +137,8 @@ def test_what_runs_through_overspill_is_looked_at_behind_it(place: Place):
     assert found["exits"][0] == "wrong"
     assert found["moved"] == (
         "wrong",
-        "It is to run through Overspill, but there is no /gone/overspill.",
-        "Make its entry anew: overspill unwrap, then overspill wrap, with the same file.",
+        "It runs through Overspill, but /gone/overspill does not exist.",
+        "Run overspill unwrap and then overspill wrap on the same file.",
     )
 
 
@@ -155,16 +155,16 @@ def test_what_only_the_client_can_start_is_noted(place: Place):
         },
     )
     assert found == {
-        "asks": ("note", "Not looked at: only the client can ask for 'token'.", ""),
-        "sse": ("note", "Not looked at: it speaks SSE, and Overspill does not.", ""),
-        "off": ("note", "Not looked at: it is disabled.", ""),
-        "odd": ("wrong", "Server 'odd' in mcp.json needs either a command or a url.", "Correct its entry."),
+        "asks": ("note", "Not checked: only the client can ask you for 'token'.", ""),
+        "sse": ("note", "Not checked: it speaks SSE, which Overspill does not support.", ""),
+        "off": ("note", "Not checked: it is disabled.", ""),
+        "odd": ("wrong", "Server 'odd' in mcp.json needs either a command or a url.", "Fix its entry."),
         "typo": (
             "wrong",
             "Server 'typo' in mcp.json needs either a command or a url, unless 'comand' is to be 'command'.",
-            "Correct its entry.",
+            "Fix its entry.",
         ),
-        "none": ("wrong", "Server 'none' in mcp.json must be a mapping with a command or a url.", "Correct its entry."),
+        "none": ("wrong", "Server 'none' in mcp.json must be a mapping with a command or a url.", "Fix its entry."),
     }
 
 
@@ -188,7 +188,7 @@ def test_only_named_servers_are_started(place: Place):
     found = examined(place, {"a": entry("works"), "b": {"command": "no-such-command"}}, "--server", "a")
     assert list(found) == ["a"]
     result = place.overspill("doctor", "mcp.json", "--server", "c")
-    assert (result.code, result.err) == (2, "overspill: mcp.json has no server 'c'. Its servers: a, b.\n")
+    assert (result.code, result.err) == (2, "overspill: error: mcp.json has no server 'c'. Its servers: a, b.\n")
     assert "--server needs FILE" in place.overspill("doctor", "--server", "a").err
 
 
@@ -197,7 +197,7 @@ def test_without_a_file_the_clients_of_this_machine_are_named(place: Place):
     (place.root / ".cursor" / "mcp.json").write_text("{}")
     result = place.overspill("doctor")
     assert result.code == 0
-    assert f"Cursor has servers in {place.root}/.cursor/mcp.json. Look at them: overspill doctor cursor\n" in result.out
+    assert f"Cursor has servers in {place.root}/.cursor/mcp.json. To check them: overspill doctor cursor\n" in result.out
 
 
 def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
@@ -205,8 +205,8 @@ def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
     result = place.without("mcp_types", "doctor", "mcp.json")
     assert (result.code, result.err) == (1, "")
     assert result.out.endswith(
-        "wrong  servers: Looking at servers needs the package mcp, which is not installed or too old. "
-        "In a clone of Overspill: `pip install '.[mcp]'`.\n1 thing is wrong.\n"
+        "wrong  servers: Checking servers needs the package mcp, which is not installed or too old. "
+        "In a clone of Overspill: `pip install '.[mcp]'`.\nFound 1 problem.\n"
     )
 
 
@@ -215,7 +215,7 @@ def test_settings_that_do_not_load_are_wrong(place: Place):
     result = place.overspill("doctor")
     assert result.code == 1
     assert "wrong  settings: storeDir may not be set in .overspill.yaml" in result.out
-    assert result.out.endswith("1 thing is wrong.\n")
+    assert result.out.endswith("Found 1 problem.\n")
 
 
 def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place):
@@ -226,14 +226,14 @@ def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place
     result = place.overspill("doctor")
     assert plain(result, place).splitlines()[:7] == [
         "note   settings: asyncToolTTL in HOME/config/overspill/config.yaml has no effect: outputs live as long as the session.",
-        "ok     settings: .overspill.yaml of this folder is used, for limits and strategies only.",
-        "wrong  settings: Everybody may change HOME/config/overspill/config.yaml, and with it where your outputs go.",
-        "       Close it: chmod o-w HOME/config/overspill/config.yaml",
-        "wrong  settings: providers.lab.apiKeyEnv is NO_SUCH_KEY, and that variable is not set.",
-        "       Set it where you start Overspill from, your client included.",
+        "ok     settings: .overspill.yaml in this folder is used, but only for limits and strategies.",
+        "wrong  settings: Any user can change HOME/config/overspill/config.yaml, and with it where your outputs are stored.",
+        "       To fix it: chmod o-w HOME/config/overspill/config.yaml",
+        "wrong  settings: providers.lab.apiKeyEnv names NO_SUCH_KEY, and that environment variable is not set.",
+        "       Set it wherever you start Overspill, and in your client.",
         "ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.",
     ]
-    assert result.out.endswith("2 things are wrong.\n")
+    assert result.out.endswith("Found 2 problems.\n")
 
 
 def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest.MonkeyPatch):
@@ -254,15 +254,15 @@ def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest
     assert lines == [
         "ok     settings: c.yaml is used.",
         "wrong  providers: The model endpoint 'lab' has no base URL. Give it one, like http://127.0.0.1:8080/v1.",
-        "ok     providers: near has all it needs to be asked. Nothing was sent to it.",
+        "ok     providers: near is configured. Nothing was sent to it.",
         "wrong  models: 'gpt4' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.",
         f"wrong  models: No model provider is called 'foo'. Known: {known}. "
         "For any other server, configure an endpoint called 'foo' of the kind openai-compatible with its base URL.",
         "wrong  models: builtin/lexical only extracts from stored outputs and cannot be asked. Name a model, as provider/model.",
-        "ok     models: groq/llama has all it needs to be asked. Nothing was sent to it.",
-        "ok     toolOutput.models: near/m has all it needs to be asked. Nothing was sent to it.",
+        "ok     models: groq/llama is configured. Nothing was sent to it.",
+        "ok     toolOutput.models: near/m is configured. Nothing was sent to it.",
         "wrong  extractionModel: No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key.",
-        "5 things are wrong.",
+        "Found 5 problems.",
     ]
     assert (result.code, result.err, "s3cret" in result.out) == (1, "", False)
 
@@ -284,7 +284,7 @@ def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypat
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     lines = place.overspill("doctor", "--json").out
     texts = [finding["text"] for finding in json.loads(lines)["findings"]]
-    assert texts[0] == "There is no config file, so the defaults hold."
+    assert texts[0] == "No config file found; the defaults apply."
     lasting = place.root / ".local" / "state" / "overspill"
     assert f"{lasting} holds 0 sessions, 0 of them live, with 0 bytes of outputs." in texts
     assert any(text.startswith(f"{tempfile.gettempdir()} holds ") for text in texts)
@@ -298,10 +298,10 @@ def test_a_store_that_is_no_place_for_outputs_is_wrong(place: Place, kind: str):
     else:
         place.store.mkdir()
         place.store.chmod(0o777)
-        expected = f"{place.store} is no safe place: everybody may remove there what others have stored."
+        expected = f"{place.store} is not safe: any user can remove what others store there."
     result = place.overspill("doctor")
     assert result.code == 1
-    advice = "Set storeDir in your config file to a folder of your own."
+    advice = "Set storeDir in your config file to a folder that you own."
     assert f"wrong  store: {expected}\n       {advice}\n" in result.out
 
 
@@ -332,6 +332,7 @@ def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     result = place.overspill("doctor")
     assert f"note   store: {place.store} holds 2 sessions, 0 of them live, with 5 KB of outputs.\n" in result.out
-    assert "       The next kept session removes what nobody has used for a day, oldest first.\n" in result.out
-    assert "note   store: Left behind by processes that ended without clearing up: 1 session.\n" in result.out
-    assert f"wrong  store: {place.store} has room for 5 KB only: large outputs will be cut.\n" in result.out
+    expected = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
+    assert f"       {expected}\n" in result.out
+    assert "note   store: 1 session left behind by processes that ended without cleaning up.\n" in result.out
+    assert f"wrong  store: {place.store} has only 5 KB of free space, so large outputs will be cut.\n" in result.out

@@ -90,7 +90,7 @@ def test_json_gives_every_excerpt_with_its_place(place: Path):
 
 def test_nothing_found_is_said_and_ends_with_1(place: Path):
     done = run(place, "zebra crossing regulations", "build.log")
-    words = "Nothing in build.log has the words of your question. Try words that stand there, or ask a model with --model."
+    words = "No match in build.log. Try words that appear in it, or ask a model with --model."
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"overspill: {words}\n")
     done = process(place, "zebra crossing regulations", stdin="")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "overspill: Standard input is empty.\n")
@@ -122,7 +122,7 @@ def test_what_a_model_did_not_find_is_no_answer_either(place: Path):
         done = run(place, "who paid", "build.log", "--model", "lab/m", "--set", served, "--mode", "full-chunked")
         server.shutdown()
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("overspill: lab/m found nothing in build.log that answers this. Searched: ")
+    assert done.stderr.startswith("overspill: lab/m found no answer in build.log. Searched: ")
     assert done.stderr.endswith(" What is there: Only steps.\n")
 
 
@@ -135,8 +135,11 @@ def test_truncate_shows_both_ends(place: Path):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("why", "none.log"), "overspill: none.log cannot be read: No such file or directory.\n"),
-        ((" ", "build.log"), "overspill: What to extract is missing: say in words what you need from the stored output.\n"),
+        (("why", "none.log"), "overspill: error: none.log cannot be read: No such file or directory.\n"),
+        (
+            (" ", "build.log"),
+            "overspill: error: What to extract is missing: say in words what you need from the stored output.\n",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(place: Path, args: tuple[str, ...], message: str):
@@ -148,7 +151,8 @@ def test_a_mistake_is_one_line(place: Path, args: tuple[str, ...], message: str)
 def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
     done = run(place, *args)
     assert done.returncode == 2
-    assert done.stderr.startswith("Usage: overspill extract [OPTIONS] WHAT [FILE]\n")
+    assert done.stderr.startswith("overspill: error: ")
+    assert "\n\nUsage: overspill extract [OPTIONS] WHAT [FILE]\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -166,7 +170,7 @@ def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
 )
 def test_a_mistyped_model_is_a_mistake(place: Path, model: str, words: str):
     done = run(place, "why did step 3000 fail", "build.log", "--model", "builtin/lexical", "--model", model)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"overspill: {words}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"overspill: error: {words}\n")
 
 
 NO_KEY = "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'openai' a key. The built-in engine answered instead."
@@ -177,7 +181,7 @@ NO_KEY = "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'ope
 )
 def test_a_model_without_its_key_is_replaced_and_the_cause_comes_first(place: Path, option: str):
     done = run(place, "why did step 3000 fail", "build.log", option)
-    assert (done.returncode, done.stderr) == (0, f"overspill: {NO_KEY}\n")
+    assert (done.returncode, done.stderr) == (0, f"overspill: warning: {NO_KEY}\n")
     assert "no space left on device" in done.stdout
     found = json.loads(run(place, "why did step 3000 fail", "build.log", option, "--json").stdout)
     assert (found["model"], found["warnings"]) == ("builtin/lexical", [NO_KEY])
@@ -188,7 +192,7 @@ def test_nobody_is_said_to_have_answered_who_did_not(place: Path):
     assert (done.returncode, done.stderr) == (0, "")
     done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--set", "extractionFallback=truncate")
     assert done.stderr.startswith(
-        "overspill: full-chunked extraction failed: None of 1 chunks could be read. No API key for 'openai'"
+        "overspill: warning: full-chunked extraction failed: None of 1 chunks could be read. No API key for 'openai'"
     )
 
 
@@ -241,18 +245,19 @@ def test_nothing_is_said_of_what_there_was_no_room_to_search(place: Path):
     done = run(place, "no space left", "build.log", "--set", "maxRunBytes=20000")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "overspill: Only the first 20,000 bytes of this output are stored: The quota of 20,000 bytes for this run is used up: "
+        "overspill: warning: Only the first 20,000 bytes of this output are stored: "
+        "The quota of 20,000 bytes for this run is used up: "
         f"{(place / 'build.log').stat().st_size - 20_000:,} bytes could not be stored. "
         "What was stored before is still there; close sessions or delete outputs to make room.\n"
-        "overspill: Nothing in what was searched of build.log has the words of your question. "
-        "Try words that stand there, or ask a model with --model.\n"
+        "overspill: No match in the part of build.log that was searched. "
+        "Try words that appear in it, or ask a model with --model.\n"
     )
 
 
 def test_an_answer_for_which_there_is_no_room_is_not_silence(place: Path):
     done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "1")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "overspill: What was found in build.log does not fit. Raise --max-tokens.\n"
+    assert done.stderr == "overspill: build.log has an answer that does not fit into 1 tokens. Raise --max-tokens.\n"
 
 
 def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():
@@ -268,4 +273,4 @@ def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():
 def test_a_key_that_is_not_there_is_named():
     with pytest.raises(SettingsError) as caught:
         endpoints(Settings(providers={"local": {"apiKeyEnv": "LOCAL_KEY"}}), {})
-    assert str(caught.value) == "providers.local.apiKeyEnv is LOCAL_KEY, and that variable is not set."
+    assert str(caught.value) == "providers.local.apiKeyEnv names LOCAL_KEY, and that environment variable is not set."

@@ -12,7 +12,7 @@ import pytest
 from commands import Place
 
 FULL = Path("/dev/full")
-NO_SPACE = b"overspill: Reading or writing failed: No space left on device.\n"
+NO_SPACE = b"overspill: error: Reading or writing failed: No space left on device.\n"
 COMMANDS = {
     "an option": ["--version"],
     "help": ["artifacts", "--help"],

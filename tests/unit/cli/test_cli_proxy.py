@@ -25,13 +25,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 ONE_WAY = (
-    "overspill: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
+    "overspill: error: Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
     "For a settings file, use --settings.\n"
 )
 ADDRESS = "is not the address of a server. Use one like https://example.com/mcp.\n"
 GONE = "cannot be started: no such command {!r}. Check the spelling, or give its full path.\n"
 OPEN = (
-    "overspill: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
+    "overspill: error: 0.0.0.0 can be reached from other machines, and without TLS anyone on the network can read along. "
     "Pass --tls-cert and --tls-key, or --insecure if something else encrypts the connection.\n"
 )
 
@@ -43,55 +43,51 @@ OPEN = (
         (("--url", "http://127.0.0.1:1/mcp", "--", "cat"), ONE_WAY),
         (("--config", "mcp.json", "--", "cat"), ONE_WAY),
         (("--url", "http://127.0.0.1:1/mcp", "--url-env", "NOWHERE"), ONE_WAY),
-        (("--", "no-such-command", "-y"), f"overspill: The server no-such-command {GONE.format('no-such-command')}"),
-        (("--name", "mine", "--", "./mcp.json"), f"overspill: The server mine {GONE.format('./mcp.json')}"),
-        (("--config", "gone.json"), f"overspill: The server one {GONE.format('/no/such')}"),
-        (("--url", "foo"), f"overspill: --url {ADDRESS}"),
-        (("--url", "ftp://x"), f"overspill: --url {ADDRESS}"),
-        (("--url", "http:///mcp"), f"overspill: --url {ADDRESS}"),
-        (("--url", "http://[::1/mcp"), f"overspill: --url {ADDRESS}"),
-        (("--url-env", "ADDRESS"), f"overspill: The address in ADDRESS {ADDRESS}"),
+        (("--", "no-such-command", "-y"), f"overspill: error: The server no-such-command {GONE.format('no-such-command')}"),
+        (("--name", "mine", "--", "./mcp.json"), f"overspill: error: The server mine {GONE.format('./mcp.json')}"),
+        (("--config", "gone.json"), f"overspill: error: The server one {GONE.format('/no/such')}"),
+        (("--url", "foo"), f"overspill: error: --url {ADDRESS}"),
+        (("--url", "ftp://x"), f"overspill: error: --url {ADDRESS}"),
+        (("--url", "http:///mcp"), f"overspill: error: --url {ADDRESS}"),
+        (("--url", "http://[::1/mcp"), f"overspill: error: --url {ADDRESS}"),
+        (("--url-env", "ADDRESS"), f"overspill: error: The address in ADDRESS {ADDRESS}"),
         (
             ("--server", "x", "--", "cat"),
-            "overspill: --server chooses among the servers of --config FILE. To name a single server, use --name.\n",
+            "overspill: error: --server chooses among the servers of --config FILE. To name a single server, use --name.\n",
         ),
         (
             ("--header-env", "X=Y", "--", "cat"),
-            "overspill: --header-env works only with a URL. A command reads its own environment.\n",
+            "overspill: error: --header-env works only with a URL. A command reads its own environment.\n",
         ),
         (
             ("--config", "mcp.json", "--name", "x"),
-            "overspill: --name works only for a single server. The servers of --config FILE already have names.\n",
+            "overspill: error: --name works only for a single server. The servers of --config FILE already have names.\n",
         ),
         (
             ("--url", "http://a", "--header-env", "X=ADDRESS"),
-            "overspill: Server 'a' on the command line has a header 'X' that cannot be sent: "
+            "overspill: error: Server 'a' on the command line has a header 'X' that cannot be sent: "
             "it has characters that no header has.\n",
         ),
-        (("--config", "mcp.json", "--server", "none"), "overspill: That file has no server 'none'. It has time, web.\n"),
-        (("--config", "nothing.json"), "overspill: nothing.json cannot be read: No such file or directory.\n"),
-        (("--config", "empty.json"), "overspill: That file lists no servers.\n"),
-        (("--url-env", "NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
+        (("--config", "mcp.json", "--server", "none"), "overspill: error: That file has no server 'none'. It has time, web.\n"),
+        (("--config", "nothing.json"), "overspill: error: nothing.json cannot be read: No such file or directory.\n"),
+        (("--config", "empty.json"), "overspill: error: That file lists no servers.\n"),
+        (("--url-env", "NOWHERE"), "overspill: error: The environment variable NOWHERE is not set.\n"),
         (
             ("--url", "http://a", "--header-env", "X"),
-            "overspill: --header-env X has no variable. Write --header-env X=VARIABLE.\n",
+            "overspill: error: --header-env X has no variable. Write --header-env X=VARIABLE.\n",
         ),
-        (("--url", "http://a", "--header-env", "X=NOWHERE"), "overspill: The environment variable NOWHERE is not set.\n"),
-        (("--http", "8850", "--", "cat"), "overspill: --http 8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
-        (("--http", ":8850", "--", "cat"), "overspill: --http :8850 is not HOST:PORT, for example 127.0.0.1:8850.\n"),
-        (("--http", "localhost:x", "--", "cat"), "overspill: --http localhost:x is not HOST:PORT, for example 127.0.0.1:8850.\n"),
         (
             ("--http", "localhost:99999", "--", "cat"),
-            "overspill: --http localhost:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n",
+            "overspill: error: --http localhost:99999 is not HOST:PORT, for example 127.0.0.1:8850.\n",
         ),
         (("--http", "0.0.0.0:8850", "--", "cat"), OPEN),
         (
             ("--http", "127.0.0.1:0", "--token-env", "NOWHERE", "--", "cat"),
-            "overspill: The environment variable NOWHERE is not set.\n",
+            "overspill: error: The environment variable NOWHERE is not set.\n",
         ),
         (
             ("--http", "127.0.0.1:0", "--set", "providers.lab.apiKeyEnv=NOWHERE", "--", "cat"),
-            "overspill: providers.lab.apiKeyEnv is NOWHERE, and that variable is not set.\n",
+            "overspill: error: providers.lab.apiKeyEnv names NOWHERE, and that environment variable is not set.\n",
         ),
     ],
 )
@@ -165,7 +161,7 @@ def test_what_was_kept_is_reported_on_standard_error(tmp_path: Path) -> None:
         wire.call("lines", {"count": 10})
         wire.call("lines", {"count": 1000})
         assert wire.end() == 0
-    assert wire.errors == b"[WRN] Tool 'lines' output stored for tool_output (size_cap).\n"
+    assert wire.errors == b"overspill: warning: Tool 'lines' output stored for tool_output (size_cap).\n"
 
 
 def test_of_several_servers_those_that_cannot_be_started_are_named(place: Place) -> None:
@@ -260,7 +256,7 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(place: Place, 
     code, out, err = place.without(module, "proxy", "--", "cat")
     assert (code, out) == (2, "")
     assert err == (
-        "overspill: `overspill proxy` needs the package mcp, which is not installed or too old. "
+        "overspill: error: `overspill proxy` needs the package mcp, which is not installed or too old. "
         "In a clone of Overspill: `pip install '.[mcp]'`.\n"
     )
     assert place.without(module, "proxy", "--help").code == 0

@@ -88,14 +88,19 @@ def test_each_step_is_told_on_request(place: Place) -> None:
 
 def test_what_was_kept_or_cut_is_told_without_a_terminal(place: Place) -> None:
     write("b.ai", "", [calls(("count", {"upto": 5000})), {"text": "one"}, {"text": "two"}])
-    printed, ended = "printed by the function\n", "overspill: The model answered in plain words; that is taken for its report.\n"
+    printed, ended = (
+        "printed by the function\n",
+        "overspill: warning: The model did not mark its answer as the final report. Its last answer is used.\n",
+    )
     result = place.overspill("run", "b.ai", "x", *COUNT)
-    assert result.err == f"{printed}[WRN] Tool 'count' output stored for tool_output (size_cap).\n{ended}"
+    assert result.err == f"{printed}overspill: warning: Tool 'count' output stored for tool_output (size_cap).\n{ended}"
     result = place.overspill("run", "b.ai", "x", *COUNT, "--set", "toolOutput.enabled=false")
-    assert result.err == f"{printed}[WRN] Tool 'count' output cut to 12288 of 23889 characters (head_tail).\n{ended}"
+    assert (
+        result.err == f"{printed}overspill: warning: Tool 'count' output cut to 12288 of 23889 characters (head_tail).\n{ended}"
+    )
     result = place.overspill("run", "b.ai", "x", *COUNT, "-v")
     assert "; kept 24 KB as session-" in result.err
-    assert "[WRN]" not in result.err
+    assert "Tool 'count'" not in result.err
     assert logging.getLogger("overspill").handlers[1:] == []
 
 
@@ -122,7 +127,7 @@ def test_half_a_character_in_what_was_asked_called_and_reported_spoils_nothing(p
 )
 def test_a_file_that_only_looks_like_a_snapshot_is_none(place: Place, content: dict[str, Any]) -> None:
     Path("s.gz").write_bytes(gzip.compress(json.dumps({"version": 1, **content}).encode()))
-    words = "overspill: s.gz is no snapshot of this version of Overspill.\n"
+    words = "overspill: error: s.gz is not a snapshot of this version of Overspill.\n"
     assert place.overspill("snapshot", "show", "s.gz") == (2, "", words)
 
 
@@ -137,17 +142,17 @@ def test_json_says_how_the_run_went(place: Place) -> None:
 def test_a_mistyped_model_of_the_command_line_is_not_passed_over(place: Place) -> None:
     result = place.overspill("run", "a.ai", "Count.", *COUNT, "--model", "opnai/x", "--model", "scripted/a.ai.json")
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("overspill: No model provider is called 'opnai'. Did you mean 'openai'?")
+    assert result.err.startswith("overspill: error: No model provider is called 'opnai'. Did you mean 'openai'?")
 
 
 def closed(place: Place, *args: str) -> tuple[int, bytes]:
     """Called as a shell does with `<&-`."""
     done = place.process(*args, capture_output=True, preexec_fn=lambda: os.close(0))
-    return done.returncode, done.stderr.splitlines()[-1]
+    return done.returncode, done.stderr.splitlines()[0]
 
 
 def test_a_standard_input_that_is_closed_says_nothing(place: Place) -> None:
-    words = b"Error: Standard input is closed, so nothing can be read from it."
+    words = b"overspill: error: Standard input is closed."
     assert closed(place, "run", "a.ai") == (2, words)
     assert closed(place, "extract", "what") == (2, words)
 
@@ -188,7 +193,7 @@ def test_models_of_the_command_line_are_asked_instead(place: Place) -> None:
     result = place.overspill("run", "a.ai", "Count.", "--model", "scripted/other.json")
     assert (result.out, result.err) == (
         "by another\n",
-        "overspill: The model answered in plain words; that is taken for its report.\n",
+        "overspill: warning: The model did not mark its answer as the final report. Its last answer is used.\n",
     )
 
 
@@ -202,12 +207,12 @@ def test_a_named_config_gives_functions(place: Place) -> None:
 def test_a_run_without_a_report_says_so_and_prints_nothing(place: Place) -> None:
     write("b.ai", "maxTurns: 1", [{"text": ""}] * 3)
     result = place.overspill("run", "b.ai", "x", "--snapshot", "s.gz", "--accounting", "acc.jsonl")
-    assert result == (1, "", "overspill: The model gave no final report, though asked for nothing else.\n")
+    assert result == (1, "", "overspill: error: The model gave no final report, even when asked for nothing else.\n")
     assert len(Path("acc.jsonl").read_text().splitlines()) == 3
     result = place.overspill("snapshot", "show", "s.gz")
     assert result.out == (
         "b (unreported, 1 turn, 0 calls, 0 kept, 0 tokens in, 0 out)\n"
-        "├── The model gave no final report, though asked for nothing else.\n"
+        "├── The model gave no final report, even when asked for nothing else.\n"
         "├── there are no turns left.\n"
         "└── turn 1 of 1 (0.0s, final: there are no turns left.)\n"
         "    ├── model scripted/b.ai.json (0.0s)\n"
@@ -220,14 +225,14 @@ def test_a_run_whose_model_fails_has_its_own_exit_code_and_a_snapshot(place: Pla
     write("b.ai", "", [{"calls": [{"tool": "count", "args": {"upto": 1}}]}])
     result = place.overspill("run", "b.ai", "x", *COUNT, "--snapshot", "s.gz")
     assert result.code == 3
-    assert result.err.endswith("overspill: scripted/b.ai.json has 1 answer and was asked once more.\n")
+    assert result.err.endswith("overspill: error: scripted/b.ai.json has 1 answer and was asked once more.\n")
     found = json.loads(place.overspill("snapshot", "show", "s.gz", "--json").out)
     assert (found["status"], [turn["turn"] for turn in found["opTree"]["turns"]]) == ("failed", [1, 2])
 
 
 def test_an_early_report_is_told(place: Place) -> None:
     result = place.overspill("run", "a.ai", "x", *COUNT, "--set", "maxTurns=2")
-    assert result.err.endswith("overspill: The report was asked for early: there are no turns left.\n")
+    assert result.err.endswith("overspill: warning: The agent had to report early: there are no turns left.\n")
 
 
 def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(place: Place) -> None:
@@ -265,20 +270,25 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["run"], "Name an agent file: overspill run FILE QUESTION."),
-        (["run", "a.ai", "x", "y"], "One question is asked at a time, and there are 2. Put it in quotes."),
-        (["run", "a.ai", " "], "There is no question. Give it as an argument or on standard input."),
-        (["run", "missing.ai", "x"], "overspill: missing.ai cannot be read: No such file or directory."),
+        (["run"], "No agent file. Usage: overspill run FILE QUESTION."),
+        (["run", "a.ai", "x", "y"], "Expected one question, but got 2 arguments. Put the question in quotes."),
+        (["run", "a.ai", " "], "No question. Pass it as an argument or on standard input."),
+        (["run", "missing.ai", "x"], "overspill: error: missing.ai cannot be read: No such file or directory."),
         (["run", "a.ai", "x", "--set", "maxTurn=1"], "Unknown key 'maxTurn' on the command line. Did you mean 'maxTurns'?"),
         (["run", "a.ai", "x", "--override", "maxTurns"], "--override maxTurns has no value. Write --override maxTurns=VALUE."),
         (["run", "a.ai", "x", "--tool-response-max-bytes", "-1"], "toolResponseMaxBytes is -1 on the command line; allowed:"),
-        (["run", "a.ai", "x", "--snapshot", "no/where.gz"], "The folder of no/where.gz does not exist. Make it first."),
-        (["run", "a.ai", "x", "--function", "f.py:nothing"], "and f.py has no function 'nothing'."),
+        (["run", "a.ai", "x", "--snapshot", "no/where.gz"], "The folder of no/where.gz does not exist. Create it first."),
+        (["run", "a.ai", "x", "--function", "f.py:nothing"], "but f.py has no function 'nothing'."),
+        (
+            ["run", "a.ai", "x", "--function", "f.py:count", "--function", "other/f.py:count"],
+            "--function other/f.py:count: another function is already called count. "
+            "Choose a name: --function NAME=other/f.py:count.",
+        ),
         (["run", "a.ai", "x", "--model", "gpt"], "'gpt' is not a model. Name it provider/model"),
-        (["snapshot", "show", "missing.gz"], "The snapshot missing.gz cannot be read: No such file or directory."),
-        (["snapshot", "show", "f.py"], "The snapshot f.py cannot be read: it is not gzipped."),
-        (["snapshot", "show", "empty.gz"], "empty.gz is no snapshot of this version of Overspill."),
-        (["snapshot", "show", "torn.gz"], "The snapshot torn.gz cannot be read: it is damaged or no snapshot."),
+        (["snapshot", "show", "missing.gz"], "Could not read the snapshot missing.gz: No such file or directory."),
+        (["snapshot", "show", "f.py"], "Could not read the snapshot f.py: it is not a gzip file."),
+        (["snapshot", "show", "empty.gz"], "empty.gz is not a snapshot of this version of Overspill."),
+        (["snapshot", "show", "torn.gz"], "Could not read the snapshot torn.gz: it is damaged or not a snapshot."),
     ],
 )
 def test_mistakes_are_told_in_one_line(place: Place, args: list[str], message: str) -> None:
@@ -295,9 +305,9 @@ def test_files_that_cannot_be_written_are_told_after_the_report(place: Place) ->
     long = "s" * 250  # as it is it may be, but not with what a file beside it has in its name
     result = place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", long)
     assert (result.code, result.out) == (2, "0 1 2\n")
-    assert f"The snapshot {long} cannot be written: File name too long." in result.err
+    assert f"Could not write the snapshot {long}: File name too long." in result.err
     result = place.overspill("run", "a.ai", "x", *COUNT, "--accounting", "folder")
-    assert (result.code, "The accounting file folder cannot be written: Is a directory." in result.err) == (2, True)
+    assert (result.code, "Could not write the accounting file folder: Is a directory." in result.err) == (2, True)
 
 
 def test_a_snapshot_takes_the_place_of_a_snapshot_only(place: Place) -> None:
@@ -305,7 +315,7 @@ def test_a_snapshot_takes_the_place_of_a_snapshot_only(place: Place) -> None:
     os.mkfifo("pipe")
     Path("folder").mkdir()
     for name in ("f.py", "notes.gz", "pipe", "folder"):
-        words = f"overspill: {name} is there already and is no snapshot, so it stays as it is. Choose another name.\n"
+        words = f"overspill: error: {name} already exists and is not a snapshot. Choose another name.\n"
         assert place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", name) == (2, "", words)
     assert (Path("f.py").read_text(), gzip.decompress(Path("notes.gz").read_bytes())) == (FUNCTIONS, b"mine")
     Path("s.gz").touch()
@@ -333,12 +343,12 @@ def test_ctrl_c_once_asks_for_the_report() -> None:
     process = started("b.ai", "x", "--function", "f.py:held", **PIPES)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    stopping = b"overspill: Stopping: what runs comes to its end, then the final report is asked for. Ctrl-C again aborts.\n"
+    stopping = b"overspill: Stopping: running tools finish, then the agent reports. Press Ctrl-C again to abort.\n"
     assert process.stderr.readline() == stopping
     Path("released").touch()
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, b"As far as I got.\n")
-    assert b"The report was asked for early: the user asked you to stop." in err
+    assert b"The agent had to report early: the user asked to stop." in err
 
 
 @pytest.mark.parametrize(("signals", "code"), [([signal.SIGINT, signal.SIGINT], 130), ([signal.SIGTERM], 143)])
@@ -352,7 +362,7 @@ def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: lis
         assert process.stderr.readline().startswith(b"overspill: Stopping")
         process.send_signal(signals[1])
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (code, b"", b"overspill: It was aborted.\n")
+    assert (process.returncode, out, err) == (code, b"", b"overspill: error: The run was aborted.\n")
     found = json.loads(gzip.decompress(Path("s.gz").read_bytes()))
     assert (found["status"], len(found["opTree"]["turns"])) == ("aborted", 1)
 
@@ -375,8 +385,8 @@ def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
     assert out.startswith(b"Completed tools:")
     for part in (b"b: turn 2 of 10, context ", b"wait_for_tool_output 0s", b"kept 24 KB as", b"Counting"):
         assert part in shown
-    assert b"[WRN] Tool 'slow' output stored for tool_output (background)." in shown
-    assert b"[WRN] Tool 'count'" not in shown
+    assert b"overspill: warning: Tool 'slow' output stored for tool_output (background)." in shown
+    assert b"overspill: warning: Tool 'count'" not in shown
 
 
 @pytest.mark.usefixtures("place")
@@ -403,7 +413,7 @@ def test_an_agent_says_which_package_it_lacks(place: Place, module: str, frontma
     Path("c.yaml").write_text("mcpServers: {files: {command: cat}}\n")
     extra = "mcp" if module == "mcp" else "agent"
     end = f"which is not installed or too old. In a clone of Overspill: `pip install '.[{extra}]'`."
-    assert place.without(module, "run", "b.ai", "x", "--config", "c.yaml") == (2, "", f"overspill: {words}, {end}\n")
+    assert place.without(module, "run", "b.ai", "x", "--config", "c.yaml") == (2, "", f"overspill: error: {words}, {end}\n")
 
 
 @pytest.mark.parametrize("folder", [EXAMPLES.parent, EXAMPLES, Path("/")])
@@ -411,7 +421,10 @@ def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.M
     monkeypatch.chdir(folder)
     agent, config = (os.path.relpath(EXAMPLES / name) for name in ("scripted.ai", "config.yaml"))
     result = place.overspill("run", agent, "Why?", "--config", config)
-    assert (result.code, result.err) == (0, "[WRN] Tool 'deployment_log' output stored for tool_output (size_cap).\n")
+    assert (result.code, result.err) == (
+        0,
+        "overspill: warning: Tool 'deployment_log' output stored for tool_output (size_cap).\n",
+    )
     assert result.out.startswith("The database had no space left: the migration could not write")
     assert "ERROR migration 0042 failed: could not extend file: No space left on device" in result.out
 
@@ -426,4 +439,4 @@ def test_every_example_is_an_agent_that_lacks_nothing_but_a_key(
     result = place.overspill("run", str(example), "x", "--config", "examples/config.yaml")
     if example.name != "scripted.ai":
         assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("overspill: No API key for 'anthropic': set ANTHROPIC_API_KEY")
+        assert result.err.startswith("overspill: error: No API key for 'anthropic': set ANTHROPIC_API_KEY")

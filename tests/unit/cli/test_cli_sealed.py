@@ -16,8 +16,9 @@ pytestmark = pytest.mark.slow
 NOBODY = """
 import os, sys
 import encodings.idna, traceback
-import overspill.cli.config, overspill.cli.doctor.command, overspill.cli.run, overspill.cli.serving, overspill.cli.wrap
-import overspill.cli.doctor.servers
+import overspill.cli.commands.config, overspill.cli.commands.doctor.command, overspill.cli.commands.run
+import overspill.cli.commands.wrap, overspill.cli.serving
+import overspill.cli.commands.doctor.servers
 from overspill.cli import main
 if os.getuid() == 0:
     os.setuid(65534)
@@ -43,13 +44,13 @@ def said(home: str | Path, *args: str | Path) -> tuple[int, str, str]:
 
 
 def test_settings_that_may_not_be_read_are_named(sealed: Path) -> None:
-    words = f"overspill: {sealed / 'overspill' / 'config.yaml'} cannot be read: Permission denied.\n"
+    words = f"overspill: error: {sealed / 'overspill' / 'config.yaml'} cannot be read: Permission denied.\n"
     assert said(sealed, "config") == (2, "", words)
 
 
 def test_a_clients_file_that_may_not_be_read_is_named(sealed: Path) -> None:
     file = sealed / "mcp.json"
-    assert said("/nowhere", "wrap", file) == (2, "", f"overspill: {file} cannot be read: Permission denied.\n")
+    assert said("/nowhere", "wrap", file) == (2, "", f"overspill: error: {file} cannot be read: Permission denied.\n")
     code, out, err = said(sealed, "wrap")
     assert (code, out) == (2, "")
     assert "Name a client (claude-code, claude-desktop, cursor, vscode) or a file" in err
@@ -58,17 +59,17 @@ def test_a_clients_file_that_may_not_be_read_is_named(sealed: Path) -> None:
 
 def test_a_place_for_a_snapshot_that_may_not_be_looked_into_is_named_before_the_run(sealed: Path) -> None:
     file = sealed / "run.json.gz"
-    words = f"overspill: {file} cannot be read: Permission denied.\n"
+    words = f"overspill: error: {file} cannot be read: Permission denied.\n"
     assert said("/nowhere", "run", "a.ai", "x", "--snapshot", file) == (2, "", words)
 
 
 def test_a_store_that_may_not_be_looked_into_is_wrong(sealed: Path) -> None:
     code, out, err = said("/nowhere", "doctor", "--set", f"storeDir={sealed / 'store'}")
     assert (code, err) == (1, "")
-    assert f"wrong  store: Nothing can be stored in {sealed / 'store'}: you may not write to " in out
+    assert f"wrong  store: Nothing can be stored in {sealed / 'store'}: you cannot write to " in out
 
 
 def test_a_proxy_whose_store_may_not_be_written_ends_with_a_line(sealed: Path) -> None:
     store = sealed / "store"
-    words = f"overspill: Could not open a session in {store}: Permission denied. Check storeDir, or set another.\n"
+    words = f"overspill: error: Could not open a session in {store}: Permission denied. Check storeDir, or set another.\n"
     assert said("/nowhere", "proxy", "--set", f"storeDir={store}", "--", "cat") == (2, "", words)

@@ -15,8 +15,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_what_is_as_it_was_is_sound(place: Place):
     first, _ = place.keep(a="one", b="two" * 1_000_000)
-    assert place.overspill("verify") == (0, "2 checked, 0 not as stored.\n", "")
-    assert place.overspill("verify", first.handle) == (0, "1 checked, 0 not as stored.\n", "")
+    assert place.overspill("verify") == (0, "2 checked, 0 changed.\n", "")
+    assert place.overspill("verify", first.handle) == (0, "1 checked, 0 changed.\n", "")
     assert json.loads(place.overspill("verify", first.id, "--json").out) == [
         {"artifact_id": first.artifact_id, "sound": True, "problem": ""}
     ]
@@ -28,7 +28,7 @@ def test_a_changed_byte_and_a_shortened_file_are_found(place: Place):
     place.file(shortened).write_bytes(b"two")
     code, out, err = place.overspill("verify")
     assert (code, err) == (1, "")
-    assert "3 checked, 2 not as stored." in out
+    assert "3 checked, 2 changed." in out
     assert f"{changed.artifact_id} │ its bytes are not those that were stored: the SHA-256 differs" in out
     assert f"{shortened.artifact_id} │ has 3 bytes; 7 were stored" in out
     assert sound.artifact_id not in out
@@ -45,11 +45,11 @@ def test_something_else_in_the_place_of_an_output_is_damage_and_is_not_followed(
     {"link": lambda: file.symlink_to(secret), "folder": file.mkdir, "pipe": lambda: os.mkfifo(file)}[trick]()
     code, out, _ = place.overspill("verify")
     assert code == 1
-    assert "2 checked, 1 not as stored." in out
+    assert "2 checked, 1 changed." in out
     assert sound.artifact_id in place.overspill("artifacts", "list").out
     shown = place.overspill("artifacts", "show", kept.artifact_id)
     assert (shown.code, shown.out) == (2, "")
-    assert shown.err.startswith("overspill: ")
+    assert shown.err.startswith("overspill: error: ")
 
 
 def test_garbage_in_a_journal_is_passed_over(place: Place):
@@ -57,7 +57,7 @@ def test_garbage_in_a_journal_is_passed_over(place: Place):
     journal = place.journal(kept)
     garbage = b'\xff\xfe\n{"event":"kept"}\nnull\n{"event":"job","t":1,"id":"../x","tool":"t","state":"ready"}\n[[[[\n\n'
     journal.write_bytes(journal.read_bytes() + garbage + b'{"event":"kept","t":9')
-    assert place.overspill("verify") == (0, "1 checked, 0 not as stored.\n", "")
+    assert place.overspill("verify") == (0, "1 checked, 0 changed.\n", "")
     assert kept.artifact_id in place.overspill("artifacts", "list").out
     assert place.overspill("jobs").code == 0
     assert place.overspill("stats").code == 0
@@ -68,7 +68,7 @@ def test_a_journal_that_claims_what_is_not_its_own_is_not_believed(place: Place)
     lines = place.journal(other).read_bytes().replace(other.session.encode(), mine.session.encode()).splitlines(keepends=True)
     journal = place.journal(mine)
     journal.write_bytes(journal.read_bytes() + b"".join(line for line in lines if b'"kept"' in line))
-    assert place.overspill("verify").out == "2 checked, 0 not as stored.\n"
+    assert place.overspill("verify").out == "2 checked, 0 changed.\n"
 
 
 def test_names_that_are_not_ours_are_not_touched(place: Place):
@@ -78,7 +78,7 @@ def test_names_that_are_not_ours_are_not_touched(place: Place):
     for name in hostile:
         (folder / name).write_text("theirs")
         (place.store / name).mkdir()
-    assert place.overspill("verify") == (0, "1 checked, 0 not as stored.\n", "")
+    assert place.overspill("verify") == (0, "1 checked, 0 changed.\n", "")
     assert place.overspill("artifacts", "clean", "--force").code == 0
     assert sorted(file.name for file in folder.iterdir()) == sorted(hostile)
 

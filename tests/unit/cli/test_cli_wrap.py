@@ -72,13 +72,13 @@ def test_a_client_is_wrapped_and_unwrapped_by_its_name(place: Place, cursor: Pat
     assert (
         plain(result, place, cursor)
         == """\
-Through Overspill run from now on:
+These servers now run through Overspill:
   web
   jot
-Left alone:
+Not changed:
   old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.
-HOME/.cursor/mcp.json is changed.
-What it was is in HOME/.cursor/COPY, its secrets too: remove that copy when you do not need it any more.
+Changed HOME/.cursor/mcp.json.
+The original is in HOME/.cursor/COPY, secrets included. Remove it when you no longer need it.
 Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
 To undo: overspill unwrap cursor
 """
@@ -91,11 +91,11 @@ To undo: overspill unwrap cursor
     assert (
         plain(result, place, cursor)
         == """\
-Without Overspill run from now on:
+These servers no longer run through Overspill:
   web
   jot
-HOME/.cursor/mcp.json is changed.
-What it was is in HOME/.cursor/COPY, its secrets too: remove that copy when you do not need it any more.
+Changed HOME/.cursor/mcp.json.
+The original is in HOME/.cursor/COPY, secrets included. Remove it when you no longer need it.
 Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
 """
     )
@@ -103,16 +103,16 @@ Restart Cursor, or turn the servers off and on in its settings, under Tools & MC
 
 
 def test_nothing_is_written_when_nothing_changes(place: Place, cursor: Path):
-    assert place.overspill("unwrap", "cursor").out == f"{cursor} has nothing to change and is as it was.\n"
+    assert place.overspill("unwrap", "cursor").out == f"Nothing to change in {cursor}.\n"
     place.overspill("wrap", "cursor")
     before = cursor.stat().st_mtime_ns
     result = place.overspill("wrap", "cursor")
     assert result.out == (
-        "Left alone:\n"
+        "Not changed:\n"
         "  web: it already runs through Overspill.\n"
         "  jot: it already runs through Overspill.\n"
         "  old: it speaks SSE, and the proxy speaks stdio and streamable HTTP.\n"
-        f"{cursor} has nothing to change and is as it was.\n"
+        f"Nothing to change in {cursor}.\n"
     )
     assert (result.code, len(copies(cursor)), cursor.stat().st_mtime_ns) == (0, 1, before)
 
@@ -143,7 +143,7 @@ linear
        }
      }
 
-Nothing is written.
+Nothing was written.
 """,
         "",
     )
@@ -171,7 +171,7 @@ def test_secrets_of_every_kind_are_hidden(place: Place):
     place.overspill("wrap", "mcp.json", "--command", "overspill")
     shown = place.overspill("unwrap", "mcp.json", "--print")
     assert "SECRET" not in shown.out
-    assert shown.out.endswith("Nothing is written.\n")
+    assert shown.out.endswith("Nothing was written.\n")
 
 
 def test_json_tells_the_same(place: Place, cursor: Path):
@@ -200,7 +200,9 @@ def test_json_tells_the_same(place: Place, cursor: Path):
 def test_the_file_of_a_project_says_what_sharing_it_needs(place: Place):
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     result = place.overspill("wrap", ".mcp.json")
-    assert "Whoever shares this file needs Overspill in the same place, or write --command overspill.\n" in result.out
+    assert (
+        "If you share this file, everyone needs Overspill at the same path, or wrap it with --command overspill.\n" in result.out
+    )
     assert result.out.endswith("To undo: overspill unwrap .mcp.json\n")
 
 
@@ -219,7 +221,7 @@ def test_a_link_is_followed_and_that_is_said(place: Place):
     (place.root / ".cursor" / "mcp.json").symlink_to(dotfiles / "cursor.json")
     result = place.overspill("wrap", "cursor")
     link = place.root / ".cursor" / "mcp.json"
-    assert f"{dotfiles / 'cursor.json'} is changed. {link} is a link to it and stays one.\n" in result.out
+    assert f"Changed {dotfiles / 'cursor.json'}. {link} is still a link to it.\n" in result.out
     assert link.is_symlink()
     assert len(copies(dotfiles / "cursor.json")) == 1
 
@@ -251,7 +253,7 @@ def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
     command = [python, "-c", RUN, "wrap", "--print"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "overspill: It is not clear how a client could start Overspill. Say it with --command.\n"
+    assert done.stderr == "overspill: error: Cannot tell how a client should start Overspill. Give the command with --command.\n"
 
 
 @pytest.mark.parametrize("module", ["mcp", "mcp_types"])
@@ -259,7 +261,7 @@ def test_servers_are_not_sent_through_a_proxy_that_cannot_run(place: Place, curs
     assert place.without(module, "wrap", "cursor") == (
         2,
         "",
-        "overspill: The proxy, through which the servers are to run, needs the package mcp, which is not installed or too old. "
+        "overspill: error: The proxy needs the package mcp, which is not installed or too old. "
         "In a clone of Overspill: `pip install '.[mcp]'`.\n",
     )
     assert (cursor.read_text(), copies(cursor)) == (CURSOR, [])
@@ -281,9 +283,9 @@ def test_without_a_file_print_tells_what_to_write_for_any_other_client(place: Pl
 def test_without_a_file_and_without_print_the_clients_are_named(place: Place, cursor: Path):
     result = place.overspill("wrap")
     assert result.code == 2
-    assert result.err.splitlines()[-1] == (
-        "Error: Name a client (claude-code, claude-desktop, cursor, vscode) or a file; "
-        "`--print` alone tells what to write for any other client. On this machine: cursor."
+    assert result.err.splitlines()[0] == (
+        "overspill: error: Name a client (claude-code, claude-desktop, cursor, vscode) or a file. "
+        "For any other client, `--print` shows what to write. On this machine: cursor."
     )
     cursor.unlink()
     assert "On this machine" not in place.overspill("wrap").err
@@ -294,20 +296,23 @@ def test_a_client_without_a_file_is_told_of_the_one_of_the_project(place: Place)
     result = place.overspill("wrap", "vscode")
     assert result.code == 2
     if missing:
-        assert result.err == f"overspill: VS Code has no {missing}, so there are no servers of yours in it.\n"
+        assert result.err == f"overspill: error: VS Code has no servers: {missing} does not exist.\n"
     Path(".vscode").mkdir()
     Path(".vscode/mcp.json").write_text("{}")
-    assert place.overspill("wrap", "vscode").err.endswith(" This folder has servers of its own: .vscode/mcp.json.\n")
+    assert place.overspill("wrap", "vscode").err.endswith(" This folder has its own servers in .vscode/mcp.json.\n")
 
 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["wrap", "cursr"], "There is no file cursr. Did you mean 'cursor'?"),
-        (["unwrap", "x.json"], "There is no file x.json. Clients by name: claude-code, claude-desktop, cursor, vscode."),
+        (["wrap", "cursr"], "cursr does not exist. Did you mean 'cursor'?"),
+        (
+            ["unwrap", "x.json"],
+            "x.json does not exist. The clients you can name are claude-code, claude-desktop, cursor, vscode.",
+        ),
         (["wrap", "."], ". is not a regular file."),
         (["wrap", "mcp.json", "--server", "b"], "mcp.json has no server 'b'. Its servers: a."),
-        (["wrap", "a", "--command="], "--command is empty. Write the words that start Overspill, e.g. --command overspill."),
+        (["wrap", "a", "--command="], "--command is empty. Write the command that starts Overspill, e.g. --command overspill."),
         (["wrap", "mcp.json", "--command", "'"], "--command ': No closing quotation."),
         (["wrap", "broken.json"], 'broken.json is not usable JSON, line 1, column 2: a key in "…" is missing.'),
     ],
@@ -315,7 +320,7 @@ def test_a_client_without_a_file_is_told_of_the_one_of_the_project(place: Place)
 def test_a_mistake_is_one_line_and_exit_code_2(place: Place, args: list[str], message: str):
     Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     Path("broken.json").write_text("{")
-    assert place.overspill(*args) == (2, "", f"overspill: {message}\n")
+    assert place.overspill(*args) == (2, "", f"overspill: error: {message}\n")
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(place: Place):
@@ -326,7 +331,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(place: Place):
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"overspill: {Path('mcp.json').absolute()} cannot be changed: File too large. Nothing was written. "
+        f"overspill: error: {Path('mcp.json').absolute()} cannot be changed: File too large. Nothing was written. "
         "Its folder must be writable, and the disk needs room for a copy.\n"
     )
     assert Path("mcp.json").read_text() == text
@@ -339,9 +344,7 @@ def test_what_cannot_be_undone_ends_with_code_1(place: Place):
     result = place.overspill("unwrap", "mcp.json")
     assert (result.code, result.out) == (
         1,
-        "Left alone:\n"
-        "  all: its original entry cannot be told; change it by hand.\n"
-        "mcp.json has nothing to change and is as it was.\n",
+        "Not changed:\n  all: its original entry cannot be told; change it by hand.\nNothing to change in mcp.json.\n",
     )
 
 

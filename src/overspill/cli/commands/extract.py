@@ -1,4 +1,4 @@
-"""`overspill extract`: what is needed from a file or a stream, without reading all of it."""
+"""`overspill extract`: the parts of a file or a stream that answer a question."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overspill import wording
 from overspill.cli import output
-from overspill.cli.config import load_settings, settings_options
-from overspill.cli.messages import say
 from overspill.cli.models import endpoints
+from overspill.cli.settings import load_settings, settings_options
+from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import on_terminal, progress_console
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
@@ -30,16 +30,18 @@ from overspill.settings import Settings
 from overspill.text.humanize import visible
 from overspill.types import Extraction
 
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
 
 @click.command()
 @click.argument("what")
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--mode", type=click.Choice(get_args(ExtractMode)), default="auto", show_default=True, help="How to extract.")
-@click.option("--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model; repeat for more, in order.")
-@click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="Tokens of the answer at most.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer and its excerpts with their places as JSON.")
+@click.option(
+    "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model. Repeat to name others to try next."
+)
+@click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="The longest answer, in tokens.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the answer, and its excerpts with their positions.")
 @settings_options
 def extract(
     what: str,
@@ -56,15 +58,15 @@ def extract(
     kubectl logs web-0 | overspill extract "every failed request with its id"
     overspill extract "the integrity hash of version 1.3.0" registry.json --json
 
-    Without a model the built-in engine answers: no key, no network. Exit code 1 when nothing was found.
+    Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing was found.
     """
     settings = load_settings(**options).settings
-    source = _arriving(output.standard_input("Reading")) if str(file) == "-" else file
-    served = endpoints(settings, os.environ, models)
-    asked, problem = _askable(models, settings, served)
+    source = _open_stream(output.standard_input("Reading")) if str(file) == "-" else file
+    available = endpoints(settings, os.environ, models)
+    asked, problem = _choose_models(models, settings, available)
 
     async def run() -> Extraction:
-        with _Bar() as shown:
+        with _ProgressBar() as bar:
             return await extract_from(
                 source,
                 what,
@@ -72,71 +74,77 @@ def extract(
                 mode=mode,
                 models=asked,
                 settings=settings,
-                endpoints=served,
-                progress=shown,
+                endpoints=available,
+                progress=bar,
             )
 
     try:
         found = anyio.run(run)
     except KeyboardInterrupt:
-        # All is closed and removed by now. A thread that still searches cannot be interrupted, and Python would wait for it.
+        # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
+        # wait for it.
         os._exit(130)
-    name = str(file) if source is file else "Standard input"
+    name = str(file) if source is file else "standard input"
     if found.warnings:
-        name = f"what was searched of {name}"
+        name = f"the part of {name} that was searched"
     if problem and found.model == BUILTIN:
         found = replace(found, warnings=(problem, *found.warnings))
     if as_json:
         output.print_json(found)
     else:
-        _print(found, name)
+        _print(found, name, max_tokens)
     sys.exit(0 if found.found else 1)
 
 
-def _arriving(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:
-    """What may let us wait is not read in a thread, which Ctrl-C could not end; and one Ctrl-D is enough."""
+def _open_stream(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:
+    """Input that may keep us waiting is not read in a thread, which Ctrl-C could not end. One Ctrl-D ends it."""
     mode = os.fstat(file.fileno()).st_mode
-    return _stream(file) if file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else file
+    return _read_stream(file) if file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else file
 
 
-async def _stream(file: BinaryIO) -> AsyncIterator[bytes]:
+async def _read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
     while True:
         await anyio.wait_readable(file)
-        if not (block := os.read(file.fileno(), _BLOCK)):
+        if not (block := os.read(file.fileno(), _BLOCK_BYTES)):
             return
         yield block
 
 
-def _print(found: Extraction, source: str) -> None:
-    """What was not found is told beside standard output: whoever reads that on takes it for an answer."""
+def _print(found: Extraction, source: str, max_tokens: int) -> None:
+    """Standard output gets only answers: a program that reads it would take anything else for one."""
     for warning in found.warnings:
-        say(warning)
+        warn(warning)
     if not found.found:
-        say(_nothing(found, source))
+        inform(_describe_nothing(found, source))
         return
     if not found.text:
-        say(f"What was found in {source} does not fit. Raise --max-tokens.")
+        inform(f"{_sentence(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
         return
     cited = found.excerpts and found.model != BUILTIN
     shown = f"{found.text}\n\n{wording.citations(found.excerpts, quoted=True)}" if cited else found.text
     click.echo(visible(shown) if on_terminal() else shown)
 
 
-def _nothing(found: Extraction, source: str) -> str:
+def _describe_nothing(found: Extraction, source: str) -> str:
     if not found.source_size_bytes:
-        return f"{source} is empty."
+        return f"{_sentence(source)} is empty."
     if found.model == BUILTIN:
-        return f"Nothing in {source} has the words of your question. Try words that stand there, or ask a model with --model."
-    return " ".join([f"{found.model} found nothing in {source} that answers this.", *found.text.splitlines()[1:]])
+        return f"No match in {source}. Try words that appear in it, or ask a model with --model."
+    return " ".join([f"{found.model} found no answer in {source}.", *found.text.splitlines()[1:]])
 
 
-def _askable(models: Sequence[str], settings: Settings, served: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
-    """Where none of the models can be asked, the engine that answers in their place, and why, as somebody at a shell needs it."""
+def _sentence(source: str) -> str:
+    """Only our own words are capitalized, not the name of a file."""
+    return source[0].upper() + source[1:] if source.startswith(("standard input", "the part of")) else source
+
+
+def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:
+    """If no model can be asked, choose the built-in engine and say why."""
     named = models or settings.tool_output.models or tuple(filter(None, [settings.extraction_model]))
     problems: list[str] = []
     for target in named:
         try:
-            open_model(target, served, {})
+            open_model(target, available, {})
         except SettingsError as problem:
             problems.append(str(problem))
     if BUILTIN in named or not problems or len(problems) < len(named) or "builtin" not in settings.extraction_fallback:
@@ -144,8 +152,8 @@ def _askable(models: Sequence[str], settings: Settings, served: Mapping[str, End
     return [BUILTIN], f"{' '.join(problems)} The built-in engine answered instead."
 
 
-class _Bar:
-    """A bar on a terminal while chunks are asked about; nothing elsewhere."""
+class _ProgressBar:
+    """Counts the chunks that a model has read. Shown only on a terminal."""
 
     def __init__(self) -> None:
         console = progress_console()
@@ -153,7 +161,7 @@ class _Bar:
         self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_interactive)
         self._task = self._bar.add_task("", total=None)
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> _ProgressBar:
         self._bar.start()
         return self
 

@@ -1,4 +1,4 @@
-"""`overspill snapshot`: look into what `overspill run --snapshot` wrote."""
+"""`overspill snapshot`: show what `overspill run --snapshot` recorded."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from rich.tree import Tree
 
 from overspill.agent.run.snapshot import read_snapshot
 from overspill.cli import output
+from overspill.cli.group import CommandGroup
 from overspill.cli.terminal import console
 from overspill.errors import BadRequest
 from overspill.text.humanize import count_noun, visible
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def snapshot() -> None:
-    """Look into the snapshot of a run."""
+    """Show what a snapshot recorded."""
 
 
 @snapshot.command(short_help="Print a run as a tree.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole snapshot as JSON.")
 def show(file: Path, as_json: bool) -> None:
-    """Print a run as a tree: turns, requests to models, tool calls, extractions and the agents that were called.
+    """Print a run as a tree of turns, model requests, tool calls, extractions and called agents.
 
     \b
     overspill snapshot show run.json.gz
@@ -35,13 +36,13 @@ def show(file: Path, as_json: bool) -> None:
         output.print_json(found)
         return
     try:
-        tree = _run(found)
-    except (KeyError, TypeError, ValueError, AttributeError):  # whoever wrote the file
-        raise BadRequest(f"{file} is no snapshot of this version of Overspill.") from None
+        tree = _draw_run(found)
+    except (KeyError, TypeError, ValueError, AttributeError):  # the file may hold anything
+        raise BadRequest(f"{file} is not a snapshot of this version of Overspill.") from None
     console().print(tree)
 
 
-def _run(run: dict[str, Any]) -> Tree:
+def _draw_run(run: dict[str, Any]) -> Tree:
     totals: dict[str, Any] = run["totals"]
     tokens = f"{totals['input_tokens']:,} tokens in, {totals['output_tokens']:,} out"
     facts = [
@@ -53,43 +54,43 @@ def _run(run: dict[str, Any]) -> Tree:
     ]
     if totals["cost"]:
         facts.append(f"${totals['cost']:.4f}")
-    tree = Tree(_text(f"{run['agent']} ({', '.join(facts)})", "bold"))
+    tree = Tree(_style(f"{run['agent']} ({', '.join(facts)})", "bold"))
     for fact in ("why", "early"):
         if run[fact]:
-            tree.add(_text(run[fact], "yellow"))
+            tree.add(_style(run[fact], "yellow"))
     for turn in run["opTree"]["turns"]:
         final = f", final: {turn['final']}" if turn.get("final") else ""
-        _add_ops(tree.add(_text(f"turn {turn['turn']} of {turn['of']} ({_seconds(turn)}{final})")), turn["ops"])
+        _add_ops(tree.add(_style(f"turn {turn['turn']} of {turn['of']} ({_format_seconds(turn)}{final})")), turn["ops"])
     return tree
 
 
 def _add_ops(tree: Tree, ops: list[dict[str, Any]]) -> None:
     for op in ops:
         style = "" if op["status"] == "ok" else "red"
-        branch = tree.add(_text(f"{op['kind']} {op['attributes']['name']} ({', '.join(_facts(op))})", style))
+        branch = tree.add(_style(f"{op['kind']} {op['attributes']['name']} ({', '.join(_describe_op(op))})", style))
         if "agent" in op:
-            branch.add(_run(op["agent"]))
+            branch.add(_draw_run(op["agent"]))
         _add_ops(branch, op.get("ops", []))
 
 
-def _facts(op: dict[str, Any]) -> list[str]:
+def _describe_op(op: dict[str, Any]) -> list[str]:
     attributes: dict[str, Any] = op["attributes"]
-    facts = [_seconds(op)] + ([] if op["status"] == "ok" else ["failed"])
+    facts = [_format_seconds(op)] + ([] if op["status"] == "ok" else ["failed"])
     if attributes.get("background"):
         facts.append("in the background")
     if op["kind"] == "model" and (attributes.get("tokensIn") or attributes.get("tokensOut")):
         facts.append(f"{attributes['tokensIn']:,} tokens in, {attributes['tokensOut']:,} out")
     if attributes.get("strategy"):
         is_builtin = attributes["strategy"] == "builtin"
-        facts.append("built-in engine" if is_builtin else f"{attributes['strategy']} by {attributes['model'] or 'nobody'}")
+        facts.append("built-in engine" if is_builtin else f"{attributes['strategy']} by {attributes['model'] or 'no model'}")
     if handle := attributes.get("tool_output_handle"):
         facts.append(f"kept as {handle}")
     return facts
 
 
-def _seconds(timed: dict[str, Any]) -> str:
+def _format_seconds(timed: dict[str, Any]) -> str:
     return f"{timed['latency'] / 1000:.1f}s"
 
 
-def _text(text: str, style: str = "") -> Text:
+def _style(text: str, style: str = "") -> Text:
     return Text(visible(text), style=style, overflow="fold")

@@ -1,4 +1,4 @@
-"""`overspill artifacts`: list, show, info, export and clean what is stored."""
+"""`overspill artifacts`: list, show, export and remove stored outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from overspill.cli import output
-from overspill.cli.config import settings_options
+from overspill.cli.group import CommandGroup
+from overspill.cli.settings import settings_options
+from overspill.cli.stderr import inform
 from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
 from overspill.retrieval.archive import ArchivedOutput
@@ -21,14 +23,14 @@ from overspill.retrieval.outputs import StoredOutput
 from overspill.text import encoding, humanize
 from overspill.text.humanize import visible
 
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def artifacts() -> None:
-    """Look at what is stored.
+    """List, show, export and remove stored outputs.
 
-    ID is an artifact id (art_…) or a handle (session-…/…), as the model was given it.
+    ID is an artifact id (art_…) or a handle (session-…/…), as the model sees it.
 
     \b
     Examples:
@@ -45,13 +47,13 @@ def list_(as_json: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
     items = output.archive(**options).items()
     if as_json:
-        output.print_json([_facts(item) for item in items])
+        output.print_json([_describe(item) for item in items])
     elif not items:
-        click.echo("Nothing is stored.")
+        click.echo("No stored outputs.")
     else:
         rows = [
             [item.kept.artifact_id, humanize.format_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
-             item.kept.server, output.when(item.kept.created_ms), "live" if item.label.live else "closed"]
+             item.kept.server, output.format_time(item.kept.created_ms), "live" if item.label.live else "closed"]
             for item in items
         ]  # fmt: skip
         columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
@@ -60,25 +62,25 @@ def list_(as_json: bool, **options: Any) -> None:
 
 @artifacts.command()
 @click.argument("id")
-@click.option("--lines", metavar="A-B", help="Only these lines, counted from 1, both included.")
-@click.option("--bytes", "bytes_", metavar="A-B", help="Only these bytes, counted from 0, both included.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 of what is not text, and its place.")
+@click.option("--lines", metavar="A-B", help="Print only these lines, counted from 1, both included.")
+@click.option("--bytes", "bytes_", metavar="A-B", help="Print only these bytes, counted from 0, both included.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 if it is not text, and its position.")
 @settings_options
 def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **options: Any) -> None:
-    """Print a stored output, whole or in part.
+    """Print a stored output, or part of it.
 
-    On a terminal, control characters are shown and not sent. In a pipe or a file they are the exact bytes.
+    On a terminal, control characters are shown as escapes. A pipe or a file gets the exact bytes.
     """
     if lines is not None and bytes_ is not None:
-        raise click.UsageError("Give --lines or --bytes, not both.")
+        raise click.UsageError("Use --lines or --bytes, not both.")
     with output.archive(**options).open(id) as stored:
-        start, end = _span(stored, lines, bytes_)
+        start, end = _find_span(stored, lines, bytes_)
         if as_json:
-            output.print_json(_part(stored, start, end))
+            output.print_json(_describe_part(stored, start, end))
         elif on_terminal():
             if stored.kept.media == "binary":
                 raise BadRequest(f"{id} is not text. Save it with `{output.program()} artifacts export {id} FILE`.")
-            _print_visibly(stored, start, end)
+            _print_escaped(stored, start, end)
         else:
             _write_bytes(stored, start, end)
 
@@ -91,31 +93,31 @@ def info(id: str, as_json: bool, **options: Any) -> None:
     """Show a stored output's details."""
     item = output.archive(**options).find(id)
     if as_json:
-        output.print_json(_facts(item))
+        output.print_json(_describe(item))
         return
     kept, label = item.kept, item.label
     facts = [
         ("Handle", kept.handle),
         ("Source", f"{kept.source} (server {kept.server})" if kept.server else kept.source),
-        ("Kept because of", kept.reason),
+        ("Reason", kept.reason),
         ("Size", f"{kept.size.bytes:,} bytes, {kept.size.chars:,} characters, {kept.size.lines:,} lines"),
         ("Tokens", f"{'~' if kept.size.estimated else ''}{kept.size.tokens:,}"),
         ("Content", kept.media),
         ("SHA-256", kept.sha256),
-        ("Stored", output.when(kept.created_ms)),
+        ("Stored", output.format_time(kept.created_ms)),
         ("Session", f"{label.name or label.session}, {'live' if label.live else 'closed'}, retention {label.retention}"),
     ]
-    output.print_facts(kept.artifact_id, [*facts, *([("Not complete", kept.missing)] if kept.missing else [])])
+    output.print_facts(kept.artifact_id, [*facts, *([("Incomplete", kept.missing)] if kept.missing else [])])
 
 
 @artifacts.command(short_help="Copy a stored output to a file.")
 @click.argument("id")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> None:
-    """Copy a stored output's exact bytes to FILE (- for standard output)."""
+    """Copy the exact bytes of a stored output to FILE (- for standard output)."""
     with output.archive(**options).open(id) as stored:
         if str(file) == "-":
             _write_bytes(stored, 0, stored.reader.size)
@@ -123,77 +125,77 @@ def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> N
         try:
             _copy(stored, file, force=force)
         except FileExistsError:
-            raise StoreError(f"{file} is there already. Choose another name or use --force.") from None
+            raise StoreError(f"{file} already exists. Choose another name, or overwrite it with --force.") from None
         except OSError as error:
-            raise StoreError(f"{file} cannot be written: {error.strerror}.") from None
+            raise StoreError(f"Could not write {file}: {error.strerror}.") from None
         if as_json:
             output.print_json({"artifact_id": stored.kept.artifact_id, "file": str(file), "bytes": stored.reader.size})
         else:
-            click.echo(f"{stored.reader.size:,} bytes written to {visible(str(file))}", err=True)
+            inform(f"Wrote {stored.reader.size:,} bytes to {file}.")
 
 
 @artifacts.command()
-@click.option("--force", is_flag=True, help="Do not ask.")
-@click.option("--live", is_flag=True, help="Also the outputs of sessions that are going on.")
+@click.option("--force", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--live", is_flag=True, help="Also remove outputs of live sessions.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
-    """Remove stored outputs of ended sessions.
+    """Remove the stored outputs of closed sessions.
 
-    Of all programs, in every store that overspill artifacts list looks at: the storeDir of your settings or else the temporary
-    directory, the proxy's in ~/.local/state/overspill, and .overspill/artifacts of the working directory. Asks first, unless
-    there is nothing to remove or --force is given.
+    This covers all programs and every store that overspill artifacts list reads: storeDir in your settings (by default the
+    temporary directory), the proxy's store in ~/.local/state/overspill, and .overspill/artifacts in the working directory.
+    You are asked first, unless there is nothing to remove or you use --force.
     """
     archive = output.archive(**options)
-    doomed = [item for item in archive.items() if live or not item.label.live]
-    size = sum(item.kept.size.bytes for item in doomed)
-    what = f"{humanize.count_noun(len(doomed), 'stored output')} ({humanize.format_size(size)})"
-    if doomed and not force and not _confirm(what):
-        click.echo("Nothing was removed.", err=True)
+    selected = [item for item in archive.items() if live or not item.label.live]
+    size = sum(item.kept.size.bytes for item in selected)
+    what = f"{humanize.count_noun(len(selected), 'stored output')} ({humanize.format_size(size)})"
+    if selected and not force and not _confirm(what):
+        inform("Nothing removed.")
         return
     sessions = archive.remove(live=live)
     if as_json:
-        output.print_json({"removed": len(doomed), "bytes": size, "sessions": sessions})
+        output.print_json({"removed": len(selected), "bytes": size, "sessions": sessions})
     else:
-        click.echo(f"Removed {what}." if doomed else "Nothing to remove.")
+        click.echo(f"Removed {what}." if selected else "Nothing to remove.")
 
 
 def _confirm(what: str) -> bool:
     if not (sys.stdin and sys.stdin.isatty()):
-        raise BadRequest(f"{what} would be removed, and nobody is there to be asked. Use --force.")
+        raise BadRequest(f"This would remove {what}, and there is no terminal to confirm it on. Use --force.")
     return click.confirm(f"Remove {what}?", err=True)
 
 
-def _span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> tuple[int, int]:
+def _find_span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> tuple[int, int]:
     size = stored.reader.size
     if lines is not None:
         first, last = parse_range("--lines", lines)
         if last < first:
-            raise BadRequest(f"--lines {lines}: the first line comes after the last.")
+            raise BadRequest(f"--lines {lines}: the first line is after the last.")
         if first < 1 or first > stored.view.lines:
             raise BadRequest(f"--lines {lines}: the output has {stored.view.lines:,} lines, counted from 1.")
         return stored.view.line_span(first, last)
     if bytes_ is not None:
         first, last = parse_range("--bytes", bytes_)
         if last < first:
-            raise BadRequest(f"--bytes {bytes_}: the first byte comes after the last.")
+            raise BadRequest(f"--bytes {bytes_}: the first byte is after the last.")
         if first >= size:
             raise BadRequest(f"--bytes {bytes_}: the output has {size:,} bytes, counted from 0.")
         return first, min(last + 1, size)
     return 0, size
 
 
-def _part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
+def _describe_part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
     data = stored.bytes(start, end)
-    place = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
+    position = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
     if stored.kept.media == "binary":
-        return {**place, "base64": base64.b64encode(data).decode()}
-    return {**place, "text": encoding.clean(encoding.decode(data))}
+        return {**position, "base64": base64.b64encode(data).decode()}
+    return {**position, "text": encoding.clean(encoding.decode(data))}
 
 
-def _print_visibly(stored: StoredOutput, start: int, end: int) -> None:
+def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
     rest = b""
-    for block in _blocks(stored, start, end):
+    for block in _read_blocks(stored, start, end):
         block = rest + block
         whole = encoding.whole(block)
         click.echo(visible(encoding.decode(block[:whole])), nl=False)
@@ -204,22 +206,22 @@ def _print_visibly(stored: StoredOutput, start: int, end: int) -> None:
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
     if not sys.stdout:
         return
-    for block in _blocks(stored, start, end):
+    for block in _read_blocks(stored, start, end):
         sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()
 
 
-def _blocks(stored: StoredOutput, start: int, end: int) -> Iterator[bytes]:
-    for at in range(start, end, _BLOCK):
-        yield stored.reader.read(at, min(at + _BLOCK, end))
+def _read_blocks(stored: StoredOutput, start: int, end: int) -> Iterator[bytes]:
+    for at in range(start, end, _BLOCK_BYTES):
+        yield stored.reader.read(at, min(at + _BLOCK_BYTES, end))
 
 
 def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
-    """For its owner only, like the original. A copy that fails half-way is removed, unless it went into a file that was there."""
+    """Readable by you only, like the original. A copy that fails half-way is removed, unless it replaced an existing file."""
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if force else os.O_EXCL), 0o600)
     try:
         with open(fd, "wb") as target:
-            for block in _blocks(stored, 0, stored.reader.size):
+            for block in _read_blocks(stored, 0, stored.reader.size):
                 target.write(block)
     except BaseException:
         if not force:
@@ -227,7 +229,7 @@ def _copy(stored: StoredOutput, file: Path, *, force: bool) -> None:
         raise
 
 
-def _facts(item: ArchivedOutput) -> dict[str, Any]:
+def _describe(item: ArchivedOutput) -> dict[str, Any]:
     kept = item.kept
     return {
         "artifact_id": kept.artifact_id,
@@ -243,7 +245,7 @@ def _facts(item: ArchivedOutput) -> dict[str, Any]:
         "tokens": kept.size.tokens,
         "tokens_estimated": kept.size.estimated,
         "sha256": kept.sha256,
-        "stored_at": output.iso(kept.created_ms),
+        "stored_at": output.format_iso(kept.created_ms),
         "missing": kept.missing,
         "session_name": item.label.name,
         "retention": item.label.retention,

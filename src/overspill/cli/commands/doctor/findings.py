@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""What a check finds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Level: TypeAlias = Literal["ok", "note", "wrong"]
 
 
 class Finding(Struct, frozen=True):
-    """`advice` is what to do about it."""
+    """`advice` says what you can do about it."""
 
     about: str
     level: Level

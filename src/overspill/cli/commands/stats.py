@@ -1,4 +1,4 @@
-"""`overspill stats`: what the gate did, over all sessions that can still be seen."""
+"""`overspill stats`: what Overspill kept and retrieved, over all sessions that are still stored."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 import click
 
 from overspill.cli import output
-from overspill.cli.config import settings_options
+from overspill.cli.settings import settings_options
 from overspill.record.counters import Counters
 from overspill.store.protocols import ShelfLabel
 from overspill.text import humanize
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, also for each session.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with figures for each session.")
 @settings_options
 def stats(as_json: bool, **options: Any) -> None:
-    """Count what was kept, how much of a context that saved, and what was retrieved."""
-    counted = output.archive(**options).counters()
-    total = _sum([counters for _, counters in counted])
+    """Show how many outputs were kept, how many tokens that saved, and what was retrieved."""
+    sessions = output.archive(**options).counters()
+    total = _sum([counters for _, counters in sessions])
     if as_json:
-        output.print_json({"total": total, "sessions": [_session(label, counters) for label, counters in counted]})
+        output.print_json({"total": total, "sessions": [_describe(label, counters) for label, counters in sessions]})
         return
     rows = [
-        ("Sessions", f"{len(counted):,} ({sum(label.live for label, _ in counted)} live)"),
+        ("Sessions", f"{len(sessions):,} ({sum(label.live for label, _ in sessions)} live)"),
         ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),
         ("Outputs kept", f"{total['kept']:,} ({humanize.format_size(total['kept_bytes'])})"),
         ("Tokens kept out of context", f"{total['tokens_kept_out']:,}"),
-        ("Calls not passed on whole", f"{total['truncation_rate']:.1%}"),
+        ("Calls answered with less", f"{total['truncation_rate']:.1%}"),
         ("Retrievals", f"{total['retrievals']:,} ({total['failed_retrievals']:,} failed)"),
-        ("Retrieved in full after all", f"{total['retrieved_in_full']:,}"),
+        ("Later retrieved in full", f"{total['retrieved_in_full']:,}"),
         ("Outputs used as arguments", f"{total['refs']:,}"),
         ("Tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"),
     ]
@@ -48,7 +48,7 @@ def _figures(counters: Counters) -> dict[str, Any]:
     return {name: getattr(counters, name) for name in _SUMMED} | {"truncation_rate": counters.truncation_rate}
 
 
-def _session(label: ShelfLabel, counters: Counters) -> dict[str, Any]:
+def _describe(label: ShelfLabel, counters: Counters) -> dict[str, Any]:
     return {"session": label.session, "name": label.name, "live": label.live, **_figures(counters)}
 
 

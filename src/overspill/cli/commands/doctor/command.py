@@ -1,0 +1,130 @@
+"""`overspill doctor`: what works, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import click
+
+from overspill.cli import output
+from overspill.cli.commands.doctor import Finding, config, models, store
+from overspill.cli.models import endpoints
+from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
+from overspill.cli.target import clients, find_target
+from overspill.errors import MissingPackage, SettingsError
+from overspill.mcp.host_configs import rewriting
+from overspill.settings import Settings
+from overspill.text.humanize import count_noun, visible
+
+if TYPE_CHECKING:
+    from overspill.cli.commands.doctor.servers import ServerReport
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
+@click.option(
+    "--timeout", type=click.FloatRange(0.1, 3600), default=30, show_default=True, help="How many seconds to wait for a server."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@settings_options
+def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool, **options: Any) -> None:
+    """Check your settings, models, stores and servers.
+
+    Without FILE, doctor checks the servers in your settings. FILE is claude-code, claude-desktop, cursor, vscode or the path of a
+    file with mcpServers, as for overspill wrap. Servers are started, pinged and asked for their tools, but no tool is called.
+    Nothing is sent to models.
+
+    \b
+    overspill doctor
+    overspill doctor cursor
+    overspill doctor .mcp.json --server github --json
+
+    The exit code is 1 if anything is wrong.
+    """
+    cli = command_line(options["preset"], options["assignments"])
+    findings, settings = config.check(cli, options["config"], Path.cwd(), user_config_dir())
+    findings += [*_check_models(settings), *_check_stores(settings)]
+    if chosen and file is None and not settings.mcp_servers:
+        raise click.UsageError("--server needs FILE, because your settings have no servers.")
+    reports: list[ServerReport] = []
+    try:
+        reports = _check_servers(file, settings, chosen, timeout) if file or settings.mcp_servers else []
+    except MissingPackage as problem:
+        findings.append(Finding("servers", "wrong", str(problem)))
+    all_findings = [*findings, *(report.finding for report in reports)]
+    if as_json:
+        output.print_json({"findings": all_findings, "servers": [report.probe for report in reports if report.probe]})
+    else:
+        _print(findings, reports, [] if file else _list_other_clients())
+    sys.exit(1 if any(finding.level == "wrong" for finding in all_findings) else 0)
+
+
+def _check_stores(settings: Settings) -> list[Finding]:
+    """Without storeDir there are two: programs store in the temporary directory, the proxy in a folder that lasts."""
+    urls = [settings.store_dir] if settings.store_dir else [None, lasting_store()]
+    return [finding for url in urls for finding in store.check(url, settings)]
+
+
+def _check_models(settings: Settings) -> list[Finding]:
+    try:
+        available = endpoints(settings, os.environ)
+    except SettingsError as problem:
+        return [Finding("settings", "wrong", str(problem), "Set it wherever you start Overspill, and in your client.")]
+    return models.check(settings, available)
+
+
+def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], timeout: float) -> list[ServerReport]:
+    # Takes a second to import, which checking settings and stores does not need.
+    try:
+        from overspill.cli.commands.doctor.servers import check
+    except ImportError as missing:
+        raise MissingPackage("Checking servers", "mcp") from missing
+    if file is None:
+        name, text, expands = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True
+    else:
+        target = find_target(file)
+        name, text, expands = file, target.file.text, target.client is None or target.client.name != "claude-desktop"
+    servers = rewriting.select_servers(rewriting.list_servers(text, name), name, chosen)
+
+    async def run() -> list[ServerReport]:
+        return await check(
+            servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
+        )
+
+    # A finding quotes what its server wrote to standard error, where that matters.
+    with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
+        return anyio.run(run)
+
+
+def _list_other_clients() -> list[str]:
+    """Clients whose servers you can check too."""
+    lines: list[str] = []
+    for name, client in clients().items():
+        if os.path.exists(client.file):
+            lines.append(f"{client.title} has servers in {client.file}. To check them: {output.program()} doctor {name}")
+    return lines
+
+
+def _print(findings: Sequence[Finding], reports: Sequence[ServerReport], hints: Sequence[str]) -> None:
+    lines = [line for finding in findings for line in _render(finding)]
+    for report in reports:
+        lines += _render(report.finding)
+        tools = sorted(report.probe.tools, key=lambda tool: -tool.bytes) if report.probe else []
+        lines += [f"{tool.bytes:>20,} bytes {tool.tokens:>7,} tokens  {tool.name}" for tool in tools]
+    wrong = sum(finding.level == "wrong" for finding in (*findings, *(report.finding for report in reports)))
+    verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
+    for line in [*lines, *hints, verdict]:
+        click.echo(visible(line))
+
+
+def _render(finding: Finding) -> list[str]:
+    return [f"{finding.level:<5}  {finding.about}: {finding.text}", *([f"       {finding.advice}"] if finding.advice else [])]

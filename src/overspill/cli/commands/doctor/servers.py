@@ -1,0 +1,124 @@
+"""The servers in a client's file: which can be checked, and whether each works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+from msgspec import Struct
+
+from overspill.cli.commands.doctor.findings import Finding
+from overspill.errors import SettingsError
+from overspill.mcp.client import ServerConfig, server_configs
+from overspill.mcp.client.probe import Probe, probe
+from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.entries import speaks_sse
+from overspill.mcp.host_configs.originals import unwrap_entry
+from overspill.mcp.host_configs.proxied import recognize
+from overspill.mcp.host_configs.rewriting import Server
+from overspill.text import humanize, jsonc
+
+_PROMPTED = re.compile(r"\$\{(?:input|command):([^}]*+)(\}|\Z)")
+_MAX_CONCURRENT = 8
+_CHECK_COMMAND = "Run its command in a shell and see what it prints."
+_CHECK_URL = "Check its URL and headers, and whether it needs you to sign in."
+
+
+class ServerReport(Struct, frozen=True):
+    """A finding, and the server's answers if it gave any."""
+
+    finding: Finding
+    probe: Probe | None = None
+
+
+class Variables(dict[str, str]):
+    """An environment for `${NAME}`. Unknown names are left as written, and listed in `missing`."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        super().__init__(known)
+        self.missing: list[str] = []
+
+    def get(self, key: str, default: Any = None) -> Any:
+        value = super().get(key, default)
+        if value is None:
+            self.missing.append(key)
+        return f"${{{key}}}" if value is None else value
+
+
+async def check(
+    servers: Sequence[Server],
+    environ: Mapping[str, str],
+    *,
+    name: str,
+    folder: Path,
+    expands: bool,
+    within: float,
+    model: str | None,
+) -> list[ServerReport]:
+    """Check servers concurrently; the reports keep their order. Errors call the file `name`. Servers of projects other than
+    `folder` are left out. `expands` is whether the client fills in `${…}`."""
+    reports: dict[int, ServerReport] = {}
+    slots = anyio.Semaphore(_MAX_CONCURRENT)
+    variables = {**environ, "workspaceFolder": str(folder), "workspaceFolderBasename": folder.name}
+
+    async def check_one(index: int, server: Server) -> None:
+        async with slots:
+            reports[index] = await _check_server(server, name, environ, Variables(variables) if expands else None, within, model)
+
+    mine = [server for server in servers if server.project in ("", str(folder))]
+    async with anyio.create_task_group() as group:
+        for index, server in enumerate(mine):
+            group.start_soon(check_one, index, server)
+    return [reports[index] for index in range(len(mine))]
+
+
+async def _check_server(
+    server: Server, name: str, environ: Mapping[str, str], variables: Variables | None, within: float, model: str | None
+) -> ServerReport:
+    config = _read_config(server, name, environ, variables)
+    if isinstance(config, Finding):
+        return ServerReport(config)
+    result = await probe(config, environ, within, model)
+    if result.problem:
+        missing = [f"${{{name}}} is not set in this shell." for name in dict.fromkeys(variables.missing)] if variables else []
+        return ServerReport(
+            Finding(server.name, "wrong", result.problem, " ".join([*missing, _CHECK_URL if config.url else _CHECK_COMMAND])),
+            result,
+        )
+    software = humanize.one_line(result.software) or "A server that gives no name"
+    text = (
+        f"{software} answered in {result.seconds:.1f} s with protocol {result.protocol}. "
+        f"{humanize.count_noun(len(result.tools), 'tool')}: {result.bytes:,} bytes of schema, {result.tokens:,} tokens."
+        f"{' It runs through Overspill.' if _find_original(server)[0] else ''}"
+    )
+    return ServerReport(Finding(server.name, "ok", text), result)
+
+
+def _read_config(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:
+    if (prompted := _PROMPTED.search(server.entry.raw)) and prompted[2]:
+        return Finding(server.name, "note", f"Not checked: only the client can ask you for {prompted[1]!r}.")
+    launch, value = _find_original(server)
+    if launch and not shutil.which(launch, path=environ.get("PATH")):
+        advice = "Run overspill unwrap and then overspill wrap on the same file."
+        return Finding(server.name, "wrong", f"It runs through Overspill, but {launch} does not exist.", advice)
+    if isinstance(value, dict) and speaks_sse(cast("dict[str, Any]", value)):
+        return Finding(server.name, "note", "Not checked: it speaks SSE, which Overspill does not support.")
+    try:
+        configs = server_configs({server.name: value}, f"in {name}", variables)
+    except SettingsError as problem:
+        return Finding(server.name, "wrong", str(problem), "Fix its entry.")
+    return configs.get(server.name) or Finding(server.name, "note", "Not checked: it is disabled.")
+
+
+def _find_original(server: Server) -> tuple[str, Any]:
+    """What starts Overspill if the server runs through it, and the entry of the server itself: the proxy answers even for a
+    server that does not work."""
+    found = recognize(server.name, server.entry) if server.entry.kind == "object" else None
+    edits = unwrap_entry(server.entry, found) if found else None
+    if not found or edits is None:
+        return "", server.entry.value
+    return found.launch[0], jsonc.scan(rewriting.edit_entry(server.entry, edits), server.name).value

@@ -1,0 +1,90 @@
+"""The store: whether it is writable and private, how much space is left, and what ended processes left behind."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from overspill.cli.commands.doctor.findings import Finding
+from overspill.errors import SettingsError, StoreError
+from overspill.retrieval.archive import Archive
+from overspill.settings import Settings
+from overspill.store.files.store import FileStore
+from overspill.store.files.survey import survey
+from overspill.store.open import open_store
+from overspill.text import humanize
+
+_MIN_FREE_BYTES = 100_000_000
+_USE_OTHER_FOLDER = "Set storeDir in your config file to a folder that you own."
+_OVER_LIMIT = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
+
+
+def check(url: str | None, settings: Settings) -> list[Finding]:
+    """One store. Without a URL, the temporary directory."""
+    try:
+        store = open_store(url, run_bytes=settings.max_run_bytes)
+    except SettingsError as error:
+        return [_wrong(str(error), _USE_OTHER_FOLDER)]
+    if not isinstance(store, FileStore):
+        return [Finding("store", "ok", f"Outputs are stored in {store.url}")]
+    if problem := _find_problem(store.root):
+        return [_wrong(problem, _USE_OTHER_FOLDER)]
+    try:
+        return [*_find_untrusted(store), _describe_content(store, settings), *_find_leftovers(store), *_check_space(store)]
+    except StoreError as error:
+        return [_wrong(str(error), _USE_OTHER_FOLDER)]
+
+
+def _wrong(text: str, advice: str) -> Finding:
+    return Finding("store", "wrong", text, advice)
+
+
+def _find_problem(root: Path) -> str:
+    folder = next(part for part in (root, *root.parents) if os.path.exists(part))
+    if not folder.is_dir():
+        return f"Nothing can be stored in {root}: {folder} is not a folder."
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"Nothing can be stored in {root}: you cannot write to {folder}."
+    mode = folder.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        return f"{folder} is not safe: any user can remove what others store there."
+    return ""
+
+
+def _find_untrusted(store: FileStore) -> list[Finding]:
+    if not store.root.exists():
+        return []
+    with store.place.open() as directory:
+        return [_wrong(str(refusal), "") for refusal in survey(directory).refusals]
+
+
+def _describe_content(store: FileStore, settings: Settings) -> Finding:
+    labels = store.shelves()
+    size = sum(item.kept.size.bytes for item in Archive([store]).items())
+    live = sum(label.live for label in labels)
+    sessions = humanize.count_noun(len(labels), "session")
+    text = f"{store.root} holds {sessions}, {live} of them live, with {humanize.format_size(size)} of outputs."
+    over = size > settings.keep_bytes
+    return Finding(
+        "store",
+        "note" if over else "ok",
+        text,
+        _OVER_LIMIT if over else "",
+    )
+
+
+def _find_leftovers(store: FileStore) -> list[Finding]:
+    left = [label for label in store.shelves() if not label.live and label.retention != "keep"]
+    if not left:
+        return []
+    text = f"{humanize.count_noun(len(left), 'session')} left behind by processes that ended without cleaning up."
+    return [Finding("store", "note", text, "The next session removes them. To do it now: overspill artifacts clean")]
+
+
+def _check_space(store: FileStore) -> list[Finding]:
+    free = store.free()
+    if free >= _MIN_FREE_BYTES:
+        return [Finding("store", "ok", f"{store.root} has {humanize.format_size(free)} of free space.")]
+    text = f"{store.root} has only {humanize.format_size(free)} of free space, so large outputs will be cut."
+    return [_wrong(text, "Free some space, or set storeDir in your config file to a folder on another disk.")]

@@ -1,0 +1,36 @@
+"""`overspill verify`: check that stored outputs are unchanged."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from overspill.cli import output
+from overspill.cli.settings import settings_options
+
+
+@click.command()
+@click.argument("id", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@settings_options
+def verify(id: str | None, as_json: bool, **options: Any) -> None:
+    """Check stored outputs against the SHA-256 checksums recorded when they were stored.
+
+    With ID, only that output is checked. The exit code is 1 if an output has changed.
+    """
+    archive = output.archive(**options)
+    checks = list(archive.verify([archive.find(id)] if id else archive.items()))
+    changed = [check for check in checks if not check.sound]
+    if as_json:
+        output.print_json(
+            [{"artifact_id": check.kept.artifact_id, "sound": check.sound, "problem": check.problem} for check in checks]
+        )
+    else:
+        if changed:
+            output.print_table(
+                "Changed outputs", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in changed]
+            )
+        click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")
+    sys.exit(1 if changed else 0)

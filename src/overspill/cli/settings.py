@@ -1,0 +1,104 @@
+"""The settings of a command: its options, the files it reads, and your folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from overspill.cli.stderr import warn
+from overspill.errors import SettingsError
+from overspill.settings import PRESETS, Layer, Loaded, load
+from overspill.settings.files import file_layers, parse_yaml
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_NO_HOME = "HOME is not set, and the system does not know your home directory. Set HOME."
+
+
+def settings_options(command: Command) -> Command:
+    """--preset, --config and --set, as the parameters of `load_settings`."""
+    for option in (
+        click.option(
+            "--set",
+            "assignments",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Set one key, e.g. toolOutput.maxChunks=2. Can be repeated.",
+        ),
+        click.option(
+            "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read this config file instead of the usual ones."
+        ),
+        click.option("--preset", type=click.Choice(list(PRESETS)), help="The preset to start from."),
+    ):
+        command = option(command)
+    return command
+
+
+def load_settings(
+    preset: str | None,
+    config: Path | None,
+    assignments: Sequence[str],
+    usual: Sequence[Layer] = (),
+    *,
+    forgiving: bool = False,
+) -> Loaded:
+    """Load the settings of this process and write their warnings to standard error."""
+    cli = command_line(preset, assignments)
+    loaded = load(cli=cli, config=config, cwd=Path(), user_config_dir=user_config_dir(), usual=usual, forgiving=forgiving)
+    for warning in loaded.warnings:
+        warn(warning)
+    return loaded
+
+
+def config_files(config: Path | None) -> list[Layer]:
+    """The files that `load_settings` reads."""
+    return file_layers(config, Path(), user_config_dir())
+
+
+def command_line(preset: str | None, assignments: Sequence[str]) -> dict[str, Any]:
+    """The layer above all files."""
+    return parse_assignments(assignments, "--set") | ({"preset": preset} if preset else {})
+
+
+def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"{option} {assignment} has no value. Write {option} {assignment}=VALUE.")
+        *sections, last = key.split(".")
+        target = values
+        for section in sections:
+            inner: object = target.setdefault(section, {})
+            if not isinstance(inner, dict):
+                raise SettingsError(
+                    f"{option} {key} conflicts with another {option}, which sets {section} to a value. Keep one of them."
+                )
+            target = cast("dict[str, Any]", inner)
+        target[last] = parse_yaml(text, f"{option} {key}")
+    return values
+
+
+def user_config_dir() -> Path:
+    return _user_dir("XDG_CONFIG_HOME", ".config")
+
+
+def lasting_store() -> str:
+    """Where the proxy stores outputs. Unlike the temporary directory, it survives a restart of the machine."""
+    return str(_user_dir("XDG_STATE_HOME", ".local/state"))
+
+
+def home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise SettingsError(_NO_HOME) from None
+
+
+def _user_dir(variable: str, default: str) -> Path:
+    base = Path(os.environ.get(variable, ""))
+    # The XDG specification says to ignore relative paths.
+    return (base if base.is_absolute() else home() / default) / "overspill"

@@ -1,0 +1,81 @@
+"""What commands write to standard error: `overspill: …`, `overspill: warning: …` and `overspill: error: …`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+import click
+
+from overspill.text.humanize import visible
+
+Level: TypeAlias = Literal["note", "warning", "error"]
+_LABELS: dict[Level, str] = {"note": "", "warning": "warning: ", "error": "error: "}
+_LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would slow down `--help`
+
+
+def format_message(text: str, level: Level) -> str:
+    return f"overspill: {_LABELS[level]}{visible(text)}"
+
+
+def inform(text: str) -> None:
+    click.echo(format_message(text, "note"), err=True)
+
+
+def warn(text: str) -> None:
+    click.echo(format_message(text, "warning"), err=True)
+
+
+def report_error(text: str) -> None:
+    click.echo(format_message(text, "error"), err=True)
+
+
+def report_usage(problem: click.ClickException) -> None:
+    """A mistake on the command line: first what is wrong, then how the command is used."""
+    if isinstance(problem, click.exceptions.NoArgsIsHelpError):
+        problem.show()
+        return
+    report_error(_describe(problem))
+    context = problem.ctx if isinstance(problem, click.UsageError) else None
+    if context is not None:
+        click.echo(f"\n{context.get_usage()}\n\nFor more information, try '{context.command_path} --help'.", err=True)
+
+
+def suggest_nearest(given: str, known: Iterable[str]) -> str:
+    """` Did you mean 'config'?`, to put after a sentence, or nothing."""
+    near = get_close_matches(given, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _describe(problem: click.ClickException) -> str:
+    if isinstance(problem, click.NoSuchOption):  # each version of click words it differently
+        return f"No such option {problem.option_name!r}.{suggest_nearest(problem.option_name, problem.possibilities or ())}"
+    message = problem.format_message()
+    return message if message.endswith((".", "?", "!")) else f"{message}."
+
+
+@contextmanager
+def show_log(
+    write: Callable[[str], None] = warn, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
+) -> Generator[None]:
+    """Show what Overspill logs as a warning while a command runs."""
+    handler = _LogLines(write)
+    handler.addFilter(wanted)
+    _LOGGER.addHandler(handler)
+    try:
+        yield
+    finally:
+        _LOGGER.removeHandler(handler)
+
+
+class _LogLines(logging.Handler):
+    def __init__(self, write: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # standard error may be closed by now; the tool keeps running
+            self._write(record.getMessage())
