@@ -223,7 +223,7 @@ async def test_a_stop_ends_with_a_final_turn(play: Play) -> None:
 
     record = await play.run("tools: [{depot: [words]}]", stop, control=control)
     assert ended(record)
-    assert record.outcome.early == "the user asked you to stop."
+    assert record.outcome.early == "the user asked to stop."
 
 
 async def test_an_abort_in_the_middle_of_a_request_leaves_a_record(play: Play) -> None:
@@ -237,5 +237,5 @@ async def test_an_abort_in_the_middle_of_a_request_leaves_a_record(play: Play) -
         group.start_soon(run)
         await until(lambda: play.opening.asked)
         control.abort()
-    assert (records[0].outcome.status, records[0].outcome.why) == ("aborted", "It was aborted.")
+    assert (records[0].outcome.status, records[0].outcome.why) == ("aborted", "The run was aborted.")
     assert [message.role for message in records[0].messages] == ["user", "assistant", "tool"]

@@ -1,4 +1,4 @@
-"""The three tools of the agent itself. They do not pass the gate: what they answer is short."""
+"""The agent's own three tools. Their answers are short and do not pass the gate."""
 
 from __future__ import annotations
 
@@ -19,43 +19,45 @@ def _tool(name: str, description: str, required: list[str], **properties: Any) -
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _text(description: str) -> dict[str, Any]:
+def _string(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
 
 
 TASK_STATUS = _tool(
     STATUS,
-    "Tell whoever waits what you are doing. Call it together with other tools, not by itself",
+    "Tell the user what you are doing. Call it together with other tools, not by itself",
     ["now"],
-    now=_text("What you do now, in one sentence"),
-    done=_text("What is done"),
-    pending=_text("What is still to do"),
+    now=_string("What you are doing now, in one sentence"),
+    done=_string("What is done"),
+    pending=_string("What is left to do"),
 )
 
 
 def final_report(output: OutputKeys) -> dict[str, Any]:
-    content: dict[str, Any] = _text(f"The whole report, as {output.format}")
+    content: dict[str, Any] = _string(f"The whole report, as {output.format}")
     shared: dict[str, Any] = {}
     if output.format == "json":
         content = {**(output.json_schema or {}), "description": "The whole report"}
         shared = {name: content.pop(name) for name in ("$defs", "definitions") if name in content}
-    tool = _tool(REPORT, "Hand in your final report; this ends your task. Call it alone", ["content"], content=content)
-    tool["parameters"] |= shared  # references in a schema are read from its top
+    tool = _tool(
+        REPORT, "Submit your final report. This ends your task. Call it without other tools", ["content"], content=content
+    )
+    tool["parameters"] |= shared  # references in a schema start at its root
     return tool
 
 
 def batch(tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Made afresh from the tools of the turn. Their parameters are not repeated: they would fill the context twice."""
-    named = [tool["name"] for tool in tools]
+    """Built from the tools of the turn. Their parameters are not repeated, which would use twice the context."""
+    names = [tool["name"] for tool in tools]
     entry = {
         "type": "object",
         "additionalProperties": False,
         "required": ["id", "tool", "parameters"],
         "properties": {
-            "id": _text("Your own number or name for this call"),
-            "tool": {"type": "string", "enum": named},
-            "parameters": {"type": "object", "description": "As that tool takes them"},
+            "id": _string("A number or name that you choose for this call"),
+            "tool": {"type": "string", "enum": names},
+            "parameters": {"type": "object", "description": "The arguments of that tool"},
         },
     }
     calls = {"type": "array", "minItems": 1, "items": entry}
-    return _tool(BATCH, "Run several tools at the same time; answers with all their results as JSON", ["calls"], calls=calls)
+    return _tool(BATCH, "Run several tools in parallel. Returns all their results as JSON", ["calls"], calls=calls)

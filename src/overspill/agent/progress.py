@@ -1,4 +1,4 @@
-"""What whoever watches a run is told, as it happens."""
+"""The events that an observer of a run receives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class TurnStarted(Struct, frozen=True):
     turn: int
     of: int
     percent: int
-    """Of the context window that is used."""
+    """How much of the context window is used."""
     final: str = ""
 
 
@@ -38,14 +38,14 @@ class CallEnded(Struct, frozen=True):
     tool: str
     seconds: float
     failed: str = ""
-    """The beginning of what went wrong."""
+    """The beginning of the error message."""
     kept: Kept | None = None
     job: str = ""
-    """The id under which it goes on in the background."""
+    """The id of the background job, if the call keeps running there."""
 
 
 class ModelSaid(Struct, frozen=True):
-    """What the agent says it is doing, or what somebody should know about the run."""
+    """The status that the model reports, or a warning about the run."""
 
     agent: str
     text: str
@@ -57,4 +57,4 @@ Observe: TypeAlias = Callable[[Progress], None]
 
 
 def ignore_progress(_: Progress) -> None:
-    """For a run that nobody watches."""
+    """For runs without an observer."""

@@ -1,4 +1,4 @@
-"""The final report: handed in by a call, or written in its wrapper, which is then understood as that call."""
+"""The final report: submitted with a tool call, or written in its wrapper, which counts as that call."""
 
 from __future__ import annotations
 
@@ -20,51 +20,53 @@ from overspill.schema import Unchecked, find_flaw, find_misfit
 from overspill.types import ToolCall
 
 Source: TypeAlias = Literal["tool", "wrapper", "text"]
-_SOURCE = "handed_in_as"
+_SOURCE_KEY = "handed_in_as"
 
 
 class Report(Struct, frozen=True):
     format: ReportFormat
     content: str
     source: Source = "tool"
-    """`text`: the model answered in plain words and did not say that this is its report."""
+    """`text`: the model answered in plain text without marking it as its report."""
 
     @property
     def value(self) -> Any:
-        """Of the format json, what it says."""
+        """The parsed value if the format is json, otherwise the text."""
         return json.loads(self.content) if self.format == "json" else self.content
 
 
 class ReportCheck:
-    """Recognises and checks the reports of one run. What was taken last is the report."""
+    """Recognizes and checks the reports of one run. The report accepted last counts."""
 
     def __init__(self, output: OutputKeys) -> None:
         self.nonce = wrapper.new_nonce()
-        self.taken: Report | None = None
+        self.accepted: Report | None = None
         self._output = output
         _check_usable(output.json_schema)
 
     def parse_report(self, response: Response, *, plain: bool) -> Response:
-        """The response with a call in place of its wrapper; with `plain`, in place of a text that calls nothing."""
+        """Turn a wrapped report into a tool call. With `plain`, do the same for plain text without calls."""
         if (content := wrapper.unwrap(response.text, self.nonce)) is not None:
-            return _calling(response, content, "wrapper")
+            return _as_call(response, content, "wrapper")
         if plain and response.text.strip() and not response.calls:
-            return _calling(response, response.text.strip(), "text")
+            return _as_call(response, response.text.strip(), "text")
         return response
 
-    def hand_in(self, args: Mapping[str, Any]) -> None:
-        """BadRequest says what is wrong with it. Blocks while it is checked."""
+    def submit(self, args: Mapping[str, Any]) -> None:
+        """Blocks while it checks the report. Raises BadRequest with what is wrong."""
         given: object = args.get("content")
-        source: Source = "wrapper" if args.get(_SOURCE) == "wrapper" else "text" if args.get(_SOURCE) == "text" else "tool"
+        source: Source = (
+            "wrapper" if args.get(_SOURCE_KEY) == "wrapper" else "text" if args.get(_SOURCE_KEY) == "text" else "tool"
+        )
         if self._output.format == "json":
-            content = self._json(given)
+            content = self._check_json(given)
         else:
             content = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)
         if given is None or not content.strip():
             raise BadRequest(wording.EMPTY_REPORT)
-        self.taken = Report(self._output.format, content, source)
+        self.accepted = Report(self._output.format, content, source)
 
-    def _json(self, given: object) -> str:
+    def _check_json(self, given: object) -> str:
         try:
             value = json.loads(given) if isinstance(given, str) else given
             written = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
@@ -72,22 +74,22 @@ class ReportCheck:
             raise BadRequest(wording.not_json(str(error))) from None
         except RecursionError:
             raise BadRequest(wording.TOO_DEEP) from None
-        if problem := self._unfit(value):
+        if problem := self._find_mismatch(value):
             raise BadRequest(wording.report_misfit(problem))
         return written
 
-    def _unfit(self, value: Any) -> str:
+    def _find_mismatch(self, value: Any) -> str:
         if self._output.json_schema is None:
             return ""
         try:
             found = find_misfit(self._output.json_schema, value)
-        except Unchecked as reason:  # a report that nobody can check is never taken
+        except Unchecked as reason:  # a report that cannot be checked is never accepted
             return f"it cannot be checked, because {reason}"
         return "" if found is None else f"{found.path}: {found.message}"
 
 
-def _calling(response: Response, content: str, source: Source) -> Response:
-    call = ToolCall(f"call_{secrets.token_hex(8)}", internal.REPORT, {"content": content, _SOURCE: source})
+def _as_call(response: Response, content: str, source: Source) -> Response:
+    call = ToolCall(f"call_{secrets.token_hex(8)}", internal.REPORT, {"content": content, _SOURCE_KEY: source})
     return replace(response, text="", calls=(*response.calls, call))
 
 

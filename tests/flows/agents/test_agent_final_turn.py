@@ -15,7 +15,7 @@ Your context window is 1% full.
 
 ---
 
-No tool can be called any more. Provide your final report/answer now, from what you have found."""
+You can no longer call tools. Provide your final report/answer now, based on what you have found."""
 
 
 async def test_in_the_last_turn_only_the_report_can_be_called(stage: Stage) -> None:
@@ -34,7 +34,7 @@ async def test_a_model_that_never_reports_ends_without_a_report(stage: Stage) ->
     model = scripted(call("depot__words", count=1))
     record = await stage.run(agent, model)
     assert (record.outcome.status, record.outcome.report) == ("unreported", None)
-    assert record.outcome.why == "The model gave no final report, though asked for nothing else."
+    assert record.outcome.why == "The model gave no final report, even when asked for nothing else."
     assert len(model.requests) == 4
 
 

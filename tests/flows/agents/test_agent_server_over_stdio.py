@@ -29,7 +29,7 @@ async def test_a_server_is_started_with_the_run_and_its_refusals_are_answers(tmp
     bad, failed, picture, unknown = second.answers
     assert "count" in bad
     assert failed == "Error executing tool fail: no paper in the printer"
-    assert picture == "[image/png: not shown, since only text is handed on to this model]"
+    assert picture == "[image/png: not shown, because this model receives only text]"
     assert unknown.startswith("There is no tool 'depot__log'. Known tools: depot__words, depot__fail, depot__picture, agent__")
 
 
@@ -85,7 +85,10 @@ async def test_a_server_that_does_not_list_its_tools_ends_the_run_with_its_reaso
     ("server", "message"),
     [
         ({}, "Server 'depot' in your settings needs either a command or a url."),
-        ({"command": "x", "disabled": True}, "The server depot is disabled in your settings."),
+        (
+            {"command": "x", "disabled": True},
+            "The server depot is disabled in your settings. Enable it, or remove it from the agent file.",
+        ),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_a_mistake_in_the_settings(
@@ -102,7 +105,7 @@ async def test_a_tool_that_a_server_does_not_have_is_a_mistake_in_the_agent_file
     with pytest.raises(SettingsError) as error:
         await stage.run(stage.write("a.ai", "tools: [{depot: [logs]}]"), scripted(report()))
     assert str(error.value) == (
-        "a.ai names the tool 'logs' of the server depot, which offers fail, log, picture, rows, slow, words."
+        "a.ai names the tool 'logs', which the server depot does not have. It has fail, log, picture, rows, slow, words."
     )
 
 
@@ -113,15 +116,15 @@ async def test_a_server_whose_tools_would_be_called_like_the_agents_own_is_to_be
     with pytest.raises(SettingsError) as error:
         await stage.run(stage.write("a.ai", f"tools: [{{{name}: [say]}}]"), scripted(report()))
     assert str(error.value) == (
-        f"The tool say of the server {name} would be called {name}__say, and names that begin with agent__ are the agent's own. "
-        "Give the server another name in your settings."
+        f"The tool say of the server {name} would be called {name}__say, but names that begin with agent__ are reserved. "
+        "Rename the server in your settings."
     )
 
 
 async def test_a_mistake_in_the_tools_of_an_agent_below_shows_before_the_run(stage: Stage) -> None:
     stage.write("below.ai", "tools: [{depot: [logs]}]")
     model = scripted(report())
-    with pytest.raises(SettingsError, match=r"^below\.ai names the tool 'logs' of the server depot, which offers "):
+    with pytest.raises(SettingsError, match=r"^below\.ai names the tool 'logs', which the server depot does not have\. It has "):
         await stage.run(stage.write("a.ai", "agents: [below.ai]"), model)
     assert model.requests == []
 

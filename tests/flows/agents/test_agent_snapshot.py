@@ -38,7 +38,7 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
         ("depot__log", "Tool output is too large"),
         ("tool_output", "ABSTRACT FROM TOOL OUTPU"),
         ("agent__below", "four"),
-        ("agent__final_report", "Your final report is tak"),
+        ("agent__final_report", "Your final report was ac"),
     ]
     assert tools[0]["attributes"]["tool_output_reason"] == "size_cap"
     assert tools[0]["attributes"]["tool_output_handle"] in tools[0]["response"]
@@ -46,7 +46,7 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
     extraction, agent_below = sessions
     assert [op["response"][-17:] for op in extraction["ops"]] == ["The disk is full."]
     assert agent_below["agent"]["question"] == "How many?"
-    assert agent_below["agent"]["opTree"]["turns"][0]["ops"][1]["response"] == "Your final report is taken."
+    assert agent_below["agent"]["opTree"]["turns"][0]["ops"][1]["response"] == "Your final report was accepted."
     assert found["totals"]["requests"] == 6
     assert [message["role"] for message in found["messages"]][:3] == ["user", "assistant", "tool"]
     assert "System Notice" not in json.dumps(found["messages"])

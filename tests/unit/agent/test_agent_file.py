@@ -88,23 +88,23 @@ def test_a_script_is_looked_for_beside_the_agent_file_whichever_key_names_it(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.ai has no prompt. Write below its frontmatter what the agent is to do."),
-        ("---\nmaxTurns: 3\n---\n \n", "a.ai has no prompt. Write below its frontmatter what the agent is to do."),
-        ("---\nmaxTurns: 3\nprompt", "The frontmatter of a.ai has no end. Put a line --- below its keys."),
-        ("---\n- a\n---\nx", "The frontmatter of a.ai has no keys. It is a mapping from keys to values."),
+        ("", "a.ai has no prompt. Write what the agent should do below the frontmatter."),
+        ("---\nmaxTurns: 3\n---\n \n", "a.ai has no prompt. Write what the agent should do below the frontmatter."),
+        ("---\nmaxTurns: 3\nprompt", "The frontmatter of a.ai is not closed. Add a line --- below its keys."),
+        ("---\n- a\n---\nx", "The frontmatter of a.ai is not a mapping. Write one `key: value` per line."),
         ("#!x\n---\nok: 1\na: ]\n---\nx", f"{NOT_YAML}, line 4: expected the node content, but found ']'."),
         ("---\na: &x 1\n---\nx", f"{NOT_YAML}, line 2: anchors and aliases are not allowed."),
         ("---\nmaxTurns: 1\nmaxTurns: 2\n---\nx", f"{NOT_YAML}, line 3: the key 'maxTurns' stands here twice."),
         ("---\ndescripton: x\n---\nx", "Unknown key 'descripton' in a.ai. Did you mean 'description'?"),
         ("---\ntool: [x]\n---\nx", "Unknown key 'tool' in a.ai. Did you mean 'tools'?"),
-        ("---\ndescription: ''\n---\nx", "description is not usable in a.ai; allowed: a text that is not empty."),
-        ("---\ntools: {a: 1}\n---\nx", "tools is not usable in a.ai; allowed: a list of names, or of `server: [tool, tool]`."),
-        ("---\nagents: [1]\n---\nx", "agents is not usable in a.ai; allowed: a list of agent files."),
+        ("---\ndescription: ''\n---\nx", "description in a.ai must be a string that is not empty."),
+        ("---\ntools: {a: 1}\n---\nx", "tools in a.ai must be a list of names, or of `server: [tool, tool]`."),
+        ("---\nagents: [1]\n---\nx", "agents in a.ai must be a list of agent files."),
         (
             "---\noutput: {format: html}\n---\nx",
-            "output is not usable in a.ai; allowed: a mapping of format (text, markdown or json) and schema.",
+            "output in a.ai must be a mapping with format (text, markdown or json) and schema.",
         ),
-        ("---\noutput: {schema: {}}\n---\nx", "output.schema in a.ai is for the format json; the format is markdown."),
+        ("---\noutput: {schema: {}}\n---\nx", "output.schema in a.ai needs the format json, but the format is markdown."),
     ],
 )  # fmt: skip
 def test_a_broken_file_is_refused_with_its_mistake(tmp_path: Path, text: str, message: str) -> None:

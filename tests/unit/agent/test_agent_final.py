@@ -24,8 +24,8 @@ def reports(format: Any = "markdown", schema: Any = None) -> ReportCheck:
 def handed_in(made: ReportCheck, response: Response, *, plain: bool = False) -> Report | None:
     for call in made.parse_report(response, plain=plain).calls:
         if call.name == "agent__final_report":
-            made.hand_in(call.args)
-    return made.taken
+            made.submit(call.args)
+    return made.accepted
 
 
 def wrapper(made: ReportCheck, text: str) -> str:
@@ -34,8 +34,8 @@ def wrapper(made: ReportCheck, text: str) -> str:
 
 def test_a_report_is_handed_in_by_a_call() -> None:
     made = reports()
-    made.hand_in({"content": "# Done"})
-    assert made.taken == Report("markdown", "# Done", "tool")
+    made.submit({"content": "# Done"})
+    assert made.accepted == Report("markdown", "# Done", "tool")
 
 
 def test_a_wrapper_is_understood_as_that_call_wherever_it_stands() -> None:
@@ -63,51 +63,51 @@ def test_plain_words_are_a_report_only_where_they_are_asked_for() -> None:
 
 def test_the_last_report_counts() -> None:
     made = reports("text")
-    made.hand_in({"content": "first"})
-    made.hand_in({"content": "second"})
-    assert made.taken == Report("text", "second", "tool")
+    made.submit({"content": "first"})
+    made.submit({"content": "second"})
+    assert made.accepted == Report("text", "second", "tool")
 
 
 @pytest.mark.parametrize("content", [{"count": 3}, '{"count": 3}'])
 def test_a_json_report_may_be_a_value_or_its_text(content: Any) -> None:
     made = reports("json", SCHEMA)
-    made.hand_in({"content": content})
-    assert made.taken is not None
-    assert (made.taken.value, json.loads(made.taken.content)) == ({"count": 3}, {"count": 3})
+    made.submit({"content": content})
+    assert made.accepted is not None
+    assert (made.accepted.value, json.loads(made.accepted.content)) == ({"count": 3}, {"count": 3})
 
 
 def test_a_value_where_text_is_wanted_is_written_down() -> None:
     made = reports("text")
-    made.hand_in({"content": {"count": 3}})
-    assert made.taken is not None
-    assert made.taken.value == '{\n  "count": 3\n}'
+    made.submit({"content": {"count": 3}})
+    assert made.accepted is not None
+    assert made.accepted.value == '{\n  "count": 3\n}'
 
 
 @pytest.mark.parametrize(
     ("format", "schema", "content", "message"),
     [
-        ("markdown", None, " ", "Your final report was not taken: it is empty."),
-        ("markdown", None, None, "Your final report was not taken: it is empty."),
+        ("markdown", None, " ", "Your final report was not accepted: it is empty."),
+        ("markdown", None, None, "Your final report was not accepted: it is empty."),
         (
             "json", None, "three",
-            "Your final report was not taken: it is not JSON (Expecting value: line 1 column 1 (char 0)). "
-            "Hand in JSON only, nothing round it.",
+            "Your final report was not accepted: it is not JSON (Expecting value: line 1 column 1 (char 0)). "
+            "Submit JSON and nothing else.",
         ),
         (
             "json", SCHEMA, {"count": "three"},
-            "Your final report was not taken: it does not fit its JSON Schema: $.count: 'three' is not of type 'integer'.",
+            "Your final report was not accepted: it does not match its JSON Schema: $.count: 'three' is not of type 'integer'.",
         ),
         (
             "json", SCHEMA, "{}",
-            "Your final report was not taken: it does not fit its JSON Schema: $: 'count' is a required property.",
+            "Your final report was not accepted: it does not match its JSON Schema: $: 'count' is a required property.",
         ),
     ],
 )  # fmt: skip
 def test_a_report_that_is_not_as_wanted_is_not_taken(format: Any, schema: Any, content: Any, message: str) -> None:
     made = reports(format, schema)
     with pytest.raises(BadRequest) as error:
-        made.hand_in({"content": content})
-    assert (str(error.value), made.taken) == (message, None)
+        made.submit({"content": content})
+    assert (str(error.value), made.accepted) == (message, None)
 
 
 def test_a_schema_that_is_none_is_a_mistake_in_the_agent_file() -> None:
@@ -121,8 +121,8 @@ def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> No
     assert parameters["$defs"] == {"n": {"type": "integer"}}
     assert parameters["properties"]["content"] == {"$ref": "#/$defs/n", "description": "The whole report"}
     made = reports("json", schema)
-    made.hand_in({"content": 3})
-    assert made.taken is not None
+    made.submit({"content": 3})
+    assert made.accepted is not None
 
 
 @pytest.mark.parametrize("reference", ["#/$defs/missing", "#nowhere", "https://example.com/other.json", "other.json#/a"])
@@ -146,28 +146,30 @@ def test_a_schema_may_refer_to_all_that_is_in_it() -> None:
         },
     }
     made = reports("json", schema)
-    made.hand_in({"content": {"tree": {"a": "x"}, "b": "y", "c": 1, "d": {}}})
-    assert made.taken is not None
-    with pytest.raises(BadRequest, match=r"does not fit its JSON Schema: \$\.c: 'x' is not of type 'integer'\."):
-        made.hand_in({"content": {"c": "x"}})
+    made.submit({"content": {"tree": {"a": "x"}, "b": "y", "c": 1, "d": {}}})
+    assert made.accepted is not None
+    with pytest.raises(BadRequest, match=r"does not match its JSON Schema: \$\.c: 'x' is not of type 'integer'\."):
+        made.submit({"content": {"c": "x"}})
 
 
 def test_a_report_that_is_nested_too_deeply_is_told_so() -> None:
     with pytest.raises(BadRequest) as caught:
-        reports("json").hand_in({"content": "[" * 100_000})
-    assert str(caught.value) == "Your final report was not taken: it is nested too deeply. Hand in JSON of fewer levels."
+        reports("json").submit({"content": "[" * 100_000})
+    assert str(caught.value) == "Your final report was not accepted: it is nested too deeply. Submit JSON with fewer levels."
 
 
 @pytest.mark.parametrize("content", ['{"a": NaN}', {"a": float("nan")}, "[1e999]", "-Infinity"])
 def test_numbers_that_json_does_not_have_are_told_so(content: Any) -> None:
-    with pytest.raises(BadRequest, match=r"^Your final report was not taken: it is not JSON \(Out of range float values are not"):
-        reports("json").hand_in({"content": content})
+    with pytest.raises(
+        BadRequest, match=r"^Your final report was not accepted: it is not JSON \(Out of range float values are not"
+    ):
+        reports("json").submit({"content": content})
 
 
 def test_a_schema_that_cannot_be_applied_takes_no_report() -> None:
     with pytest.raises(BadRequest) as caught:
-        reports("json", {"allOf": [{"$ref": "#"}]}).hand_in({"content": {}})
+        reports("json", {"allOf": [{"$ref": "#"}]}).submit({"content": {}})
     assert str(caught.value) == (
-        "Your final report was not taken: it does not fit its JSON Schema: it cannot be checked, because "
+        "Your final report was not accepted: it does not match its JSON Schema: it cannot be checked, because "
         "it is nested too deeply, or refers to itself without end."
     )

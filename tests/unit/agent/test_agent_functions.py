@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overspill.agent.tools.functions import load_function
+from overspill.agent.tools.functions import Files, load_function
 from overspill.errors import SettingsError
 
 SOURCE = '''
@@ -82,16 +82,29 @@ def test_functions_without_types_and_inside_classes_work_too(file: Path) -> None
     assert load_function("basename", "posixpath:basename").run(p="a/b") == "b"
 
 
+def test_files_of_the_same_name_do_not_collide(tmp_path: Path) -> None:
+    files: Files = {}
+    for folder, type_ in (("orders", "int"), ("people", "str")):
+        (tmp_path / folder).mkdir()
+        source = f"from __future__ import annotations\nfrom dataclasses import dataclass\nNumber = {type_}\n"
+        source += "@dataclass\nclass Item:\n    number: Number\ndef add(item: Item): ...\ndef remove(item: Item): ...\n"
+        (tmp_path / folder / "tools.py").write_text(source)
+    load_function("add_order", f"{tmp_path}/orders/tools.py:add", files)
+    load_function("add_person", f"{tmp_path}/people/tools.py:add", files)
+    found = load_function("remove_order", f"{tmp_path}/orders/tools.py:remove", files)
+    assert found.parameters["$defs"]["Item"]["properties"] == {"number": {"type": "integer"}}
+
+
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
         ("search", "The function f is 'search'. Write it as module:function or file.py:function."),
-        ("nowhere:x", "The function f: nowhere cannot be imported (ModuleNotFoundError: No module named 'nowhere')."),
-        ("json:nothing", "The function f is 'json:nothing', and json has no function 'nothing'."),
-        ("{file}:number", "The function f is '{file}:number', and {file} has no function 'number'."),
-        ("{file}:every", "The function f cannot be a tool: a model names its arguments, and *args has no name."),
-        ("{file}:nameless", "The function f cannot be a tool: a model names its arguments, and x has no name."),
-        ("{file}:broken", "The function f does not say what it takes: name 'Nothing' is not defined."),
+        ("nowhere:x", "Could not import nowhere for the function f (ModuleNotFoundError: No module named 'nowhere')."),
+        ("json:nothing", "The function f is 'json:nothing', but json has no function 'nothing'."),
+        ("{file}:number", "The function f is '{file}:number', but {file} has no function 'number'."),
+        ("{file}:every", "The function f cannot be a tool: models pass arguments by name, and *args cannot be passed by name."),
+        ("{file}:nameless", "The function f cannot be a tool: models pass arguments by name, and x cannot be passed by name."),
+        ("{file}:broken", "Cannot read the parameters of the function f: name 'Nothing' is not defined."),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused(file: Path, reference: str, message: str) -> None:
@@ -103,15 +116,17 @@ def test_what_cannot_be_a_tool_is_refused(file: Path, reference: str, message: s
 def test_a_file_that_fails_is_refused_with_its_error(tmp_path: Path) -> None:
     path = tmp_path / "bad.py"
     path.write_text("1 / 0")
-    with pytest.raises(SettingsError, match=r"bad\.py cannot be imported \(ZeroDivisionError: division by zero\)\."):
+    with pytest.raises(
+        SettingsError, match=r"^Could not import .*bad\.py for the function f \(ZeroDivisionError: division by zero\)\.$"
+    ):
         load_function("f", f"{path}:x")
-    with pytest.raises(SettingsError, match=r"cannot be imported \(FileNotFoundError"):
+    with pytest.raises(SettingsError, match=r"^Could not import .*missing\.py for the function f \(FileNotFoundError"):
         load_function("f", f"{tmp_path / 'missing.py'}:x")
 
 
 def test_a_type_json_does_not_have_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.py"
     path.write_text("class Odd: ...\ndef take(x: Odd): ...\ndef self(self, x: object): ...")
-    with pytest.raises(SettingsError, match=r"^The function f takes something JSON has no type for: type <.*> is"):
+    with pytest.raises(SettingsError, match=r"^The function f has a parameter that JSON cannot represent: type <.*> is"):
         load_function("f", f"{path}:take")
     assert load_function("f", f"{path}:self").parameters["properties"]["x"] == {}

@@ -52,14 +52,14 @@ def test_the_providers_count_wins_and_without_it_our_own_stands() -> None:
 
 def test_it_is_full_when_an_answer_did_not_fit_or_nothing_is_left() -> None:
     made = guard()
-    assert not made.full
+    assert not made.is_full
     made.count_replies([Reply(text="", content=[]), Reply(text="", content=[], fits=False)])
-    assert made.full
+    assert made.is_full
     made = guard()
     made.settle(PLAIN, Response("", usage=Usage(6999, 0)))
-    assert (made.full, made.budget.room) == (False, 0)
+    assert (made.is_full, made.budget.room) == (False, 0)
     made.settle(PLAIN, Response("", usage=Usage(7000, 1)))
-    assert (made.full, made.percent) == (True, 87)
+    assert (made.is_full, made.percent) == (True, 87)
 
 
 def test_what_must_be_said_is_charged_even_without_room() -> None:

@@ -141,7 +141,7 @@ def test_agents_that_call_each_other_in_a_circle_are_refused(tmp_path: Path) -> 
     write(tmp_path, "c.ai", "agents: ./b.ai")
     with pytest.raises(SettingsError) as error:
         load_agent(tmp_path / "a.ai")
-    assert str(error.value) == "Agents call each other in a circle: b.ai → c.ai → b.ai. Remove one of them from `agents`."
+    assert str(error.value) == "These agents call each other in a circle: b.ai → c.ai → b.ai. Remove one of them from `agents`."
 
 
 @pytest.mark.parametrize(("files", "clash"), [(["batch.ai"], "batch.ai"), (["x.ai", "sub/x.ai"], "sub/x.ai")])
@@ -152,11 +152,11 @@ def test_two_tools_of_one_name_are_refused(tmp_path: Path, files: list[str], cla
     with pytest.raises(SettingsError) as error:
         load_agent(write(tmp_path, "lead.ai", f"agents: {files}"))
     tool = f"agent__{Path(clash).stem}"
-    assert str(error.value) == f"The agent {clash} of lead.ai would be the tool {tool}, which there is already. Rename it."
+    assert str(error.value) == f"lead.ai names the agent {clash}, but there already is a tool {tool}. Rename the file."
 
 
 def test_a_name_no_tool_can_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^…\.ai has no name that a tool can have\. Rename it"):
+    with pytest.raises(SettingsError, match=r"^…\.ai cannot be a tool name\. Rename the file"):
         load_agent(write(tmp_path, "….ai"))
 
 
@@ -169,4 +169,7 @@ def test_an_agent_file_cannot_make_a_prompt_of_a_file_outside_its_folder(tmp_pat
     name = str(tmp_path / "secret") if way == "absolute" else way
     with pytest.raises(SettingsError) as error:
         load_agent(write(folder, "a.ai", f"agents: [{name}]"))
-    assert str(error.value) == f"The agent {name} of a.ai is outside {folder}. Put it into the folder of the agent you run."
+    assert (
+        str(error.value)
+        == f"a.ai names the agent {name}, which is outside {folder}. Move it into the folder of the agent you run."
+    )

@@ -92,8 +92,8 @@ async def test_a_report_together_with_calls_is_not_taken_but_the_calls_are_made(
     record = await stage.run(stage.write("a.ai"), model)
     assert seen(model)[1].answers == [
         "0 1",
-        "Your final report was not taken: it came together with other tool calls, whose results you had not seen. "
-        "Look at them, then hand it in again, alone.",
+        "Your final report was not accepted: you sent it with other tool calls, before you saw their results. "
+        "Read the results, then submit the report again by itself.",
     ]
     assert text_of(record) == "0 1"
 
@@ -111,7 +111,7 @@ async def test_a_report_that_does_not_fit_its_schema_is_asked_for_again(stage: S
     record = await stage.run(agent, model)
     assert record.outcome.report is not None
     assert record.outcome.report.value == {"n": 1}
-    assert "it does not fit its JSON Schema: $: 'n' is a required property." in seen(model)[1].answers[0]
+    assert "it does not match its JSON Schema: $: 'n' is a required property." in seen(model)[1].answers[0]
     assert seen(model)[0].request.tools[-1]["parameters"]["properties"]["content"]["required"] == ["n"]
 
 
@@ -139,7 +139,7 @@ async def test_more_calls_than_allowed_are_not_run_in_batches_either(stage: Stag
         report(),
     )
     await stage.run(agent, model)
-    refused = "Not run: at most 2 tool calls run in one turn (maxToolCallsPerTurn). Call it again in the next one."
+    refused = "Not run: you can make at most 2 tool calls in one turn (maxToolCallsPerTurn). Call it again in the next turn."
     assert seen(model)[1].answers == ["0", "0 1", refused]
     results = json.loads(seen(model)[2].answers[-1])["results"]
     assert [result.get("output") or result["error"]["message"] for result in results] == ["0", "0 1", refused]
@@ -168,7 +168,7 @@ async def test_an_agent_that_fails_is_a_failed_tool(stage: Stage) -> None:
     record = await stage.run(agent, model, below)
     assert seen(model)[2].answers == [
         "The agent below ended without a report. test/below: no credit.",
-        "The agent below ended without a report. The model gave no final report, though asked for nothing else.",
+        "The agent below ended without a report. The model gave no final report, even when asked for nothing else.",
     ]
     assert [each.outcome.status for each in record.below] == ["failed", "unreported"]
 
@@ -208,8 +208,8 @@ async def test_a_question_that_leaves_no_room_ends_the_run_before_anybody_is_ask
     record = await stage.run(agent, model, question="word " * 3000)
     assert (record.outcome.status, record.outcome.why, model.requests) == (
         "failed",
-        "The prompt, the tools and the question leave nothing of the context window of 2000 tokens. "
-        "Ask less, name fewer tools, or use a model with a larger window.",
+        "The prompt, the tools and the question fill the whole context window of 2000 tokens. "
+        "Shorten the question, offer fewer tools, or use a model with a larger window.",
         [],
     )
 
@@ -225,7 +225,7 @@ async def test_settings_of_the_model_reach_it(stage: Stage) -> None:
 async def test_a_model_that_does_not_answer_in_time_has_failed(stage: Stage) -> None:
     agent = stage.write("a.ai", "llmTimeout: 0.05\nmaxRetries: 0")
     record = await stage.run(agent, scripted(report(), gate=anyio.Event()))
-    assert (record.outcome.status, record.outcome.why) == ("failed", "test/m: no answer within 0.05 s (llmTimeout).")
+    assert (record.outcome.status, record.outcome.why) == ("failed", "test/m did not answer within 0.05 s (llmTimeout).")
     assert [event.error for event in stage.events if isinstance(event, ModelAnswered)] == [record.outcome.why]
 
 
@@ -244,17 +244,17 @@ async def test_a_model_that_cannot_be_opened_is_passed_over_with_a_warning(stage
             "models: builtin/lexical",
             "builtin/lexical only extracts from stored outputs and cannot be asked. Name a model, as provider/model.",
         ),
-        ("models: []", "No model is named. Put `models: [provider/model]` into the agent file, or give --model."),
+        ("models: []", "No model is configured. Add `models: [provider/model]` to the agent file, or use --model."),
         ("models: nobody", "'nobody' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5."),
         (
             "contextWindow: 1000\nmaxOutputTokens: 900",
-            "maxOutputTokens (900) and contextBuffer (256) leave nothing of the context window of 1000 tokens. "
-            "Make them smaller, or contextWindow larger.",
+            "maxOutputTokens (900) and contextBuffer (256) use up the whole context window of 1000 tokens. "
+            "Lower them, or raise contextWindow.",
         ),
         (
             "tools: [cuont]",
-            "a.ai names the tool 'cuont', and neither `mcpServers` nor `functions` in your settings has it. Did you mean "
-            "'count'? An agent file cannot define it: put it into your own config file, or give --function.",
+            "a.ai names the tool 'cuont', but your settings have it in neither `mcpServers` nor `functions`. Did you mean "
+            "'count'? An agent file cannot define tools: add it to your own config file, or use --function.",
         ),
     ],
 )
@@ -275,7 +275,7 @@ async def test_a_mistake_in_an_agent_below_shows_before_the_first_turn(stage: St
 @pytest.mark.parametrize("name", ["tool_output", "agent__x", "no spaces", "x" * 65])
 async def test_a_function_cannot_have_a_name_of_ours_or_one_that_no_provider_takes(stage: Stage, name: str) -> None:
     stage.functions = {name: stage.functions["count"]}
-    with pytest.raises(SettingsError, match="cannot be the name of a function"):
+    with pytest.raises(SettingsError, match=r"^A function cannot be called"):
         await stage.run(stage.write("a.ai"), scripted(report()))
 
 

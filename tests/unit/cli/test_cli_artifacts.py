@@ -303,7 +303,8 @@ def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place)
     place.file(kept).with_name("journal.jsonl").write_bytes(b"\xff\x00 no journal\n" * 3)
     told = (
         f"overspill: warning: Session {kept.session} is skipped: its journal is damaged, "
-        f"so there is no record of what it stored. Its files are still in the folder session-{kept.session}. Remove that folder yourself if you do not need them.\n"
+        f"so there is no record of what it stored. Its files are still in the folder session-{kept.session}. "
+        "Remove that folder yourself if you do not need them.\n"
     )
     assert place.overspill("artifacts", "list") == (0, "No stored outputs.\n", told)
     assert place.overspill("artifacts", "clean", "--force") == (0, "Nothing to remove.\n", told)

@@ -1,1 +1,1 @@
-"""Agent files: reading them, and what they may set."""
+"""Agent files: how to read them, and what they can set."""

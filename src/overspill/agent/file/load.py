@@ -1,4 +1,4 @@
-"""From agent files to agents: each with its settings, and with the agents it may call."""
+"""Loads agents from files: each with its settings and the agents it can call."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from overspill.settings.reading import COMMAND_LINE
 from overspill.settings.schema import flatten
 from overspill.text import tokens
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_INVALID_CHARS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class Sources(Struct, frozen=True):
-    """Where the settings of an agent come from besides its own file."""
+    """Where an agent's settings come from, besides its own file."""
 
     command_line: Mapping[str, Any] = {}
-    """For the agent that is run."""
+    """Applies to the agent you run."""
     overrides: Mapping[str, Any] = {}
-    """For it and for every agent it may call."""
+    """Applies to the agent you run and to every agent it can call."""
     files: tuple[Layer, ...] = ()
 
 
@@ -35,16 +35,16 @@ class Agent(Struct, frozen=True):
     file: AgentFile
     settings: Settings
     agents: Mapping[str, Agent]
-    """By the name of the tool."""
+    """The agents it can call, by tool name."""
     warnings: tuple[str, ...] = ()
 
     def everyone(self) -> list[Agent]:
-        """This one and all below it."""
+        """This agent and all agents below it."""
         return [self, *(each for agent in self.agents.values() for each in agent.everyone())]
 
 
 def load_agent(path: Path, sources: Sources = Sources()) -> Agent:  # noqa: B008  # frozen
-    """Whoever names no models is asked by those of its caller."""
+    """An agent that names no models uses those of its caller."""
     return _load(path, sources, [], (), path.parent.resolve())
 
 
@@ -52,7 +52,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
     real = path.resolve()
     if real in callers:
         chain = " → ".join(each.name for each in (*callers[callers.index(real) :], real))
-        raise SettingsError(f"Agents call each other in a circle: {chain}. Remove one of them from `agents`.")
+        raise SettingsError(f"These agents call each other in a circle: {chain}. Remove one of them from `agents`.")
     file = read_agent_file(path)
     layers = [
         Layer(COMMAND_LINE, {} if callers else sources.command_line),
@@ -64,28 +64,28 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
     loaded = merge(layers)
     agents: dict[str, Agent] = {}
     for name in file.keys.agents:
-        # Any text is a prompt: without this, somebody else's agent file could have your files sent to a model.
+        # Any text file is a valid prompt, so an agent file from elsewhere could otherwise send your files to a model.
         if not (path.parent / name).resolve().is_relative_to(folder):
             raise SettingsError(
-                f"The agent {name} of {file.name} is outside {folder}. Put it into the folder of the agent you run."
+                f"{file.name} names the agent {name}, which is outside {folder}. Move it into the folder of the agent you run."
             )
         below = _load(path.parent / name, sources, [*callers, real], loaded.settings.models, folder)
         tool = f"{PREFIX}{below.name}"
         if tool in agents or tool in NAMES:
-            raise SettingsError(f"The agent {name} of {file.name} would be the tool {tool}, which there is already. Rename it.")
+            raise SettingsError(f"{file.name} names the agent {name}, but there already is a tool {tool}. Rename the file.")
         agents[tool] = below
-    return Agent(_name(path), file, _counting(loaded.settings), agents, loaded.warnings)
+    return Agent(_tool_name(path), file, _count_as_model(loaded.settings), agents, loaded.warnings)
 
 
-def _name(path: Path) -> str:
-    name = _NOT_IN_NAMES.sub("_", path.stem).strip("_")
+def _tool_name(path: Path) -> str:
+    name = _INVALID_CHARS.sub("_", path.stem).strip("_")
     if not name:
-        raise SettingsError(f"{path.name} has no name that a tool can have. Rename it, for example to research.ai.")
+        raise SettingsError(f"{path.name} cannot be a tool name. Rename the file, for example to research.ai.")
     return name
 
 
-def _counting(settings: Settings) -> Settings:
-    """Tokens are counted as the agent's own model counts them, where nothing else is said and that is known."""
+def _count_as_model(settings: Settings) -> Settings:
+    """Count tokens as the agent's model does, if its vocabulary is known and no other is configured."""
     if settings.model is not None or not settings.models or not tokens.has_vocabulary(settings.models[0]):
         return settings
     return Settings.of({**dict(flatten(Settings, settings)), ("model",): settings.models[0]})

@@ -1,4 +1,4 @@
-"""How somebody outside ends a run: gracefully, or at once."""
+"""Ending a run from outside: gracefully or immediately."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class RunControl:
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
-        """Everything runs inside it."""
+        """Encloses everything that the run does."""
         self._stop = anyio.Event()
 
     def stop(self) -> None:
-        """No new calls: what runs comes to its end, then the final report is asked for."""
+        """Start no new calls, let running ones finish, then ask for the final report."""
         self._stop.set()
 
     def abort(self) -> None:
@@ -22,7 +22,7 @@ class RunControl:
         self.scope.cancel()
 
     @property
-    def stopping(self) -> bool:
+    def is_stopping(self) -> bool:
         return self._stop.is_set()
 
     async def wait_for_stop(self) -> None:

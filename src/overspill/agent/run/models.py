@@ -1,4 +1,4 @@
-"""An agent's models as one: guarded, on record, and with reports understood wherever they stand."""
+"""An agent's models behind one `ask`: the context is guarded, and reports are recognized in any form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from overspill.settings import Settings
 
 
 class AgentModels:
-    """`plain`: whether a text that is neither a call nor a report is taken for one. `model`: who answered last."""
+    """`plain` is whether plain text counts as a report. `model` is the model that answered last."""
 
     def __init__(self, targets: Targets, guard: ContextGuard, reports: ReportCheck) -> None:
         self.plain = False
@@ -36,24 +36,24 @@ class AgentModels:
         self._guard.settle(request, response)
         self.model = response.model or self._targets.name
         response = self._reports.parse_report(response, plain=False)
-        if self.plain and not response.calls:  # a call that is only written down is no report
+        if self.plain and not response.calls:  # a call written as text is not a report
             written = find_written_calls(response, [tool["name"] for tool in request.tools])
             response = self._reports.parse_report(written, plain=True)
         return _make_ids_unique(response)
 
 
 def _make_ids_unique(response: Response) -> Response:
-    """Some providers give several calls one id, and each is to have its own answer."""
+    """Some providers give several calls the same id, but each call needs its own answer."""
     ids = [call.id for call in response.calls]
     if len(set(ids)) == len(ids):
         return response
     calls = enumerate(response.calls)
-    named = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
-    return replace(response, calls=tuple(named))
+    unique = [replace(call, id=f"{call.id}-{at + 1}") if call.id in ids[:at] else call for at, call in calls]
+    return replace(response, calls=tuple(unique))
 
 
 class TimedModel:
-    """A model that has to answer within so many seconds."""
+    """A model with a time limit for each answer."""
 
     def __init__(self, model: Model, seconds: float) -> None:
         self.name = model.name
@@ -70,15 +70,15 @@ class TimedModel:
             with anyio.fail_after(self._seconds):
                 return await self._model.ask(request)
         except TimeoutError:
-            raise ModelError(f"{self.name}: no answer within {self._seconds:g} s (llmTimeout).", passing=True) from None
+            raise ModelError(f"{self.name} did not answer within {self._seconds:g} s (llmTimeout).", passing=True) from None
 
 
 def open_models(
     settings: Settings, given: Mapping[str, Model], endpoints: Mapping[str, Endpoint], warn: Callable[[str], None]
 ) -> list[Model]:
-    """The models of an agent, in order. One that cannot be opened is passed over with a warning; the last one with an error."""
+    """The models of an agent, in order. Those that cannot be opened are skipped with a warning; having none left is an error."""
     if not settings.models:
-        raise SettingsError("No model is named. Put `models: [provider/model]` into the agent file, or give --model.")
+        raise SettingsError("No model is configured. Add `models: [provider/model]` to the agent file, or use --model.")
     seconds = settings.llm_timeout
     if seconds is not None:
         endpoints = {name: replace(endpoint, timeout=seconds) for name, endpoint in endpoints.items()}

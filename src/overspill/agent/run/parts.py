@@ -1,4 +1,4 @@
-"""What an agent is made of besides its session. What can be wrong with it before it starts shows when these are made."""
+"""What an agent needs besides its session. Creating the parts finds the mistakes that keep an agent from starting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overspill.models.protocol import Model
 from overspill.models.targets import Observer, Targets
 
 
-class Parts:
+class AgentParts:
     def __init__(
         self,
         agent: Agent,
@@ -21,11 +21,11 @@ class Parts:
         endpoints: Mapping[str, Endpoint],
         *,
         warn: Callable[[str], None] = lambda _: None,
-        noted: Observer = lambda _: None,
+        observe: Observer = lambda _: None,
     ) -> None:
         opened = open_models(agent.settings, models, endpoints, warn)
-        targets = Targets(opened, retries=agent.settings.max_retries, observe=noted)
-        self.connected = targets.keep_connected
+        targets = Targets(opened, retries=agent.settings.max_retries, observe=observe)
+        self.keep_connected = targets.keep_connected
         self.models = {model.name: model for model in opened}
         self.guard = ContextGuard(agent.settings, targets.context_window, targets.max_output_tokens)
         self.reports = ReportCheck(agent.file.keys.output)

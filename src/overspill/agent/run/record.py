@@ -1,4 +1,4 @@
-"""What is left of a run when it is over: its tree, its accounts, its conversation, and the same of the agents it called."""
+"""The record of a run: its operations, accounting and conversation, and those of the agents it called."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overspill.record.op_tree import Op
 
 
 class Totals(Struct, frozen=True):
-    """Of an agent and all below it."""
+    """Sums over an agent and the agents it called."""
 
     calls: int = 0
     kept: int = 0
@@ -28,7 +28,7 @@ class Totals(Struct, frozen=True):
 
 
 class RunRecord(Struct):
-    """Filled while the agent runs, complete when it has ended, however it ended."""
+    """Filled while the agent runs, and complete once it has ended, for whatever reason."""
 
     agent: str
     file: str
@@ -37,7 +37,7 @@ class RunRecord(Struct):
     """Unix milliseconds."""
     ended: int = 0
     session: str = ""
-    outcome: Outcome = Outcome("aborted", why="It was aborted.")
+    outcome: Outcome = Outcome("aborted", why="The run was aborted.")
     tree: Op = Op("session", "", 0)
     own_accounting: list[dict[str, Any]] = []
     own_totals: Totals = Totals()
@@ -45,7 +45,7 @@ class RunRecord(Struct):
     answers: dict[tuple[int, str], str] = {}
     warnings: list[str] = []
     own_threads: list[str] = []
-    """Tools that could not be interrupted: their threads go on."""
+    """Tools that could not be interrupted. Their threads are still running."""
     below: list[RunRecord] = []
 
     @property
@@ -61,7 +61,7 @@ class RunRecord(Struct):
 
     @property
     def accounting(self) -> list[dict[str, Any]]:
-        """In the order of time, with the session each entry belongs to."""
+        """Ordered by time, each entry with its agent and session."""
         own = [{**entry, "agent": self.agent, "session": self.session} for entry in self.own_accounting]
         below = [entry for record in self.below for entry in record.accounting]
         return sorted(own + below, key=lambda entry: entry["timestamp"])

@@ -1,4 +1,4 @@
-"""Where an agent's calls are answered: its tools through the gate, retrieval and the agent's own tools beside it."""
+"""Routes an agent's calls: its tools through the gate, retrieval to the session, the agent's own tools to itself."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from overspill.agent.internal import BATCH, REPORT, STATUS
 from overspill.agent.progress import CallEnded, CallStarted, ModelSaid, Observe
 from overspill.agent.report import ReportCheck
 from overspill.agent.run.context_guard import ContextGuard
-from overspill.agent.tools.batch import anything_new, render_results, run_batch
-from overspill.agent.tools.batch import size as batch_size
+from overspill.agent.tools.batch import count_calls, has_news, render_results, run_batch
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
@@ -27,11 +26,11 @@ from overspill.store.meter import chars_in
 from overspill.text.humanize import one_line
 from overspill.types import Reply, ToolCall
 
-_NOT_RUNNING = (STATUS, REPORT)
+_RUN_NOTHING = (STATUS, REPORT)
 
 
 class ToolRouter:
-    """`model` extracts in this turn where no other is configured."""
+    """`model` extracts in this turn unless another one is configured."""
 
     def __init__(
         self,
@@ -45,9 +44,9 @@ class ToolRouter:
         self.turn = 0
         self.model: str | None = None
         self.answers: dict[tuple[int, str], str] = {}
-        """By turn and call, what the model was answered."""
+        """What the model received, by turn and call id."""
         self.background: dict[str, str] = {}
-        """By id, the tools that went there."""
+        """The tools that went to the background, by job id."""
         self._name = name
         self._session = session
         self._offers = offers
@@ -55,24 +54,24 @@ class ToolRouter:
         self._guard = guard
         self._observe = observe
         self._definitions: list[dict[str, Any]] = []
-        self._report_alone = True
+        self._is_report_alone = True
         self._quota: dict[str, int] = {}
-        """How many calls each call of this turn may make."""
+        """How many tool calls each call of this turn may make; a batch makes several."""
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
-        """What can be called in this turn; in a final one, the report alone."""
+        """The tools offered in this turn. A final turn offers only the report."""
         self.turn = turn
         tools = [offer.definition for offer in self._offers.values()]
         if final or not tools:
             self._definitions = [report]
         else:
-            callable_now = [*tools, *self._session.tools(), internal.TASK_STATUS]
-            self._definitions = [*callable_now, internal.batch(callable_now), report]
+            offered = [*tools, *self._session.tools(), internal.TASK_STATUS]
+            self._definitions = [*offered, internal.batch(offered), report]
         return tuple(self._definitions)
 
     async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        self._report_alone = all(call.name in _NOT_RUNNING for call in calls)
-        self._quota = self._count_shared(calls)
+        self._is_report_alone = all(call.name in _RUN_NOTHING for call in calls)
+        self._quota = self._share_quota(calls)
         replies = await self._session.turn(calls, model=self.model, answer=self._answer)
         self._guard.count_replies(replies)
         return [
@@ -81,7 +80,7 @@ class ToolRouter:
         ]
 
     def record_refused(self, call: ToolCall, answer: str) -> None:
-        """A call that was answered before it came here."""
+        """Record a call that was refused before it reached the router."""
         if (self.turn, call.id) not in self.answers:
             self._record(call, answer, time.perf_counter(), failed=True)
 
@@ -90,8 +89,8 @@ class ToolRouter:
         self._observe(CallStarted(self._name, call.id, call.name))
         try:
             reply = await self._reply(call)
-        except OverspillError as error:  # a failure is an answer, whatever failed
-            reply = self._own(call, str(error), started, failed=True)
+        except OverspillError as error:  # a failure becomes an answer
+            reply = self._answer_directly(call, str(error), started, failed=True)
         self.answers[self.turn, call.id] = reply.text
         if reply.job is not None:
             self.background[reply.job.id] = call.name
@@ -106,12 +105,12 @@ class ToolRouter:
             return await self._session.invoke(call.name, call.args, id=call.id)
         if call.name == STATUS:
             self._observe(ModelSaid(self._name, str(call.args.get("now", ""))))
-            return self._own(call, wording.NOTED, started)
+            return self._answer_directly(call, wording.NOTED, started)
         if call.name == REPORT:
-            if not self._report_alone:
+            if not self._is_report_alone:
                 raise BadRequest(wording.NOT_ALONE)
-            await anyio.to_thread.run_sync(self._reports.hand_in, call.args)
-            return self._own(call, wording.TAKEN, started)
+            await anyio.to_thread.run_sync(self._reports.submit, call.args)
+            return self._answer_directly(call, wording.ACCEPTED, started)
         if call.name == BATCH:
             return await self._batch(call, started)
         return await self._call(call)
@@ -120,7 +119,7 @@ class ToolRouter:
         if self._quota.get(call.id, 1) == 0:
             raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
         offer, args = self._offers[call.name], dict(call.args)
-        now = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
+        is_background = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
         return await self._session.call(
             call.name,
             args,
@@ -128,34 +127,36 @@ class ToolRouter:
             id=call.id,
             server=offer.server,
             kind=offer.kind,
-            background="now" if now else None,
+            background="now" if is_background else None,
             check=offer.check,
         )
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
-        results = await run_batch(call, self._inner, self._quota[call.id], self._session.settings.max_tool_calls_per_turn)
+        results = await run_batch(
+            call, self._answer_in_batch, self._quota[call.id], self._session.settings.max_tool_calls_per_turn
+        )
         replies = [result.reply for result in results if result.reply]
-        reply = self._own(call, render_results(results), started, reserved=sum(reply.tokens for reply in replies))
+        reply = self._answer_directly(call, render_results(results), started, reserved=sum(reply.tokens for reply in replies))
         fits = reply.fits and all(reply.fits for reply in replies)
-        return msgspec.structs.replace(reply, fits=fits, new=anything_new(results))
+        return msgspec.structs.replace(reply, fits=fits, new=has_news(results))
 
-    def _count_shared(self, calls: Sequence[ToolCall]) -> dict[str, int]:
-        """In the order of the calls, whichever of them happens to start first."""
+    def _share_quota(self, calls: Sequence[ToolCall]) -> dict[str, int]:
+        """In the order of the calls, not in the order in which they start."""
         left = self._session.settings.max_tool_calls_per_turn
         quota: dict[str, int] = {}
         for call in calls:
-            wanted = batch_size(call) if call.name == BATCH else 1 if call.name in self._offers else 0
+            wanted = count_calls(call) if call.name == BATCH else 1 if call.name in self._offers else 0
             quota[call.id] = min(wanted, left)
             left -= quota[call.id]
         return quota
 
-    async def _inner(self, call: ToolCall) -> Reply:
-        if said := complaint(call, self._definitions):
-            raise BadRequest(said)
+    async def _answer_in_batch(self, call: ToolCall) -> Reply:
+        if problem := complaint(call, self._definitions):
+            raise BadRequest(problem)
         reply = await self._answer(call)
         return msgspec.structs.replace(reply, text=_render_reply(reply))
 
-    def _own(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
+    def _answer_directly(self, call: ToolCall, text: str, started: float, *, failed: bool = False, reserved: int = 0) -> Reply:
         fits = self._guard.afford(text, reserved)
         self._record(call, text, started, failed=failed)
         content = [{"type": "text", "text": text}]
@@ -180,7 +181,7 @@ class ToolRouter:
 
 
 def _render_reply(reply: Reply) -> str:
-    """The text, and a word about what of the result is not text: nothing else can be handed on."""
+    """The text of a reply, with a note for each block that is not text."""
     others = [block for block in reply.content if block_text(block) is None]
     kinds = [str(field(block, "mimeType") or field(block, "mime_type") or field(block, "type") or "block") for block in others]
     return "\n".join(filter(None, [reply.text, *map(wording.not_shown, kinds)]))

@@ -1,4 +1,4 @@
-"""One run of an agent: everything it needs is opened, wired and closed here."""
+"""One run of an agent: opens, connects and closes everything it needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from overspill.agent import wording
 from overspill.agent.file.load import Agent
 from overspill.agent.progress import ModelAnswered, ModelSaid, Observe, ignore_progress
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import Parts
+from overspill.agent.run.parts import AgentParts
 from overspill.agent.run.record import RunRecord, Totals
 from overspill.agent.run.router import ToolRouter
 from overspill.agent.run.turns import Outcome, Turns
@@ -29,7 +29,7 @@ from overspill.store.protocols import Store
 from overspill.types import Output
 
 
-class Surroundings(Struct, frozen=True):
+class RunContext(Struct, frozen=True):
     """What all agents of a run share."""
 
     tools: Toolbox
@@ -52,50 +52,54 @@ async def run_agent(
     store: Store | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> RunRecord:
-    """SettingsError for what keeps it from starting; whatever happens later is in the record's outcome.
+    """Raises SettingsError if the agent cannot start. Whatever happens later is in the outcome of the record.
 
-    `functions` are offered to this agent besides those it names. `models` are asked by their target's name, others at their
-    provider's or at `endpoints`. `environ` is what MCP servers are started with.
+    `functions` are offered to this agent in addition to those it names. `models` maps targets to models; other targets are asked
+    at their provider or at `endpoints`. `environ` is the environment of the MCP servers.
     """
     control = control or RunControl()
-    record = _record(agent, question)
+    record = _new_record(agent, question)
     for each in agent.everyone():
-        Parts(each, models or {}, endpoints or {})  # so that a mistake in any of them shows now
+        AgentParts(each, models or {}, endpoints or {})  # to find mistakes in any of them before the run starts
     with control.scope:
         async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
             for each in agent.everyone():
-                tools.of(each)  # likewise
-            around = Surroundings(tools, models or {}, endpoints or {}, control, observe, store)
-            await _run(agent, record, around, functions or ())
+                tools.of(each)  # for the same reason
+            context = RunContext(tools, models or {}, endpoints or {}, control, observe, store)
+            await _run(agent, record, context, functions or ())
     return record
 
 
 async def _run(
-    agent: Agent, record: RunRecord, around: Surroundings, functions: Iterable[str], begun: Callable[[str], None] = lambda _: None
+    agent: Agent,
+    record: RunRecord,
+    context: RunContext,
+    functions: Iterable[str],
+    started: Callable[[str], None] = lambda _: None,
 ) -> None:
     def warn(text: str) -> None:
         record.warnings.append(text)
-        around.observe(ModelSaid(agent.name, text, warning=True))
+        context.observe(ModelSaid(agent.name, text, warning=True))
 
-    def noted(attempt: Attempt) -> None:
+    def record_attempt(attempt: Attempt) -> None:
         session.note(attempt.to_event())
-        around.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
+        context.observe(ModelAnswered(agent.name, attempt.model, attempt.latency_ms / 1000, attempt.error))
 
     for warning in agent.warnings:
         warn(warning)
-    parts = Parts(agent, around.models, around.endpoints, warn=warn, noted=noted)
-    tools = around.tools.of(agent, functions)
-    budget, endpoints = parts.guard.budget, around.endpoints
-    session = Session(agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=around.store)
-    async with parts.connected(), session:
+    parts = AgentParts(agent, context.models, context.endpoints, warn=warn, observe=record_attempt)
+    tools = context.tools.of(agent, functions)
+    budget, endpoints = parts.guard.budget, context.endpoints
+    session = Session(agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=context.store)
+    async with parts.keep_connected(), session:
         record.session = session.id
-        begun(session.id)
-        offers = {**tools, **_agents(agent, record, session, around)}
-        desk = ToolRouter(agent.name, session, offers, parts.reports, parts.guard, around.observe)
-        turns = Turns(agent, session, parts, desk, around.control, around.observe)
-        record.messages, record.answers = turns.messages, desk.answers
+        started(session.id)
+        offers = {**tools, **_offer_agents(agent, record, session, context)}
+        router = ToolRouter(agent.name, session, offers, parts.reports, parts.guard, context.observe)
+        turns = Turns(agent, session, parts, router, context.control, context.observe)
+        record.messages, record.answers = turns.messages, router.answers
         try:
-            await _converse(turns, record, session, around.control)
+            await _converse(turns, record, session, context.control)
         finally:
             record.outcome = replace(record.outcome, turns=turns.turn)
             with anyio.CancelScope(shield=True):
@@ -117,11 +121,11 @@ async def _converse(turns: Turns, record: RunRecord, session: Session, control: 
         group.cancel_scope.cancel()
 
 
-def _agents(agent: Agent, record: RunRecord, session: Session, around: Surroundings) -> dict[str, OfferedTool]:
+def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: RunContext) -> dict[str, OfferedTool]:
     async def run(tool: str, below: Agent, prompt: str) -> str | Output:
-        child = _record(below, prompt)
+        child = _new_record(below, prompt)
         record.below.append(child)
-        await _run(below, child, around, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
+        await _run(below, child, context, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
         report = child.outcome.report
         return report.content if report else failure(wording.no_report(below.name, child.outcome.why))
 
@@ -129,7 +133,7 @@ def _agents(agent: Agent, record: RunRecord, session: Session, around: Surroundi
     return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}
 
 
-def _record(agent: Agent, question: str) -> RunRecord:
+def _new_record(agent: Agent, question: str) -> RunRecord:
     return RunRecord(agent.name, agent.file.name, question, now_ms())
 
 

@@ -1,4 +1,4 @@
-"""A run in one file: gzipped JSON, for its owner only, written whole or not at all."""
+"""A run recorded in one file: gzipped JSON, readable by you only, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,73 +18,73 @@ from overspill.record.op_tree import Op
 from overspill.text.lenient_json import dumps, loads
 
 VERSION = 1
-_MOST_BYTES = 1 << 30
-_BEGINNING = b'{"version":'
+_MAX_SNAPSHOT_BYTES = 1 << 30
+_FIRST_BYTES = b'{"version":'
 
 
 def snapshot(record: RunRecord) -> dict[str, Any]:
-    """`opTree.turns[].ops[]` is what was done; a tool's `response` is what the model was answered."""
-    return {"version": VERSION, **_summary(record), "accounting": record.accounting}
+    """`opTree.turns[].ops[]` lists what happened; the `response` of a tool is what the model received."""
+    return {"version": VERSION, **_summarize(record), "accounting": record.accounting}
 
 
 def write_snapshot(path: Path, record: RunRecord) -> None:
     data = gzip.compress(dumps(snapshot(record)))
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            temporary.replace(path)
         except OSError:
             with suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise
     except OSError as error:
-        raise StoreError(f"The snapshot {path} cannot be written: {error.strerror}.") from None
+        raise StoreError(f"Could not write the snapshot {path}: {error.strerror}.") from None
 
 
 def may_replace(path: Path) -> bool:
-    """Whether nothing of anybody's would be lost: there is no file, an empty one, or an older snapshot."""
+    """True if nothing would be lost: the file does not exist, is empty, or is an older snapshot."""
     if not os.path.exists(path):
         return True
     if not path.is_file():
         return False
     try:
         with gzip.open(path) as file:
-            return path.stat().st_size == 0 or file.read(len(_BEGINNING)) == _BEGINNING
+            return path.stat().st_size == 0 or file.read(len(_FIRST_BYTES)) == _FIRST_BYTES
     except (OSError, EOFError, zlib.error):
         return False
 
 
 def append_accounting(path: Path, record: RunRecord) -> None:
-    """One JSON object a line; a file that is there grows."""
+    """One JSON object per line, after what the file already holds."""
     lines = b"".join(dumps(entry) + b"\n" for entry in record.accounting)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "ab") as file:
             file.write(lines)
     except OSError as error:
-        raise StoreError(f"The accounting file {path} cannot be written: {error.strerror}.") from None
+        raise StoreError(f"Could not write the accounting file {path}: {error.strerror}.") from None
 
 
 def read_snapshot(path: Path) -> dict[str, Any]:
     try:
         with gzip.open(path) as file:
-            found: Any = loads(file.read(_MOST_BYTES))
+            found: Any = loads(file.read(_MAX_SNAPSHOT_BYTES))
     except OSError as error:
-        why = error.strerror or "it is not gzipped"
-        raise BadRequest(f"The snapshot {path} cannot be read: {why}.") from None
+        why = error.strerror or "it is not a gzip file"
+        raise BadRequest(f"Could not read the snapshot {path}: {why}.") from None
     except (EOFError, zlib.error, ValueError, RecursionError):
-        raise BadRequest(f"The snapshot {path} cannot be read: it is damaged or no snapshot.") from None
+        raise BadRequest(f"Could not read the snapshot {path}: it is damaged or not a snapshot.") from None
     if not isinstance(found, dict) or "opTree" not in found or cast("dict[str, Any]", found).get("version") != VERSION:
-        raise BadRequest(f"{path} is no snapshot of this version of Overspill.")
+        raise BadRequest(f"{path} is not a snapshot of this version of Overspill.")
     return cast("dict[str, Any]", found)
 
 
-def _summary(record: RunRecord) -> dict[str, Any]:
+def _summarize(record: RunRecord) -> dict[str, Any]:
     outcome = record.outcome
     return {
         "agent": record.agent,
@@ -100,33 +100,33 @@ def _summary(record: RunRecord) -> dict[str, Any]:
         "report": outcome.report and msgspec.to_builtins(outcome.report),
         "warnings": record.warnings,
         "totals": msgspec.to_builtins(record.totals),
-        "opTree": _tree(record),
+        "opTree": _build_tree(record),
         "messages": msgspec.to_builtins(record.messages),
     }
 
 
-def _tree(record: RunRecord) -> dict[str, Any]:
+def _build_tree(record: RunRecord) -> dict[str, Any]:
     turns = [op for op in record.tree.children if op.kind == "turn"]
-    return {"session": record.session, "turns": [_turn(record, op) for op in turns]}
+    return {"session": record.session, "turns": [_build_turn(record, op) for op in turns]}
 
 
-def _turn(record: RunRecord, turn: Op) -> dict[str, Any]:
+def _build_turn(record: RunRecord, turn: Op) -> dict[str, Any]:
     number = int(turn.name)
-    ops = [_op(record, number, op) for op in turn.children]
+    ops = [_build_op(record, number, op) for op in turn.children]
     return {"turn": number, **turn.attributes, "t": turn.t, "latency": turn.latency, "ops": ops}
 
 
-def _op(record: RunRecord, turn: int, op: Op) -> dict[str, Any]:
+def _build_op(record: RunRecord, turn: int, op: Op) -> dict[str, Any]:
     attributes = {"name": op.name, **op.attributes}
-    shown: dict[str, Any] = {"kind": op.kind, "status": op.status, "t": op.t, "latency": op.latency, "attributes": attributes}
+    entry: dict[str, Any] = {"kind": op.kind, "status": op.status, "t": op.t, "latency": op.latency, "attributes": attributes}
     if op.kind == "model":
-        shown["response"] = attributes.pop("response", "")
+        entry["response"] = attributes.pop("response", "")
     elif op.kind == "tool" and (turn, str(attributes.get("call"))) in record.answers:
-        shown["response"] = record.answers[turn, str(attributes["call"])]
+        entry["response"] = record.answers[turn, str(attributes["call"])]
     below = next((child for child in record.below if child.session and child.session == attributes.get("session")), None)
     if below is not None:
-        shown |= {"status": "ok" if below.outcome.report else "failed", "latency": below.ended - below.started}
-        shown["agent"] = _summary(below)
+        entry |= {"status": "ok" if below.outcome.report else "failed", "latency": below.ended - below.started}
+        entry["agent"] = _summarize(below)
     elif op.children:
-        shown["ops"] = [_op(record, turn, child) for child in op.children]
-    return shown
+        entry["ops"] = [_build_op(record, turn, child) for child in op.children]
+    return entry

@@ -1,4 +1,4 @@
-"""The turn loop: a notice, a request, the calls it asks for, and again, until there is a report or nothing left to spend."""
+"""The turn loop: send a request with a notice, run the calls, repeat until there is a report or no turn is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from overspill.agent.file.load import Agent
 from overspill.agent.progress import Observe, TurnStarted
 from overspill.agent.report import Report
 from overspill.agent.run.control import RunControl
-from overspill.agent.run.parts import Parts
+from overspill.agent.run.parts import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
 from overspill.models.conversation import Step, step
@@ -33,16 +33,16 @@ class Outcome(Struct, frozen=True):
     turns: int = 0
     report: Report | None = None
     why: str = ""
-    """What ended it, other than a report: for people."""
+    """For people: what ended the run instead of a report."""
     early: str = ""
-    """Why only the final report was possible in the last turn."""
+    """Why the agent had to report in its last turn."""
 
 
 class Turns:
-    """One conversation. `messages` grows by what was said; notices are never part of it."""
+    """One conversation. Notices are never part of its `messages`."""
 
     def __init__(
-        self, agent: Agent, session: Session, parts: Parts, desk: ToolRouter, control: RunControl, observe: Observe
+        self, agent: Agent, session: Session, parts: AgentParts, router: ToolRouter, control: RunControl, observe: Observe
     ) -> None:
         self.messages: list[Message] = []
         self.turn = 0
@@ -54,43 +54,45 @@ class Turns:
         self._asking = parts.asking
         self._guard = parts.guard
         self._reports = parts.reports
-        self._desk = desk
+        self._router = router
         self._control = control
         self._observe = observe
         self._remark = ""
 
     async def run(self, question: str) -> Outcome:
         self.messages.append(Message("user", question))
-        most = self._session.settings.max_turns
+        max_turns = self._session.settings.max_turns
         final = ""
-        for self.turn in range(1, most + 1):
-            if self._control.stopping:
-                await self._wind_up()
-            request, final = self._open_request(most)
+        for self.turn in range(1, max_turns + 1):
+            if self._control.is_stopping:
+                await self._collect_late_outputs()
+            request, final = self._open_request(max_turns)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
-                await self._step(request, most, final)
-                if self._reports.taken is not None:
-                    return Outcome("reported", self.turn, self._reports.taken, early=final)
+                await self._step(request, max_turns, final)
+                if self._reports.accepted is not None:
+                    return Outcome("reported", self.turn, self._reports.accepted, early=final)
                 request = replace(request, messages=tuple(self.messages))
             if final:
                 break
-        return Outcome("unreported", self.turn, why="The model gave no final report, though asked for nothing else.", early=final)
+        return Outcome(
+            "unreported", self.turn, why="The model gave no final report, even when asked for nothing else.", early=final
+        )
 
-    def _open_request(self, most: int) -> tuple[Request, str]:
-        """The request of this turn without its notice, and why the turn is final where it is."""
-        final = wording.STOPPED if self._control.stopping else wording.LAST_TURN if self.turn == most else ""
+    def _open_request(self, max_turns: int) -> tuple[Request, str]:
+        """The request of this turn without its notice, and why the turn is final, if it is."""
+        final = wording.STOPPED if self._control.is_stopping else wording.LAST_TURN if self.turn == max_turns else ""
         request = self._request(final)
         self._guard.take(request)
-        if self.turn == 1 and self._guard.full:
+        if self.turn == 1 and self._guard.is_full:
             raise BadRequest(
-                f"The prompt, the tools and the question leave nothing of the context window of {self._guard.window} tokens. "
-                "Ask less, name fewer tools, or use a model with a larger window."
+                f"The prompt, the tools and the question fill the whole context window of {self._guard.window} tokens. "
+                "Shorten the question, offer fewer tools, or use a model with a larger window."
             )
-        if not final and self._guard.full:
+        if not final and self._guard.is_full:
             final = wording.CONTEXT_FULL
             request = self._request(final)
-        self._session.note(TurnOpened(now_ms(), self.turn, most, final))
-        self._observe(TurnStarted(self._name, self.turn, most, self._guard.percent, final))
+        self._session.note(TurnOpened(now_ms(), self.turn, max_turns, final))
+        self._observe(TurnStarted(self._name, self.turn, max_turns, self._guard.percent, final))
         return request, final
 
     def _request(self, final: str) -> Request:
@@ -98,46 +100,46 @@ class Turns:
         return Request(
             self._system,
             tuple(self.messages),
-            self._desk.open_turn(self.turn, self._report, final=bool(final)),
+            self._router.open_turn(self.turn, self._report, final=bool(final)),
             max_output_tokens=self._guard.output,
             temperature=settings.temperature,
             top_p=settings.top_p,
         )
 
-    async def _step(self, request: Request, most: int, final: str) -> None:
+    async def _step(self, request: Request, max_turns: int, final: str) -> None:
         percent = self._guard.percent
         if final:
-            notice = wording.final_notice(self.turn, most, percent, final, self._remark)
+            notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark)
         else:
             status, options = self._session.notice(), self._session.options()
-            notice = wording.notice(self.turn, most, percent, status, options, self._remark)
-        # Whoever has no tools to call, or was told how to report and answers in plain words again, means that as the report.
+            notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
+        # A model without tools, or one that was told how to report and still answers in plain text, means that as its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)))
-        self._count(await step(self._asking, asked, self._run_calls))
+        self._record_step(await step(self._asking, asked, self._run_calls))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        self._desk.model = self._asking.model
-        return await self._desk.run_calls(calls)
+        self._router.model = self._asking.model
+        return await self._router.run_calls(calls)
 
-    def _count(self, taken: Step) -> None:
+    def _record_step(self, taken: Step) -> None:
         response, answers = taken.response, taken.messages[1:]
         for call, answer in zip(response.calls, answers, strict=True):
-            self._desk.record_refused(call, answer.text)
+            self._router.record_refused(call, answer.text)
         self._remark = "" if response.calls else wording.NOT_WRAPPED if response.text.strip() else wording.NO_MOVE
-        if response.calls or response.text.strip():  # an empty message is refused by some providers
+        if response.calls or response.text.strip():  # some providers refuse an empty message
             self.messages.extend(taken.messages)
 
-    async def _wind_up(self) -> None:
-        """After a stop: what runs comes to its end, and what nobody fetched is handed over, since nothing can be fetched now."""
+    async def _collect_late_outputs(self) -> None:
+        """After a stop, let running tools finish and hand over what the model has not read: it cannot fetch outputs now."""
         await self._session.stop()
         retrieved = self._session.counters.retrieved
-        for id, tool in self._desk.background.items():
+        for id, tool in self._router.background.items():
             if handles.parse(id)[1] not in retrieved:
-                self.messages.append(Message("user", wording.late_output(tool, id, await self._late(id))))
+                self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
 
-    async def _late(self, id: str) -> str:
-        """All of it; of what is too large, the beginning and how much is missing; of what failed, why."""
+    async def _read_late_output(self, id: str) -> str:
+        """The whole output; the beginning and what is missing if it is too large; the reason if it failed."""
         whole = await self._session.invoke("get_tool_output", {"id": id, "mode": "raw"})
         if not whole.is_error or whole.text.startswith(tool_failure("")):
             return whole.text

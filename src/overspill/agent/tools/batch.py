@@ -1,4 +1,4 @@
-"""`agent__batch`: several calls in one, run at the same time; one JSON object holds all their results."""
+"""`agent__batch`: several calls in one, run in parallel. One JSON object holds all their results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Batch(Struct, frozen=True):
 
 
 class BatchResult(Struct, frozen=True):
-    """`ok` without an output: the call went to the background, and `output` says how to get it."""
+    """If the call went to the background, `output` says how to get its result."""
 
     id: str
     tool: str
@@ -44,46 +44,46 @@ class BatchResult(Struct, frozen=True):
         return {**base, "output": self.output} if self.ok else {**base, "error": {"message": self.output}}
 
 
-def size(call: ToolCall) -> int:
-    """How many calls it would make."""
+def count_calls(call: ToolCall) -> int:
+    """How many calls a batch would make."""
     calls: object = call.args.get("calls")
     return len(cast("list[object]", calls)) if isinstance(calls, list) else 0
 
 
-async def run_batch(call: ToolCall, answer: Answer, most: int, allowed: int) -> list[BatchResult]:
-    """At most `most` of its calls are run, of `allowed` a turn.
+async def run_batch(call: ToolCall, answer: Answer, quota: int, limit: int) -> list[BatchResult]:
+    """Run at most `quota` of its calls. `limit` is how many calls a turn allows.
 
-    BadRequest where the batch itself cannot be read; what is wrong with one of its calls stands in its result.
+    Raises BadRequest if the batch itself cannot be read. A mistake in one of its calls becomes the result of that call.
     """
     try:
-        asked = msgspec.convert(dict(call.args), _Batch)
+        batch = msgspec.convert(dict(call.args), _Batch)
     except msgspec.ValidationError as error:
         raise BadRequest(wording.bad_arguments(BATCH, str(error))) from None
     results: dict[int, BatchResult] = {}
 
-    async def one(place: int, entry: _Entry) -> None:
-        id = str(entry.id or place + 1)
+    async def run_one(index: int, entry: _Entry) -> None:
+        id = str(entry.id or index + 1)
         started = time.perf_counter()
         try:
             if entry.tool in (BATCH, REPORT):
                 raise BadRequest(wording.not_in_batch(entry.tool))
-            if place >= most:
-                raise BadRequest(wording.too_many_calls(allowed))
+            if index >= quota:
+                raise BadRequest(wording.too_many_calls(limit))
             reply = await answer(ToolCall(f"{call.id}/{id}", entry.tool, entry.parameters))
             ok, text = not reply.is_error, reply.text
         except BadRequest as error:
             reply, ok, text = None, False, str(error)
-        results[place] = BatchResult(id, entry.tool, ok, round((time.perf_counter() - started) * 1000), text, reply)
+        results[index] = BatchResult(id, entry.tool, ok, round((time.perf_counter() - started) * 1000), text, reply)
 
     async with anyio.create_task_group() as group:
-        for place, entry in enumerate(asked.calls):
-            group.start_soon(one, place, entry)
-    return [results[place] for place in range(len(asked.calls))]
+        for index, entry in enumerate(batch.calls):
+            group.start_soon(run_one, index, entry)
+    return [results[index] for index in range(len(batch.calls))]
 
 
 def render_results(results: Sequence[BatchResult]) -> str:
     return dumps({"results": [result.to_json() for result in results]}).decode()
 
 
-def anything_new(results: Sequence[BatchResult]) -> bool:
+def has_news(results: Sequence[BatchResult]) -> bool:
     return any(result.reply is None or result.reply.new for result in results)

@@ -1,4 +1,4 @@
-"""A tool that an agent's model may call: how it is described, and what runs."""
+"""A tool that an agent's model can call: its description, and what runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class OfferedTool(Struct, frozen=True):
     description: str
     parameters: dict[str, Any]
     run: Callable[..., Any]
-    """Called with the arguments by name. What it returns passes the gate."""
+    """Called with keyword arguments. Its result passes the gate."""
     server: str = ""
     kind: Kind = "function"
     check: Check | None = None
-    """What is wrong with arguments into which a stored output was filled."""
+    """Checks arguments into which stored outputs were filled."""
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -28,5 +28,5 @@ class OfferedTool(Struct, frozen=True):
 
 
 def failure(text: str) -> Output:
-    """For a tool that failed in a way it can word itself."""
+    """The output of a tool that failed, in its own words."""
     return Output([{"type": "text", "text": text}], is_error=True)

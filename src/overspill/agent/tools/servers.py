@@ -1,4 +1,4 @@
-"""MCP servers as tools. Nothing of MCP is imported for agents that name no server."""
+"""MCP servers as tools. MCP is imported only for agents that name a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FitsSchema: TypeAlias = Callable[[object], Check]
 async def open_servers(
     configured: Mapping[str, Any], environ: Mapping[str, str], observe: Observe
 ) -> AsyncGenerator[Mapping[str, Mapping[str, OfferedTool]]]:
-    """Started at the same time; by server, what each offers by its own name. ServerError for one that does not start."""
+    """Start the servers in parallel and list their tools, by server and tool name. Raises ServerError if one does not start."""
     if not configured:
         yield {}
         return
@@ -33,16 +33,16 @@ async def open_servers(
     configs = client.server_configs(configured, "in your settings", environ)
     for name in configured:
         if name not in configs:
-            raise SettingsError(f"The server {name} is disabled in your settings.")
+            raise SettingsError(f"The server {name} is disabled in your settings. Enable it, or remove it from the agent file.")
 
     def log(text: str) -> None:
         observe(ModelSaid("", text, warning=True))
 
     async with client.open_servers(configs.values(), environ, log=log) as servers:
-        yield {name: await _offers(name, server, client.fits_schema) for name, server in servers.items()}
+        yield {name: await _list_offers(name, server, client.fits_schema) for name, server in servers.items()}
 
 
-async def _offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[str, OfferedTool]:
+async def _list_offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[str, OfferedTool]:
     try:
         return {tool.name: _offer(name, server, tool, fits_schema) for tool in await server.list_tools()}
     except ServerError as error:
@@ -52,8 +52,8 @@ async def _offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[str, 
 def _offer(name: str, server: Any, tool: Any, fits_schema: FitsSchema) -> OfferedTool:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    shown, described = offer_name(tool.name, name), tool.description or tool.name
-    return OfferedTool(shown, described, parameters, run, server=name, kind="mcp", check=fits_schema(parameters))
+    offered_as, description = offer_name(tool.name, name), tool.description or tool.name
+    return OfferedTool(offered_as, description, parameters, run, server=name, kind="mcp", check=fits_schema(parameters))
 
 
 async def _call(server: Any, tool: str, /, **args: Any) -> Output:

@@ -1,4 +1,4 @@
-"""Other agents as tools: a call of one is another run, and its report is the tool's output."""
+"""Agents as tools: a call starts another run, and its report is the tool's output."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from overspill.agent.tools.offers import OfferedTool
 from overspill.types import Output
 
 RunBelow: TypeAlias = Callable[[str, Agent, str], Awaitable[str | Output]]
-"""The tool's name, the agent, the question; returns the report, or what went wrong."""
+"""Takes the tool's name, the agent and the question. Returns the report, or what went wrong."""
 
 
 def as_tool(name: str, agent: Agent, run: RunBelow, *, background: bool) -> OfferedTool:
     async def call(prompt: str) -> str | Output:
         return await run(name, agent, prompt)
 
-    properties: dict[str, Any] = {"prompt": {"type": "string", "description": "The task, with everything it needs to know"}}
+    properties: dict[str, Any] = {
+        "prompt": {"type": "string", "description": "The task, with everything the agent needs to know"}
+    }
     if background:
         properties["async"] = {
             "type": "boolean",
-            "description": "true: it works in the background from the beginning, and you go on meanwhile",
+            "description": "true: run in the background from the start, so that you can continue meanwhile",
         }
     parameters = {"type": "object", "additionalProperties": False, "required": ["prompt"], "properties": properties}
     return OfferedTool(
