@@ -49,12 +49,12 @@ def test_a_file_has_a_shebang_frontmatter_and_a_prompt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["Just this.", "\ufeffJust this.\r\n", "#!/bin/x\nJust this.", "---\n---\nJust this."])
-def test_all_but_the_prompt_may_be_left_out(tmp_path: Path, text: str) -> None:
+def test_only_the_prompt_is_required(tmp_path: Path, text: str) -> None:
     file = read(tmp_path, text)
     assert (file.prompt, file.settings, file.keys.tools) == ("Just this.", {}, ())
 
 
-def test_one_name_may_stand_for_a_list(tmp_path: Path) -> None:
+def test_a_single_name_is_a_list_of_one(tmp_path: Path) -> None:
     file = read(tmp_path, "---\ntools: files\nagents: b.ai\nmodels: openai/x\n---\nx")
     assert (file.keys.tools, file.keys.agents, file.settings["models"]) == (("files",), ("b.ai",), "openai/x")
 
@@ -78,7 +78,7 @@ def test_one_name_may_stand_for_a_list(tmp_path: Path) -> None:
         ("model: scripted/x.yaml", {"model": "scripted/x.yaml"}),
     ],
 )
-def test_a_script_is_looked_for_beside_the_agent_file_whichever_key_names_it(
+def test_a_script_path_is_relative_to_the_agent_file_for_every_key(
     tmp_path: Path, frontmatter: str, settings: dict[str, object]
 ) -> None:
     found = read(tmp_path, f"---\n{frontmatter}\n---\nx").settings
@@ -113,7 +113,7 @@ def test_a_broken_file_is_refused_with_its_mistake(tmp_path: Path, text: str, me
     assert str(error.value) == message
 
 
-def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"missing.ai cannot be read: No such file or directory\."):
         read_agent_file(tmp_path / "missing.ai")
     with pytest.raises(SettingsError, match=r"is not a regular file\."):

@@ -32,13 +32,13 @@ def wrapper(made: ReportCheck, text: str) -> str:
     return f'<ai-agent-{made.nonce}-FINAL format="markdown">{text}</ai-agent-{made.nonce}-FINAL>'
 
 
-def test_a_report_is_handed_in_by_a_call() -> None:
+def test_a_report_is_submitted_by_a_call() -> None:
     made = reports()
     made.submit({"content": "# Done"})
     assert made.accepted == Report("markdown", "# Done", "tool")
 
 
-def test_a_wrapper_is_understood_as_that_call_wherever_it_stands() -> None:
+def test_a_wrapper_anywhere_in_the_text_counts_as_that_call() -> None:
     made = reports()
     response = Response(f"<think>hm</think> So: {wrapper(made, 'Done.')} Bye.", (ToolCall("1", "search"),))
     understood = made.parse_report(response, plain=False)
@@ -47,16 +47,16 @@ def test_a_wrapper_is_understood_as_that_call_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize("text", ["Done.", '<ai-agent-0000-FINAL format="text">Done.</ai-agent-0000-FINAL>', "", "  "])
-def test_without_its_own_wrapper_a_text_is_no_report(text: str) -> None:
+def test_text_without_its_wrapper_is_not_a_report(text: str) -> None:
     assert handed_in(reports(), Response(text)) is None
 
 
-def test_a_wrapper_that_only_repeats_the_instructions_is_no_report() -> None:
+def test_a_wrapper_that_only_repeats_the_instructions_is_not_a_report() -> None:
     made = reports()
     assert handed_in(made, Response(wrapper(made, "\nyour answer in your own words\n"))) is None
 
 
-def test_plain_words_are_a_report_only_where_they_are_asked_for() -> None:
+def test_plain_text_is_a_report_only_on_request() -> None:
     assert handed_in(reports(), Response(" Done. "), plain=True) == Report("markdown", "Done.", "text")
     assert handed_in(reports(), Response("x", (ToolCall("1", "search"),)), plain=True) is None
 
@@ -76,7 +76,7 @@ def test_a_json_report_may_be_a_value_or_its_text(content: Any) -> None:
     assert (made.accepted.value, json.loads(made.accepted.content)) == ({"count": 3}, {"count": 3})
 
 
-def test_a_value_where_text_is_wanted_is_written_down() -> None:
+def test_a_value_becomes_text_if_the_format_is_text() -> None:
     made = reports("text")
     made.submit({"content": {"count": 3}})
     assert made.accepted is not None
@@ -103,19 +103,19 @@ def test_a_value_where_text_is_wanted_is_written_down() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_report_that_is_not_as_wanted_is_not_taken(format: Any, schema: Any, content: Any, message: str) -> None:
+def test_a_report_in_the_wrong_form_is_not_accepted(format: Any, schema: Any, content: Any, message: str) -> None:
     made = reports(format, schema)
     with pytest.raises(BadRequest) as error:
         made.submit({"content": content})
     assert (str(error.value), made.accepted) == (message, None)
 
 
-def test_a_schema_that_is_none_is_a_mistake_in_the_agent_file() -> None:
+def test_an_invalid_schema_is_a_mistake_in_the_agent_file() -> None:
     with pytest.raises(SettingsError, match=r"^output\.schema is not a JSON Schema: 'nothing' is not valid"):
         reports("json", {"type": "nothing"})
 
 
-def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> None:
+def test_definitions_of_a_schema_stay_at_its_root() -> None:
     schema = {"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
     parameters = internal.final_report(OutputKeys("json", schema))["parameters"]
     assert parameters["$defs"] == {"n": {"type": "integer"}}
@@ -126,14 +126,14 @@ def test_definitions_of_a_schema_stay_where_its_references_look_for_them() -> No
 
 
 @pytest.mark.parametrize("reference", ["#/$defs/missing", "#nowhere", "https://example.com/other.json", "other.json#/a"])
-def test_a_schema_that_refers_to_what_is_not_in_it_is_refused_at_once(reference: str) -> None:
+def test_a_schema_with_outside_references_is_refused_immediately(reference: str) -> None:
     schema = {"$defs": {"known": {}}, "properties": {"a": {"prefixItems": [{"$ref": reference}]}, "b": {"$ref": reference}}}
     with pytest.raises(SettingsError) as caught:
         reports("json", schema)
     assert str(caught.value) == f"output.schema refers to {reference!r}, which is not in it."
 
 
-def test_a_schema_may_refer_to_all_that_is_in_it() -> None:
+def test_a_schema_can_refer_to_anything_inside_it() -> None:
     schema = {
         "$defs": {"day": {"$anchor": "day", "type": "string"}, "other": {"$id": "https://example.com/o", "type": "integer"}},
         "properties": {
@@ -152,21 +152,21 @@ def test_a_schema_may_refer_to_all_that_is_in_it() -> None:
         made.submit({"content": {"c": "x"}})
 
 
-def test_a_report_that_is_nested_too_deeply_is_told_so() -> None:
+def test_a_report_that_is_nested_too_deeply_is_refused() -> None:
     with pytest.raises(BadRequest) as caught:
         reports("json").submit({"content": "[" * 100_000})
     assert str(caught.value) == "Your final report was not accepted: it is nested too deeply. Submit JSON with fewer levels."
 
 
 @pytest.mark.parametrize("content", ['{"a": NaN}', {"a": float("nan")}, "[1e999]", "-Infinity"])
-def test_numbers_that_json_does_not_have_are_told_so(content: Any) -> None:
+def test_numbers_that_json_does_not_have_are_refused(content: Any) -> None:
     with pytest.raises(
         BadRequest, match=r"^Your final report was not accepted: it is not JSON \(Out of range float values are not"
     ):
         reports("json").submit({"content": content})
 
 
-def test_a_schema_that_cannot_be_applied_takes_no_report() -> None:
+def test_a_schema_that_cannot_be_checked_accepts_no_report() -> None:
     with pytest.raises(BadRequest) as caught:
         reports("json", {"allOf": [{"$ref": "#"}]}).submit({"content": {}})
     assert str(caught.value) == (

@@ -15,7 +15,7 @@ def guard(**settings: int) -> ContextGuard:
     return ContextGuard(Settings(**settings), 8000, 1000)
 
 
-def test_the_window_less_output_and_buffer_is_what_there_is() -> None:
+def test_the_budget_is_the_window_minus_output_and_buffer() -> None:
     assert guard().budget.room == 8000 - 1000 - 256
     assert guard(contextWindow=4000, contextBuffer=0).budget.room == 3000
     assert guard(maxOutputTokens=500, contextBuffer=100).budget.room == 7400
@@ -38,7 +38,7 @@ def test_room_for_the_retrieval_tools_is_set_aside_until_they_are_offered() -> N
     assert made.budget.buffer == 256
 
 
-def test_the_providers_count_wins_and_without_it_our_own_stands() -> None:
+def test_the_providers_count_wins_over_our_own() -> None:
     made = guard()
     made.take(PLAIN)
     made.settle(PLAIN, Response("Hi.", usage=Usage(3000, 500)))
@@ -62,7 +62,7 @@ def test_it_is_full_when_an_answer_did_not_fit_or_nothing_is_left() -> None:
     assert (made.is_full, made.percent) == (True, 87)
 
 
-def test_what_must_be_said_is_charged_even_without_room() -> None:
+def test_a_text_that_must_be_sent_is_charged_even_if_it_does_not_fit() -> None:
     made = guard(contextWindow=1000, maxOutputTokens=100)
     assert made.afford("word " * 100)
     assert not made.afford("word " * 900)

@@ -74,13 +74,13 @@ def test_the_command_line_beats_frontmatter_which_beats_the_config(tmp_path: Pat
     assert value_of(load_agent(own, Sources({}, nested(key, line), files)).settings, key) == line
 
 
-def test_every_key_for_agents_is_among_those() -> None:
+def test_agent_files_can_set_every_key_for_agents() -> None:
     own = {field.spelling for field in fields(Settings) if field.key.for_agents and field.key.may_be_set_by("agent")}
     assert own <= set(KEYS)
 
 
 @pytest.mark.parametrize("key", ["mcpServers", "functions", "providers"])
-def test_what_runs_and_where_keys_go_is_not_for_agent_files(tmp_path: Path, key: str) -> None:
+def test_agent_files_cannot_set_what_runs_or_where_keys_go(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError) as error:
         load_agent(write(tmp_path, "a.ai", f"{key}: {{}}"))
     assert str(error.value) == (
@@ -90,7 +90,7 @@ def test_what_runs_and_where_keys_go_is_not_for_agent_files(tmp_path: Path, key:
 
 
 @pytest.mark.parametrize("key", ["mcpServers", "functions"])
-def test_nor_for_a_file_in_the_working_directory(tmp_path: Path, key: str) -> None:
+def test_a_file_in_the_working_directory_cannot_either(tmp_path: Path, key: str) -> None:
     with pytest.raises(SettingsError) as error:
         load_agent(write(tmp_path, "a.ai"), Sources(files=(Layer(".overspill.yaml", {key: {}}, author="anyone"),)))
     assert str(error.value) == (
@@ -111,7 +111,7 @@ def test_mistakes_are_reported_with_the_files_name(tmp_path: Path) -> None:
         load_agent(write(tmp_path, "a.ai", "modls: x/y"))
 
 
-def test_agents_below_have_settings_of_their_own_and_the_models_of_their_caller(tmp_path: Path) -> None:
+def test_called_agents_have_their_own_settings_and_their_callers_models(tmp_path: Path) -> None:
     write(tmp_path, "one.ai", "maxTurns: 3")
     (tmp_path / "sub").mkdir()
     write(tmp_path / "sub", "two words.ai", "models: b/2\nagents: ../one.ai")
@@ -123,7 +123,7 @@ def test_agents_below_have_settings_of_their_own_and_the_models_of_their_caller(
     assert [each.name for each in agent.everyone()] == ["lead", "one", "two_words", "one"]
 
 
-def test_an_override_holds_for_the_agents_below_too(tmp_path: Path) -> None:
+def test_an_override_also_applies_to_called_agents(tmp_path: Path) -> None:
     write(tmp_path, "one.ai", "maxTurns: 3")
     agent = load_agent(write(tmp_path, "lead.ai", "agents: one.ai"), Sources(overrides={"maxTurns": 5}))
     assert [each.settings.max_turns for each in agent.everyone()] == [5, 5]
@@ -155,7 +155,7 @@ def test_two_tools_of_one_name_are_refused(tmp_path: Path, files: list[str], cla
     assert str(error.value) == f"lead.ai names the agent {clash}, but there already is a tool {tool}. Rename the file."
 
 
-def test_a_name_no_tool_can_have_is_refused(tmp_path: Path) -> None:
+def test_a_file_name_that_cannot_be_a_tool_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^…\.ai cannot be a tool name\. Rename the file"):
         load_agent(write(tmp_path, "….ai"))
 

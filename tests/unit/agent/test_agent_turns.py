@@ -66,20 +66,20 @@ async def test_notices_are_never_part_of_the_conversation(stage: Stage) -> None:
     assert "System Notice" in last[-1].text
 
 
-async def test_plain_words_are_asked_to_be_handed_in_and_taken_the_second_time(stage: Stage) -> None:
+async def test_plain_text_is_accepted_as_the_report_the_second_time(stage: Stage) -> None:
     model = scripted("I think it is 3.", "It is 3.")
     record = await stage.run(stage.write("a.ai"), model)
     assert (text_of(record), record.outcome.report.source, record.outcome.turns) == ("It is 3.", "text", 2)
     assert "Your last answer was neither a tool call nor a final report." in seen(model)[1].notice
 
 
-async def test_a_call_that_is_only_written_down_is_still_a_call(stage: Stage) -> None:
+async def test_a_call_written_as_text_is_still_a_call(stage: Stage) -> None:
     written = '```json\n{"name": "count", "arguments": {"upto": 3}}\n```'
     model = scripted("Let me see.", written, lambda s: report(s.answers[-1]))
     assert text_of(await stage.run(stage.write("a.ai"), model)) == "0 1 2"
 
 
-async def test_an_empty_answer_is_told_and_left_out_of_the_conversation(stage: Stage) -> None:
+async def test_an_empty_answer_gets_a_remark_and_is_left_out_of_the_conversation(stage: Stage) -> None:
     model = scripted("", lambda s: s.wrapped("Here."))
     record = await stage.run(stage.write("a.ai"), model)
     assert (text_of(record), record.outcome.report.source) == ("Here.", "wrapper")
@@ -87,7 +87,7 @@ async def test_an_empty_answer_is_told_and_left_out_of_the_conversation(stage: S
     assert [message.role for message in record.messages] == ["user", "assistant", "tool"]
 
 
-async def test_a_report_together_with_calls_is_not_taken_but_the_calls_are_made(stage: Stage) -> None:
+async def test_a_report_sent_with_calls_is_not_accepted_but_the_calls_run(stage: Stage) -> None:
     model = scripted(lambda s: says(s.wrapped("Too soon."), call("count", upto=2)), lambda s: report(s.answers[0]))
     record = await stage.run(stage.write("a.ai"), model)
     assert seen(model)[1].answers == [
@@ -98,7 +98,7 @@ async def test_a_report_together_with_calls_is_not_taken_but_the_calls_are_made(
     assert text_of(record) == "0 1"
 
 
-async def test_a_report_together_with_a_status_is_taken(stage: Stage) -> None:
+async def test_a_report_sent_with_a_status_is_accepted(stage: Stage) -> None:
     model = scripted(says("", call("agent__task_status", now="Reporting"), report("both")))
     record = await stage.run(stage.write("a.ai"), model)
     assert text_of(record) == "both"
@@ -202,7 +202,7 @@ async def test_the_count_of_the_provider_is_what_the_notice_says(stage: Stage) -
     assert [event.percent for event in stage.events if isinstance(event, TurnStarted)][1] == 50
 
 
-async def test_a_question_that_leaves_no_room_ends_the_run_before_anybody_is_asked(stage: Stage) -> None:
+async def test_a_question_that_fills_the_window_ends_the_run_before_any_request(stage: Stage) -> None:
     agent = stage.write("a.ai", "contextWindow: 2000\nmaxOutputTokens: 100")
     model = scripted(report())
     record = await stage.run(agent, model, question="word " * 3000)
@@ -229,7 +229,7 @@ async def test_a_model_that_does_not_answer_in_time_has_failed(stage: Stage) -> 
     assert [event.error for event in stage.events if isinstance(event, ModelAnswered)] == [record.outcome.why]
 
 
-async def test_a_model_that_cannot_be_opened_is_passed_over_with_a_warning(stage: Stage) -> None:
+async def test_a_model_that_cannot_be_opened_is_skipped_with_a_warning(stage: Stage) -> None:
     agent = stage.write("a.ai", "models: [openai/gpt-4.1, test/m]")
     record = await stage.run(agent, scripted(report()))
     assert record.outcome.status == "reported"
@@ -258,7 +258,7 @@ async def test_a_model_that_cannot_be_opened_is_passed_over_with_a_warning(stage
         ),
     ],
 )
-async def test_what_keeps_an_agent_from_starting_is_said_first(stage: Stage, frontmatter: str, message: str) -> None:
+async def test_mistakes_that_keep_an_agent_from_starting_come_first(stage: Stage, frontmatter: str, message: str) -> None:
     with pytest.raises(SettingsError) as error:
         await stage.run(stage.write("a.ai", frontmatter), scripted(report()))
     assert str(error.value) == message
@@ -285,7 +285,7 @@ async def test_a_name_that_is_both_a_function_and_a_server_is_refused(stage: Sta
         await stage.run(stage.write("a.ai", "tools: count"), scripted(report()))
 
 
-async def test_functions_of_the_config_are_offered_where_they_are_named_only(stage: Stage) -> None:
+async def test_functions_in_the_config_are_offered_only_to_agents_that_name_them(stage: Stage) -> None:
     stage.settings["functions"], stage.functions = stage.functions, {}
     named, unnamed = scripted(report()), scripted(report())
     await stage.run(stage.write("a.ai", "tools: count"), named)
@@ -293,7 +293,7 @@ async def test_functions_of_the_config_are_offered_where_they_are_named_only(sta
     assert (seen(named)[0].tools[0], seen(unnamed)[0].tools) == ("count", ["agent__final_report"])
 
 
-async def test_who_watches_is_told_of_each_call(stage: Stage) -> None:
+async def test_an_observer_sees_each_call(stage: Stage) -> None:
     model = scripted(says("", call("count", upto=9000), call("count", upto="x")), report())
     await stage.run(stage.write("a.ai"), model)
     first, second, _ = (event for event in stage.events if isinstance(event, CallEnded))
@@ -303,7 +303,7 @@ async def test_who_watches_is_told_of_each_call(stage: Stage) -> None:
     assert failed.failed.startswith("Invalid arguments for count")
 
 
-async def test_what_was_kept_in_a_batch_is_reserved_once(stage: Stage) -> None:
+async def test_outputs_kept_in_a_batch_are_reserved_once(stage: Stage) -> None:
     agent = stage.write("a.ai", "contextWindow: 10000\nmaxOutputTokens: 100")
     entries = [{"id": str(n), "tool": "count", "parameters": {"upto": 1500}} for n in range(2)]
     model = scripted(call("agent__batch", calls=entries), report())
@@ -318,7 +318,7 @@ async def test_an_abort_before_anything_ran_leaves_an_empty_record(stage: Stage)
     assert (record.outcome.status, record.messages, record.tree.children) == ("aborted", [], ())
 
 
-async def test_warnings_about_settings_are_told(stage: Stage) -> None:
+async def test_warnings_about_settings_reach_the_observer(stage: Stage) -> None:
     record = await stage.run(stage.write("a.ai", "asyncToolTTL: 3600"), scripted(report()))
     assert record.warnings == ["asyncToolTTL in a.ai has no effect: outputs live as long as the session."]
 
@@ -331,7 +331,7 @@ async def test_a_report_that_looks_like_a_call_is_the_report(stage: Stage) -> No
     assert record.outcome.report.value == {"name": "count", "arguments": {"upto": 3}}
 
 
-async def test_functions_of_one_file_share_what_is_in_it(stage: Stage) -> None:
+async def test_functions_of_one_file_share_its_state(stage: Stage) -> None:
     (stage.folder / "box.py").write_text(
         "kept = []\ndef put(x: str) -> str:\n    kept.append(x)\n    return 'put'\ndef look() -> str:\n    return str(kept)\n"
     )
@@ -343,7 +343,7 @@ async def test_functions_of_one_file_share_what_is_in_it(stage: Stage) -> None:
     assert (seen(model)[2].answers, seen(other)[1].answers) == (["put", "['A']"], ["[]"])
 
 
-async def test_calls_that_a_provider_gave_one_id_are_told_apart(stage: Stage) -> None:
+async def test_calls_with_the_same_id_are_told_apart(stage: Stage) -> None:
     entries = [{"id": str(number), "tool": "count", "parameters": {"upto": number}} for number in (1, 2, 3)]
     twice = says("", ToolCall("same", "agent__batch", {"calls": entries}), ToolCall("same", "count", {"upto": 4}))
     model = scripted(twice, report())

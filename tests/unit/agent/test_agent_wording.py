@@ -106,7 +106,7 @@ def test_the_formats_are_named() -> None:
     assert "final report, in Markdown, without" in wording.system_prompt("x", "0", OutputKeys())
 
 
-def test_a_late_output_stands_between_marks_it_cannot_know() -> None:
+def test_a_late_output_is_framed_by_marks_it_cannot_guess() -> None:
     assert unmarked(wording.late_output("crawl", "art_1_0123456789abcdef", "found")) == (
         "crawl (id: art_1_0123456789abcdef) has finished in the background.\n"
         "\n"

@@ -25,14 +25,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Place(tmp_path, monkeypatch, capsys)
 
 
-def test_an_empty_or_absent_store_has_nothing(place: Place):
+def test_an_empty_or_missing_store_lists_nothing(place: Place):
     assert place.overspill("artifacts", "list") == (0, "No stored outputs.\n", "")
     assert place.overspill("artifacts", "list", "--json") == (0, "[]\n", "")
     assert place.overspill("artifacts", "clean") == (0, "Nothing to remove.\n", "")
 
 
 @pytest.mark.parametrize("group", ["artifacts", "snapshot"])
-def test_the_help_of_a_group_breaks_off_no_line(place: Place, group: str):
+def test_the_help_of_a_group_cuts_no_line(place: Place, group: str):
     assert "..." not in place.overspill(group, "--help").out.partition("Commands:")[2]
 
 
@@ -101,7 +101,7 @@ def test_show_prints_the_whole_or_a_part(place: Place, options: list[str], shown
     assert place.overspill("artifacts", "show", kept.artifact_id, *options) == (0, shown, "")
 
 
-def test_show_in_json_says_where_the_part_stands(place: Place):
+def test_show_in_json_gives_the_position_of_the_part(place: Place):
     text, binary = place.keep(log=LINES, blob=b"\x00\xff\x00")
     shown = json.loads(place.overspill("artifacts", "show", text.artifact_id, "--lines", "2-2", "--json").out)
     assert shown == {
@@ -135,7 +135,7 @@ def test_a_range_that_cannot_be_shown_is_a_mistake(place: Place, options: list[s
     assert err.startswith(f"overspill: error: {problem}")
 
 
-def test_both_kinds_of_range_at_once_are_a_mistake(place: Place):
+def test_lines_and_bytes_cannot_be_combined(place: Place):
     (kept,) = place.keep(log=LINES)
     code, _, err = place.overspill("artifacts", "show", kept.artifact_id, "--lines", "1", "--bytes", "1")
     assert code == 2
@@ -151,13 +151,13 @@ def test_both_kinds_of_range_at_once_are_a_mistake(place: Place):
         (NOBODY, f"overspill: error: Nothing is stored under '{NOBODY}'. `overspill artifacts list` shows what is stored.\n"),
     ],
 )
-def test_an_id_of_nothing_is_a_mistake(place: Place, command: list[str], id: str, problem: str):
+def test_an_unknown_id_is_a_mistake(place: Place, command: list[str], id: str, problem: str):
     code, out, err = place.overspill(*command, id, *(["file"] if command[-1] == "export" else []))
     assert (code, out) == (2, "")
     assert err.startswith(problem)
 
 
-def test_an_export_has_the_exact_bytes_and_is_its_owners_only(place: Place):
+def test_an_export_has_the_exact_bytes_and_only_its_owner_can_read_it(place: Place):
     (kept,) = place.keep(blob=bytes(range(256)) * 10_000)
     code, out, err = place.overspill("artifacts", "export", kept.artifact_id, "copy")
     assert (code, out, err) == (0, "", "overspill: Wrote 2,560,000 bytes to copy.\n")
@@ -184,7 +184,7 @@ def test_an_export_that_cannot_be_written_says_why(place: Place, target: str, wh
     assert (code, err) == (2, f"overspill: error: Could not write {target}: {why}.\n")
 
 
-def test_clean_asks_somebody_who_is_there(place: Place):
+def test_clean_needs_a_terminal_to_ask_on(place: Place):
     place.keep(log=LINES)
     refused = place.process("artifacts", "clean", stdin=subprocess.DEVNULL, capture_output=True)
     assert refused.returncode == 2
@@ -228,7 +228,7 @@ def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
     assert row[:5] == [reply.kept.artifact_id, "24 KB", "3,000", "read_text_file: access.log", "files"]
 
 
-def test_stored_text_cannot_command_a_terminal(place: Place):
+def test_stored_text_cannot_control_a_terminal(place: Place):
     text, binary = place.keep(evil="\x1b]0;owned\x07 \x9b31m \u202e ok\n€", blob=b"\x00\x01\xff")
     code, seen = on_a_terminal("artifacts", "show", text.artifact_id)
     assert (code, seen) == (0, "\\x1b]0;owned\\x07 \\x9b31m \\u202e ok\r\n€\r\n")
@@ -237,7 +237,7 @@ def test_stored_text_cannot_command_a_terminal(place: Place):
     assert f"{binary.artifact_id} is not text. Save it with `overspill artifacts export" in seen
 
 
-def test_a_person_may_say_no(place: Place):
+def test_clean_can_be_declined(place: Place):
     place.keep(log=LINES)
     code, seen = on_a_terminal("artifacts", "clean", answer=b"n\n")
     assert code == 0
@@ -272,13 +272,13 @@ def test_a_reader_that_goes_away_and_a_closed_output_leave_no_traceback(place: P
 
 
 @pytest.mark.parametrize("command", [("artifacts", "list"), ("stats",), ("jobs",), ("doctor",)])
-def test_in_a_folder_that_is_gone_a_command_says_so(place: Place, command: tuple[str, ...]):
+def test_a_missing_working_directory_is_reported(place: Place, command: tuple[str, ...]):
     (place.root / "cwd").rmdir()
     gone = "overspill: error: The working directory no longer exists. Change to another one and try again.\n"
     assert place.overspill(*command) == (2, "", gone)
 
 
-def test_what_a_locale_cannot_show_is_shown_as_an_escape_and_json_stays_json(place: Place):
+def test_characters_outside_the_locale_are_escaped_except_in_json(place: Place):
     (kept,) = place.keep(**{"grüße 🙂": LINES})
     old = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     table = place.process("artifacts", "info", kept.artifact_id, env=old, capture_output=True)
@@ -290,7 +290,7 @@ def test_what_a_locale_cannot_show_is_shown_as_an_escape_and_json_stays_json(pla
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("args", [("list",), ("list", "--json"), ("show",), ("export",)])
-def test_a_full_disk_below_standard_output_is_one_line(place: Place, args: tuple[str, ...]):
+def test_a_full_disk_under_standard_output_is_reported_in_one_line(place: Place, args: tuple[str, ...]):
     (kept,) = place.keep(log=LINES)
     rest = {"show": (kept.artifact_id,), "export": (kept.artifact_id, "-")}.get(args[0], ())
     with open("/dev/full", "wb") as full:
@@ -298,7 +298,7 @@ def test_a_full_disk_below_standard_output_is_one_line(place: Place, args: tuple
     assert (done.returncode, done.stderr) == (2, b"overspill: error: Reading or writing failed: No space left on device.\n")
 
 
-def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place):
+def test_a_session_with_a_damaged_journal_is_named_and_left_alone(place: Place):
     (kept,) = place.keep(log=LINES)
     place.file(kept).with_name("journal.jsonl").write_bytes(b"\xff\x00 no journal\n" * 3)
     told = (
@@ -312,7 +312,7 @@ def test_what_a_damaged_journal_does_not_tell_of_is_named_and_left(place: Place)
 
 
 @pytest.mark.parametrize("hostile", ["link", "file"])
-def test_what_a_repository_puts_in_place_of_its_own_store_hides_no_other(place: Place, hostile: str) -> None:
+def test_a_broken_store_in_a_repository_does_not_hide_the_others(place: Place, hostile: str) -> None:
     (kept,) = place.keep(notes="mine")
     Path(".overspill").mkdir()
     target = Path(".overspill/artifacts")

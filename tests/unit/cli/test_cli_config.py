@@ -107,7 +107,7 @@ def test_help_is_shown_when_nothing_is_asked_for(overspill: Overspill) -> None:
     assert overspill("--help").out == overspill("-h").out == overspill().err
 
 
-def test_what_looks_like_an_option_is_no_command(overspill: Overspill) -> None:
+def test_a_word_that_looks_like_an_option_is_not_a_command(overspill: Overspill) -> None:
     result = overspill("--", "-x")
     assert result.code == 2
     assert "-x" in result.err
@@ -204,7 +204,7 @@ def test_an_unknown_preset_is_a_usage_error(overspill: Overspill) -> None:
     assert "'fast' is not one of" in result.err
 
 
-def test_a_reader_that_goes_away_is_met_in_silence(place: Path) -> None:
+def test_a_reader_that_goes_away_causes_no_message(place: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     result = process("config", stdout=write)

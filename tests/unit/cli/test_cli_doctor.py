@@ -102,7 +102,7 @@ def test_servers_of_all_kinds_are_understood(place: Place):
     }
 
 
-def test_servers_of_the_users_own_settings_are_looked_at(place: Place):
+def test_servers_in_the_settings_are_checked(place: Place):
     config = place.root / "config" / "overspill" / "config.yaml"
     config.write_text(config.read_text() + f"mcpServers: {json.dumps({'mine': entry('bare'), 'other': entry('exits')})}\n")
     result = place.overspill("doctor", "--server", "mine", "--json")
@@ -122,7 +122,7 @@ def test_a_server_over_http_may_lack_its_header(place: Place):
     assert found["bad"][2] == "Check its URL and headers, and whether it needs you to sign in."
 
 
-def test_what_runs_through_overspill_is_looked_at_behind_it(place: Place):
+def test_a_wrapped_server_is_checked_behind_the_proxy(place: Place):
     works, exits = entry("works"), entry("exits")
     found = examined(
         place,
@@ -142,7 +142,7 @@ def test_what_runs_through_overspill_is_looked_at_behind_it(place: Place):
     )
 
 
-def test_what_only_the_client_can_start_is_noted(place: Place):
+def test_servers_that_only_the_client_can_start_are_noted(place: Place):
     found = examined(
         place,
         {
@@ -168,7 +168,7 @@ def test_what_only_the_client_can_start_is_noted(place: Place):
     }
 
 
-def test_a_client_that_fills_in_nothing_gets_its_entries_as_they_are(place: Place):
+def test_entries_of_a_client_that_expands_nothing_are_left_unexpanded(place: Place):
     folder = place.root / ("Library/Application Support/Claude" if sys.platform == "darwin" else "config/Claude")
     folder.mkdir(parents=True)
     server = {**entry("works"), "env": {"T": "${NO_SUCH_KEY}"}}
@@ -176,7 +176,7 @@ def test_a_client_that_fills_in_nothing_gets_its_entries_as_they_are(place: Plac
     assert place.overspill("doctor", "claude-desktop").code == 0
 
 
-def test_of_claude_code_the_servers_of_this_project_are_looked_at(place: Place):
+def test_only_this_projects_servers_of_claude_code_are_checked(place: Place):
     projects = {str(Path.cwd()): {"mcpServers": {"here": {}}}, "/elsewhere": {"mcpServers": {"there": {}}}}
     (place.root / ".claude.json").write_text(json.dumps({"mcpServers": {"mine": {}}, "projects": projects}))
     result = json.loads(place.overspill("doctor", "claude-code", "--json").out)
@@ -192,7 +192,7 @@ def test_only_named_servers_are_started(place: Place):
     assert "--server needs FILE" in place.overspill("doctor", "--server", "a").err
 
 
-def test_without_a_file_the_clients_of_this_machine_are_named(place: Place):
+def test_without_a_file_the_installed_clients_are_listed(place: Place):
     (place.root / ".cursor").mkdir()
     (place.root / ".cursor" / "mcp.json").write_text("{}")
     result = place.overspill("doctor")
@@ -200,7 +200,7 @@ def test_without_a_file_the_clients_of_this_machine_are_named(place: Place):
     assert f"Cursor has servers in {place.root}/.cursor/mcp.json. To check them: overspill doctor cursor\n" in result.out
 
 
-def test_servers_that_nothing_is_installed_for_are_wrong(place: Place):
+def test_a_missing_mcp_package_is_reported(place: Place):
     Path("mcp.json").write_text(json.dumps({"mcpServers": {"small": entry("works")}}))
     result = place.without("mcp_types", "doctor", "mcp.json")
     assert (result.code, result.err) == (1, "")
@@ -218,7 +218,7 @@ def test_settings_that_do_not_load_are_wrong(place: Place):
     assert result.out.endswith("Found 1 problem.\n")
 
 
-def test_settings_tell_where_they_come_from_and_who_may_change_them(place: Place):
+def test_doctor_reports_where_settings_come_from_and_who_can_change_them(place: Place):
     config = place.root / "config" / "overspill" / "config.yaml"
     config.write_text(f"storeDir: {place.store}\nasyncToolTTL: 5\nproviders: {{lab: {{apiKeyEnv: NO_SUCH_KEY}}}}\n")
     config.chmod(0o666)
@@ -267,7 +267,7 @@ def test_models_that_cannot_be_asked_are_wrong(place: Place, monkeypatch: pytest
     assert (result.code, result.err, "s3cret" in result.out) == (1, "", False)
 
 
-def test_the_settings_of_the_command_line_are_examined(place: Place):
+def test_settings_on_the_command_line_are_checked(place: Place):
     result = place.overspill("doctor", "--set", "toolOutput.models=gpt4")
     assert result.code == 1
     assert "wrong  toolOutput.models: 'gpt4' is not a model. " in result.out
@@ -279,7 +279,7 @@ def test_the_settings_of_the_command_line_are_examined(place: Place):
     assert place.overspill("doctor", "--preset", "artifacts").code == 0
 
 
-def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypatch: pytest.MonkeyPatch):
+def test_without_a_config_file_both_stores_are_checked(place: Place, monkeypatch: pytest.MonkeyPatch):
     (place.root / "config" / "overspill" / "config.yaml").unlink()
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     lines = place.overspill("doctor", "--json").out
@@ -291,7 +291,7 @@ def test_without_a_config_file_both_stores_are_looked_at(place: Place, monkeypat
 
 
 @pytest.mark.parametrize("kind", ["file", "open"])
-def test_a_store_that_is_no_place_for_outputs_is_wrong(place: Place, kind: str):
+def test_an_unusable_or_unsafe_store_is_a_problem(place: Place, kind: str):
     if kind == "file":
         place.store.write_text("")
         expected = f"Nothing can be stored in {place.store}: {place.store} is not a folder."
@@ -305,7 +305,7 @@ def test_a_store_that_is_no_place_for_outputs_is_wrong(place: Place, kind: str):
     assert f"wrong  store: {expected}\n       {advice}\n" in result.out
 
 
-def test_what_is_stored_is_counted_and_what_cannot_be_trusted_is_named(place: Place):
+def test_stored_outputs_are_counted_and_untrusted_folders_are_named(place: Place):
     (kept,) = place.keep(report="x" * 5000)
     store = FileStore(place.store)
     store.open_shelf("0193a1b2-0000-7000-8000-000000000001", retention="process")
@@ -320,7 +320,7 @@ def test_what_is_stored_is_counted_and_what_cannot_be_trusted_is_named(place: Pl
     assert run.is_dir()
 
 
-def test_what_a_dead_process_left_and_what_is_too_much_is_noted(place: Place):
+def test_leftovers_and_a_full_store_are_noted(place: Place):
     config = place.root / "config" / "overspill" / "config.yaml"
     config.write_text(f"storeDir: {place.store}\nkeepBytes: 1000\nmaxRunBytes: 5000\n")
     place.keep(report="x" * 5000)

@@ -80,7 +80,7 @@ def test_standard_input_is_searched(place: Path):
     assert "no space left on device" in done.stdout
 
 
-def test_json_gives_every_excerpt_with_its_place(place: Path):
+def test_json_gives_the_position_of_every_excerpt(place: Path):
     found = json.loads(run(place, "why did step 3000 fail", "build.log", "--json").stdout)
     assert found["model"] == "builtin/lexical"
     assert found["source_size_bytes"] == len(LOG)
@@ -88,7 +88,7 @@ def test_json_gives_every_excerpt_with_its_place(place: Path):
         assert LOG[excerpt["start_byte"] : excerpt["end_byte"]] == excerpt["text"]
 
 
-def test_nothing_found_is_said_and_ends_with_1(place: Path):
+def test_no_match_is_reported_with_exit_code_1(place: Path):
     done = run(place, "zebra crossing regulations", "build.log")
     words = "No match in build.log. Try words that appear in it, or ask a model with --model."
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"overspill: {words}\n")
@@ -115,7 +115,7 @@ class Nowhere(BaseHTTPRequestHandler):
         pass
 
 
-def test_what_a_model_did_not_find_is_no_answer_either(place: Path):
+def test_a_model_that_finds_nothing_gives_no_answer(place: Path):
     with ThreadingHTTPServer(("127.0.0.1", 0), Nowhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         served = f"providers.lab.baseUrl=http://127.0.0.1:{server.server_address[1]}/v1"
@@ -179,7 +179,7 @@ NO_KEY = "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'ope
 @pytest.mark.parametrize(
     "option", ["--model=openai/gpt-4o", "--set=toolOutput.models=openai/gpt-4o", "--set=extractionModel=openai/gpt-4o"]
 )
-def test_a_model_without_its_key_is_replaced_and_the_cause_comes_first(place: Path, option: str):
+def test_the_engine_answers_for_a_model_without_a_key_and_says_why(place: Path, option: str):
     done = run(place, "why did step 3000 fail", "build.log", option)
     assert (done.returncode, done.stderr) == (0, f"overspill: warning: {NO_KEY}\n")
     assert "no space left on device" in done.stdout
@@ -187,7 +187,7 @@ def test_a_model_without_its_key_is_replaced_and_the_cause_comes_first(place: Pa
     assert (found["model"], found["warnings"]) == ("builtin/lexical", [NO_KEY])
 
 
-def test_nobody_is_said_to_have_answered_who_did_not(place: Path):
+def test_the_engine_is_named_only_if_it_answered(place: Path):
     done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--mode", "truncate", "--max-tokens", "100")
     assert (done.returncode, done.stderr) == (0, "")
     done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--set", "extractionFallback=truncate")
@@ -211,7 +211,7 @@ def test_ctrl_c_leaves_nothing_behind(place: Path):
     assert list((place / "temp").iterdir()) == []
 
 
-def test_ctrl_c_does_not_wait_for_a_search_that_goes_on(place: Path):
+def test_ctrl_c_does_not_wait_for_a_running_search(place: Path):
     (place / "large.log").write_text(LOG * 600)  # 35 MB: seconds of work
     temp = place / "temp"
     line, env = command(place, "why", "large.log")
@@ -225,7 +225,7 @@ def test_ctrl_c_does_not_wait_for_a_search_that_goes_on(place: Path):
     assert (process.returncode, errors) == (130, b"")
 
 
-def test_one_ctrl_d_ends_what_is_typed(place: Path, monkeypatch: pytest.MonkeyPatch):
+def test_one_ctrl_d_ends_typed_input(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(place))
     code, seen = on_a_terminal("extract", "hello", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")
     assert code == 0
@@ -233,7 +233,7 @@ def test_one_ctrl_d_ends_what_is_typed(place: Path, monkeypatch: pytest.MonkeyPa
     assert "None" not in seen  # of chunks, before anybody knows how many there are
 
 
-def test_ctrl_c_ends_the_wait_for_something_typed(place: Path, monkeypatch: pytest.MonkeyPatch):
+def test_ctrl_c_ends_the_wait_for_typed_input(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(place))
     monkeypatch.setenv("TMPDIR", str(place / "temp"))
     code, seen = on_a_terminal("extract", "hello", answer=signal.SIGINT, asked=b"end with Ctrl-D.")
@@ -241,7 +241,7 @@ def test_ctrl_c_ends_the_wait_for_something_typed(place: Path, monkeypatch: pyte
     assert list((place / "temp").iterdir()) == []
 
 
-def test_nothing_is_said_of_what_there_was_no_room_to_search(place: Path):
+def test_an_answer_says_that_only_part_of_the_input_was_searched(place: Path):
     done = run(place, "no space left", "build.log", "--set", "maxRunBytes=20000")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
@@ -254,13 +254,13 @@ def test_nothing_is_said_of_what_there_was_no_room_to_search(place: Path):
     )
 
 
-def test_an_answer_for_which_there_is_no_room_is_not_silence(place: Path):
+def test_an_answer_that_does_not_fit_is_reported(place: Path):
     done = run(place, "why did step 3000 fail", "build.log", "--max-tokens", "1")
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "overspill: build.log has an answer that does not fit into 1 tokens. Raise --max-tokens.\n"
 
 
-def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():
+def test_settings_name_the_endpoint_and_the_key_of_a_model():
     settings = Settings(providers={"local": {"baseUrl": "http://127.0.0.1:8080/v1", "apiKeyEnv": "LOCAL_KEY", "timeout": 5}})
     found = endpoints(settings, {"LOCAL_KEY": "secret", "OPENAI_API_KEY": "other"})
     local = found["local"]
@@ -270,7 +270,7 @@ def test_the_settings_say_where_a_model_is_served_and_where_its_key_is():
     assert found["openai"].api_key == "other"
 
 
-def test_a_key_that_is_not_there_is_named():
+def test_a_missing_key_is_named():
     with pytest.raises(SettingsError) as caught:
         endpoints(Settings(providers={"local": {"apiKeyEnv": "LOCAL_KEY"}}), {})
     assert str(caught.value) == "providers.local.apiKeyEnv names LOCAL_KEY, and that environment variable is not set."

@@ -25,7 +25,7 @@ def live(place: Place) -> Iterator[SyncSession]:
         yield session
 
 
-def test_jobs_of_live_sessions_are_listed_in_the_order_they_were_asked_for(place: Place):
+def test_jobs_of_live_sessions_are_listed_in_the_order_of_their_requests(place: Place):
     slow = SlowTool()
     with live(place) as session:
         failed = session.start("failed", {}, SlowTool(ValueError("no \x1b[31m host")).blocking)

@@ -46,30 +46,28 @@ def environ(buffering: str) -> dict[str, str]:
 
 @needs_full_device
 @pytest.mark.parametrize(("buffering", "command"), EACH)
-def test_a_full_disk_below_standard_output_is_one_line(place: Place, buffering: str, command: str) -> None:
+def test_a_full_disk_under_standard_output_is_reported_in_one_line(place: Place, buffering: str, command: str) -> None:
     with FULL.open("wb") as full:
         done = place.process(*COMMANDS[command], env=environ(buffering), stdout=full, stderr=PIPE)
     assert (done.returncode, done.stderr) == (2, NO_SPACE)
 
 
 @pytest.mark.parametrize(("buffering", "command"), EACH)
-def test_a_reader_that_has_gone_ends_a_command_as_the_signal_would(
-    place: Place, unread: int, buffering: str, command: str
-) -> None:
+def test_a_reader_that_goes_away_ends_a_command_like_the_signal(place: Place, unread: int, buffering: str, command: str) -> None:
     done = place.process(*COMMANDS[command], env=environ(buffering), stdout=unread, stderr=PIPE)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 @needs_full_device
 @pytest.mark.parametrize("command", [["nonsense"], ["artifacts", "show", "nonsense"]])
-def test_an_error_that_nobody_can_be_told_keeps_its_exit_code(place: Place, command: list[str]) -> None:
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code(place: Place, command: list[str]) -> None:
     with FULL.open("wb") as full:
         done = place.process(*command, env=environ("buffered"), stdout=DEVNULL, stderr=full)
     assert done.returncode == 2
 
 
 @needs_full_device
-def test_a_report_that_cannot_be_written_waits_for_no_tool(place: Place) -> None:
+def test_a_report_that_cannot_be_printed_waits_for_no_tool(place: Place) -> None:
     script = [
         {"calls": [{"tool": "hang", "args": {}}, {"tool": "greet", "args": {}}]},
         {"calls": [{"tool": "agent__final_report", "args": {"content": "<ANSWER>"}}]},

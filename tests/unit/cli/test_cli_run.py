@@ -72,7 +72,7 @@ def test_only_the_report_goes_to_standard_output(place: Place) -> None:
     assert (result.code, result.out, result.err) == (0, "0 1 2\n", "printed by the function\n")
 
 
-def test_each_step_is_told_on_request(place: Place) -> None:
+def test_verbose_reports_each_step(place: Place) -> None:
     result = place.overspill("run", "--agent", "a.ai", "Count.", "--function", "count=f.py:count", "-v")
     assert result.out == "0 1 2\n"
     assert [line.partition(" took")[0].partition(" answered")[0] for line in result.err.splitlines()] == [
@@ -86,7 +86,7 @@ def test_each_step_is_told_on_request(place: Place) -> None:
     ]
 
 
-def test_what_was_kept_or_cut_is_told_without_a_terminal(place: Place) -> None:
+def test_kept_and_cut_outputs_are_reported_without_a_terminal(place: Place) -> None:
     write("b.ai", "", [calls(("count", {"upto": 5000})), {"text": "one"}, {"text": "two"}])
     printed, ended = (
         "printed by the function\n",
@@ -105,7 +105,7 @@ def test_what_was_kept_or_cut_is_told_without_a_terminal(place: Place) -> None:
 
 
 @pytest.mark.promise("nothing-lost")
-def test_half_a_character_in_what_was_asked_called_and_reported_spoils_nothing(place: Place) -> None:
+def test_lone_surrogates_in_question_calls_and_report_are_preserved(place: Place) -> None:
     half = "half of one \ud83d"
     entry = {"id": half, "tool": "echo", "parameters": {"text": half}}
     write("b.ai", "", [calls(("agent__batch", {"calls": [entry]})), calls(("agent__final_report", {"content": half}))])
@@ -125,7 +125,7 @@ def test_half_a_character_in_what_was_asked_called_and_reported_spoils_nothing(p
 @pytest.mark.parametrize(
     "content", [{"opTree": {}}, {"opTree": {"turns": [7]}, "totals": {}}, {"opTree": None, "totals": {"cost": []}}]
 )
-def test_a_file_that_only_looks_like_a_snapshot_is_none(place: Place, content: dict[str, Any]) -> None:
+def test_a_file_that_only_looks_like_a_snapshot_is_refused(place: Place, content: dict[str, Any]) -> None:
     Path("s.gz").write_bytes(gzip.compress(json.dumps({"version": 1, **content}).encode()))
     words = "overspill: error: s.gz is not a snapshot of this version of Overspill.\n"
     assert place.overspill("snapshot", "show", "s.gz") == (2, "", words)
@@ -139,7 +139,7 @@ def test_json_says_how_the_run_went(place: Place) -> None:
     )  # fmt: skip
 
 
-def test_a_mistyped_model_of_the_command_line_is_not_passed_over(place: Place) -> None:
+def test_a_mistyped_model_on_the_command_line_is_not_skipped(place: Place) -> None:
     result = place.overspill("run", "a.ai", "Count.", *COUNT, "--model", "opnai/x", "--model", "scripted/a.ai.json")
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("overspill: error: No model provider is called 'opnai'. Did you mean 'openai'?")
@@ -151,7 +151,7 @@ def closed(place: Place, *args: str) -> tuple[int, bytes]:
     return done.returncode, done.stderr.splitlines()[0]
 
 
-def test_a_standard_input_that_is_closed_says_nothing(place: Place) -> None:
+def test_a_closed_standard_input_is_a_mistake(place: Place) -> None:
     words = b"overspill: error: Standard input is closed."
     assert closed(place, "run", "a.ai") == (2, words)
     assert closed(place, "extract", "what") == (2, words)
@@ -180,7 +180,7 @@ def test_the_command_line_sets_keys(place: Place, options: list[str], key: str, 
     assert json.loads(result.out)["totals"][key] == value
 
 
-def test_async_may_be_turned_off_and_on(place: Place) -> None:
+def test_async_can_be_turned_off_and_on(place: Place) -> None:
     write("slow.ai", "asyncTimeoutSecs: 0.05", [calls(("slow", {"file": "begun"})), REPORT])
     slow = ("run", "slow.ai", "x", "--function", "f.py:slow")
     assert place.overspill(*slow).out.startswith("Tool Output ID: art_")
@@ -188,7 +188,7 @@ def test_async_may_be_turned_off_and_on(place: Place) -> None:
     assert place.overspill(*slow, "--no-async", "--async").out.startswith("Tool Output ID: art_")
 
 
-def test_models_of_the_command_line_are_asked_instead(place: Place) -> None:
+def test_models_on_the_command_line_replace_the_configured_ones(place: Place) -> None:
     Path("other.json").write_text('[{"text": "by another"}]')
     result = place.overspill("run", "a.ai", "Count.", "--model", "scripted/other.json")
     assert (result.out, result.err) == (
@@ -204,7 +204,7 @@ def test_a_named_config_gives_functions(place: Place) -> None:
     assert place.overspill("run", "b.ai", "Count.").code == 2
 
 
-def test_a_run_without_a_report_says_so_and_prints_nothing(place: Place) -> None:
+def test_a_run_without_a_report_prints_only_an_error(place: Place) -> None:
     write("b.ai", "maxTurns: 1", [{"text": ""}] * 3)
     result = place.overspill("run", "b.ai", "x", "--snapshot", "s.gz", "--accounting", "acc.jsonl")
     assert result == (1, "", "overspill: error: The model gave no final report, even when asked for nothing else.\n")
@@ -230,7 +230,7 @@ def test_a_run_whose_model_fails_has_its_own_exit_code_and_a_snapshot(place: Pla
     assert (found["status"], [turn["turn"] for turn in found["opTree"]["turns"]]) == ("failed", [1, 2])
 
 
-def test_an_early_report_is_told(place: Place) -> None:
+def test_an_early_report_is_explained(place: Place) -> None:
     result = place.overspill("run", "a.ai", "x", *COUNT, "--set", "maxTurns=2")
     assert result.err.endswith("overspill: warning: The agent had to report early: there are no turns left.\n")
 
@@ -291,7 +291,7 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
         (["snapshot", "show", "torn.gz"], "Could not read the snapshot torn.gz: it is damaged or not a snapshot."),
     ],
 )
-def test_mistakes_are_told_in_one_line(place: Place, args: list[str], message: str) -> None:
+def test_mistakes_are_reported_in_one_line(place: Place, args: list[str], message: str) -> None:
     Path("empty.gz").write_bytes(gzip.compress(b"{}"))
     Path("torn.gz").write_bytes(gzip.compress(b"{}" * 100)[:-12])
     result = place.overspill(*args)
@@ -300,7 +300,7 @@ def test_mistakes_are_told_in_one_line(place: Place, args: list[str], message: s
     assert "Traceback" not in result.err
 
 
-def test_files_that_cannot_be_written_are_told_after_the_report(place: Place) -> None:
+def test_unwritable_files_are_reported_after_the_report(place: Place) -> None:
     Path("folder").mkdir()
     long = "s" * 250  # as it is it may be, but not with what a file beside it has in its name
     result = place.overspill("run", "a.ai", "x", *COUNT, "--snapshot", long)
@@ -310,7 +310,7 @@ def test_files_that_cannot_be_written_are_told_after_the_report(place: Place) ->
     assert (result.code, "Could not write the accounting file folder: Is a directory." in result.err) == (2, True)
 
 
-def test_a_snapshot_takes_the_place_of_a_snapshot_only(place: Place) -> None:
+def test_a_snapshot_replaces_only_a_snapshot(place: Place) -> None:
     Path("notes.gz").write_bytes(gzip.compress(b"mine"))
     os.mkfifo("pipe")
     Path("folder").mkdir()
@@ -368,7 +368,7 @@ def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: lis
 
 
 @pytest.mark.usefixtures("place")
-def test_on_a_terminal_the_run_is_shown_while_it_goes_on() -> None:
+def test_a_terminal_shows_the_run_live() -> None:
     first = calls(("count", {"upto": 5000}), ("slow", {"file": "begun"}), ("agent__task_status", {"now": "Counting"}))
     write("b.ai", ONLY_SLOW, [first, calls(("wait_for_tool_output", {})), REPORT])
     ours, theirs = pty.openpty()
@@ -408,7 +408,7 @@ def test_an_agent_without_servers_loads_no_framework() -> None:
         ("jsonschema", "output: {format: json, schema: {type: object}}", "output.schema needs the package jsonschema"),
     ],
 )
-def test_an_agent_says_which_package_it_lacks(place: Place, module: str, frontmatter: str, words: str) -> None:
+def test_a_missing_package_of_an_agent_is_named(place: Place, module: str, frontmatter: str, words: str) -> None:
     write("b.ai", frontmatter, SCRIPT)
     Path("c.yaml").write_text("mcpServers: {files: {command: cat}}\n")
     extra = "mcp" if module == "mcp" else "agent"
@@ -430,9 +430,7 @@ def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.ai")), ids=lambda path: path.name)
-def test_every_example_is_an_agent_that_lacks_nothing_but_a_key(
-    place: Place, monkeypatch: pytest.MonkeyPatch, example: Path
-) -> None:
+def test_every_example_needs_nothing_but_a_key(place: Place, monkeypatch: pytest.MonkeyPatch, example: Path) -> None:
     monkeypatch.chdir(EXAMPLES.parent)
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)

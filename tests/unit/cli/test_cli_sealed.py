@@ -43,12 +43,12 @@ def said(home: str | Path, *args: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_settings_that_may_not_be_read_are_named(sealed: Path) -> None:
+def test_unreadable_settings_are_named(sealed: Path) -> None:
     words = f"overspill: error: {sealed / 'overspill' / 'config.yaml'} cannot be read: Permission denied.\n"
     assert said(sealed, "config") == (2, "", words)
 
 
-def test_a_clients_file_that_may_not_be_read_is_named(sealed: Path) -> None:
+def test_an_unreadable_client_file_is_named(sealed: Path) -> None:
     file = sealed / "mcp.json"
     assert said("/nowhere", "wrap", file) == (2, "", f"overspill: error: {file} cannot be read: Permission denied.\n")
     code, out, err = said(sealed, "wrap")
@@ -57,19 +57,19 @@ def test_a_clients_file_that_may_not_be_read_is_named(sealed: Path) -> None:
     assert "On this machine" not in err
 
 
-def test_a_place_for_a_snapshot_that_may_not_be_looked_into_is_named_before_the_run(sealed: Path) -> None:
+def test_an_unreadable_folder_for_a_snapshot_is_named_before_the_run(sealed: Path) -> None:
     file = sealed / "run.json.gz"
     words = f"overspill: error: {file} cannot be read: Permission denied.\n"
     assert said("/nowhere", "run", "a.ai", "x", "--snapshot", file) == (2, "", words)
 
 
-def test_a_store_that_may_not_be_looked_into_is_wrong(sealed: Path) -> None:
+def test_an_unreadable_store_is_a_problem(sealed: Path) -> None:
     code, out, err = said("/nowhere", "doctor", "--set", f"storeDir={sealed / 'store'}")
     assert (code, err) == (1, "")
     assert f"wrong  store: Nothing can be stored in {sealed / 'store'}: you cannot write to " in out
 
 
-def test_a_proxy_whose_store_may_not_be_written_ends_with_a_line(sealed: Path) -> None:
+def test_a_proxy_with_an_unwritable_store_ends_with_one_line(sealed: Path) -> None:
     store = sealed / "store"
     words = f"overspill: error: Could not open a session in {store}: Permission denied. Check storeDir, or set another.\n"
     assert said("/nowhere", "proxy", "--set", f"storeDir={store}", "--", "cat") == (2, "", words)

@@ -24,7 +24,7 @@ def test_figures_of_all_sessions_are_summed(place: Place):
     assert [(session["live"], session["kept"]) for session in stats["sessions"]] == [(False, 2), (False, 1)]
 
 
-def test_nothing_counts_as_nothing(place: Place):
+def test_without_sessions_all_figures_are_zero(place: Place):
     assert json.loads(place.overspill("stats", "--json").out)["total"]["calls"] == 0
     assert "0 (0 live)" in place.overspill("stats").out
 
@@ -32,7 +32,7 @@ def test_nothing_counts_as_nothing(place: Place):
 @pytest.mark.parametrize(
     "command", [("stats",), ("verify",), ("jobs",), ("artifacts", "list"), ("artifacts", "clean", "--force")], ids=" ".join
 )
-def test_another_store_can_be_looked_at(place: Place, command: tuple[str, ...]):
+def test_figures_of_another_store_can_be_shown(place: Place, command: tuple[str, ...]):
     place.keep(a="one two three")
     usual = place.overspill(*command, "--json").out
     elsewhere = place.root / "elsewhere"

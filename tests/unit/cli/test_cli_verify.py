@@ -13,7 +13,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Place(tmp_path, monkeypatch, capsys)
 
 
-def test_what_is_as_it_was_is_sound(place: Place):
+def test_unchanged_outputs_pass(place: Place):
     first, _ = place.keep(a="one", b="two" * 1_000_000)
     assert place.overspill("verify") == (0, "2 checked, 0 changed.\n", "")
     assert place.overspill("verify", first.handle) == (0, "1 checked, 0 changed.\n", "")
@@ -36,7 +36,7 @@ def test_a_changed_byte_and_a_shortened_file_are_found(place: Place):
 
 
 @pytest.mark.parametrize("trick", ["link", "folder", "pipe"])
-def test_something_else_in_the_place_of_an_output_is_damage_and_is_not_followed(place: Place, trick: str):
+def test_anything_else_in_place_of_an_output_is_damage_and_is_not_followed(place: Place, trick: str):
     kept, sound = place.keep(a="one", b="two")
     file = place.file(kept)
     file.unlink()
@@ -52,7 +52,7 @@ def test_something_else_in_the_place_of_an_output_is_damage_and_is_not_followed(
     assert shown.err.startswith("overspill: error: ")
 
 
-def test_garbage_in_a_journal_is_passed_over(place: Place):
+def test_garbage_in_a_journal_is_skipped(place: Place):
     (kept,) = place.keep(a="one")
     journal = place.journal(kept)
     garbage = b'\xff\xfe\n{"event":"kept"}\nnull\n{"event":"job","t":1,"id":"../x","tool":"t","state":"ready"}\n[[[[\n\n'
@@ -94,7 +94,7 @@ def test_a_session_that_cannot_be_read_is_named_and_the_others_are_shown(place: 
     assert broken.session in err or err == ""
 
 
-def test_a_folder_of_another_user_is_passed_over(place: Place):
+def test_a_folder_of_another_user_is_skipped(place: Place):
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     theirs, mine = place.keep(a="one")[0], place.keep(b="two")[0]

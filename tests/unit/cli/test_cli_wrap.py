@@ -52,7 +52,7 @@ def plain(result: Result, place: Place, file: Path) -> str:
     return out
 
 
-def test_half_a_character_in_a_servers_name_is_written_as_it_was(place: Place, cursor: Path):
+def test_a_lone_surrogate_in_a_servers_name_is_preserved(place: Place, cursor: Path):
     text = '{"mcpServers": {"a\\ud800b": {"command": "cat", "args": ["\\ud83d"]}}}'
     cursor.write_text(text)
     result = place.overspill("wrap", "cursor", "--command", "overspill")
@@ -174,7 +174,7 @@ def test_secrets_of_every_kind_are_hidden(place: Place):
     assert shown.out.endswith("Nothing was written.\n")
 
 
-def test_json_tells_the_same(place: Place, cursor: Path):
+def test_json_has_the_same_facts(place: Place, cursor: Path):
     result = place.overspill("wrap", "cursor", "--json", "--server", "web", "--server", "old")
     (copy,) = copies(cursor)
     assert result.code == 1
@@ -197,7 +197,7 @@ def test_json_tells_the_same(place: Place, cursor: Path):
     assert (again["written"], again["copy"], again["client"]) == (False, None, "cursor")
 
 
-def test_the_file_of_a_project_says_what_sharing_it_needs(place: Place):
+def test_wrapping_a_project_file_says_what_sharing_it_needs(place: Place):
     Path(".mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     result = place.overspill("wrap", ".mcp.json")
     assert (
@@ -213,7 +213,7 @@ def test_servers_of_one_project_are_told_apart(place: Place):
     assert "Restart Claude Code; `/mcp` there lists the servers.\n" in result.out
 
 
-def test_a_link_is_followed_and_that_is_said(place: Place):
+def test_a_link_is_followed_and_reported(place: Place):
     dotfiles = place.root / "dotfiles"
     dotfiles.mkdir()
     (dotfiles / "cursor.json").write_text(CURSOR)
@@ -234,7 +234,7 @@ def test_the_command_is_by_default_this_program_by_its_full_path(place: Place):
     assert command.is_file()
 
 
-def test_the_way_back_is_told_as_this_program_was_called(place: Place):
+def test_the_undo_command_names_this_program_as_it_was_called(place: Place):
     Path("mcp.json").write_text('{"mcpServers": {"a": {"command": "x"}}}')
     program = Path(sys.executable).with_name("overspill")
     env = {"HOME": str(place.root), "PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"}
@@ -245,7 +245,7 @@ def test_the_way_back_is_told_as_this_program_was_called(place: Place):
         assert place.overspill("unwrap", "mcp.json").code == 0
 
 
-def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
+def test_a_program_without_a_known_path_needs_the_command_option(place: Place):
     python = place.root / "bin" / "python"
     python.parent.mkdir()
     python.symlink_to(Path(sys.executable).resolve())
@@ -257,7 +257,7 @@ def test_a_program_that_cannot_be_found_again_has_to_be_named(place: Place):
 
 
 @pytest.mark.parametrize("module", ["mcp", "mcp_types"])
-def test_servers_are_not_sent_through_a_proxy_that_cannot_run(place: Place, cursor: Path, module: str):
+def test_nothing_is_wrapped_if_the_proxy_cannot_run(place: Place, cursor: Path, module: str):
     assert place.without(module, "wrap", "cursor") == (
         2,
         "",
@@ -270,7 +270,7 @@ def test_servers_are_not_sent_through_a_proxy_that_cannot_run(place: Place, curs
     assert cursor.read_text() == CURSOR
 
 
-def test_without_a_file_print_tells_what_to_write_for_any_other_client(place: Place):
+def test_print_without_a_file_shows_what_to_write_for_any_other_client(place: Place):
     shown = place.overspill("wrap", "--print", "--command", "overspill")
     assert shown.code == 0
     assert '"command": "overspill"' in shown.out
@@ -291,7 +291,7 @@ def test_without_a_file_and_without_print_the_clients_are_named(place: Place, cu
     assert "On this machine" not in place.overspill("wrap").err
 
 
-def test_a_client_without_a_file_is_told_of_the_one_of_the_project(place: Place):
+def test_a_client_without_a_file_hints_at_the_projects_file(place: Place):
     missing = place.root / "config" / "Code" / "User" / "mcp.json" if sys.platform == "linux" else None
     result = place.overspill("wrap", "vscode")
     assert result.code == 2
@@ -348,6 +348,6 @@ def test_what_cannot_be_undone_ends_with_code_1(place: Place):
     )
 
 
-def test_names_from_a_file_do_not_command_the_terminal(place: Place):
+def test_names_in_a_file_cannot_control_the_terminal(place: Place):
     Path("mcp.json").write_text('{"mcpServers": {"\\u001b[31mred": {"command": "x"}}}')
     assert "\\x1b[31mred" in place.overspill("wrap", "mcp.json").out

@@ -67,7 +67,7 @@ class ContextGuard:
         self.overfull = self.overfull or not all(reply.fits for reply in replies)
 
     def afford(self, text: str, reserved: int = 0) -> bool:
-        """Charge for a text that must be sent, beyond what is already reserved for it. Returns whether it fits."""
+        """Charge for text that must be sent, beyond what is already reserved for it. Returns whether it fits."""
         need = max(0, tokens.count(text, self._model).tokens - reserved)
         if self.budget.reserve(need):
             return True
