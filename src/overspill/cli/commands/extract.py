@@ -118,7 +118,7 @@ def _print(found: Extraction, source: str, max_tokens: int) -> None:
         inform(_describe_nothing(found, source))
         return
     if not found.text:
-        inform(f"{_sentence(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
+        inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
         return
     cited = found.excerpts and found.model != BUILTIN
     shown = f"{found.text}\n\n{wording.citations(found.excerpts, quoted=True)}" if cited else found.text
@@ -127,13 +127,13 @@ def _print(found: Extraction, source: str, max_tokens: int) -> None:
 
 def _describe_nothing(found: Extraction, source: str) -> str:
     if not found.source_size_bytes:
-        return f"{_sentence(source)} is empty."
+        return f"{_capitalize(source)} is empty."
     if found.model == BUILTIN:
         return f"No match in {source}. Try words that appear in it, or ask a model with --model."
     return " ".join([f"{found.model} found no answer in {source}.", *found.text.splitlines()[1:]])
 
 
-def _sentence(source: str) -> str:
+def _capitalize(source: str) -> str:
     """Only our own words are capitalized, not the name of a file."""
     return source[0].upper() + source[1:] if source.startswith(("standard input", "the part of")) else source
 
