@@ -111,14 +111,22 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else module
 
 
+def modules_named_by(argument: ast.expr) -> Iterator[str]:
+    """An f-string names every module of the folder it begins with; what the door loads is under its TYPE_CHECKING."""
+    if isinstance(argument, ast.Constant):
+        yield str(argument.value)
+    elif isinstance(argument, ast.JoinedStr) and isinstance(folder := argument.values[0], ast.Constant):
+        yield from (module for module in MODULES if folder.value != "overspill." and module.startswith(str(folder.value)))
+
+
 def imported_by(tree: ast.AST) -> Iterator[str]:
-    """Dotted names, also under TYPE_CHECKING, inside functions and in `import_module("…")`.
+    """Dotted names, also under TYPE_CHECKING, inside functions and in `import_module(…)`.
 
     `from a import b` is a.b where that is a module of ours.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            yield from (name.value for name in node.args if isinstance(name, ast.Constant))
+            yield from (name for argument in node.args for name in modules_named_by(argument))
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -169,6 +177,11 @@ def test_a_room_imports_only_rooms_above_it(name: str):
 
 def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter(GRAPH).prepare()
+
+
+def test_modules_that_are_imported_by_name_count_as_imports():
+    assert "overspill.models.providers" in GRAPH["overspill.models.opening"]
+    assert "overspill.models.clients.anthropic" in GRAPH["overspill.models.providers"]
 
 
 @pytest.mark.parametrize("module", MODULES)

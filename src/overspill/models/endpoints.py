@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.models import scripted
+from overspill.models.kinds import describe_kind
 from overspill.settings.keys import ProviderKind
 
 TIMEOUT = 120.0
@@ -48,24 +49,23 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 class _Known(Struct, frozen=True):
     kind: ProviderKind
-    base_url: str
-    keys: tuple[str, ...]
+    base_url: str = ""
+    """Empty for the address of the kind."""
+    keys: tuple[str, ...] = ()
     """Environment variables the key is usually in, the first that is set; empty where no key is needed."""
 
 
 _KNOWN: dict[str, _Known] = {
-    "openai": _Known("openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
-    "anthropic": _Known("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)),
-    "google": _Known("google", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "ollama": _Known("ollama", "http://127.0.0.1:11434/v1", ()),
+    "openai": _Known("openai", keys=("OPENAI_API_KEY",)),
+    "anthropic": _Known("anthropic", keys=("ANTHROPIC_API_KEY",)),
+    "google": _Known("google", keys=("GOOGLE_API_KEY", "GEMINI_API_KEY")),
+    "ollama": _Known("ollama"),
     "openrouter": _Known("openai-compatible", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "groq": _Known("openai-compatible", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "mistral": _Known("openai-compatible", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",)),
     "deepseek": _Known("openai-compatible", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",)),
     "xai": _Known("openai-compatible", "https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
-
-_NEEDS_KEY = ("openai", "anthropic", "google")
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
@@ -102,7 +102,7 @@ def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
         raise SettingsError(
             f"The base URL of the model endpoint {provider!r} is no address of a server. It looks like http://127.0.0.1:8080/v1."
         )
-    needs_key = endpoint.kind in _NEEDS_KEY or (known is not None and known.keys and not endpoint.base_url)
+    needs_key = describe_kind(endpoint.kind).needs_key or (known is not None and known.keys and not endpoint.base_url)
     if needs_key and not endpoint.api_key:
         wanted = f"set {known.keys[0]}" if known and known.keys else f"name its variable in providers.{provider}.apiKeyEnv"
         raise SettingsError(f"No API key for {provider!r}: {wanted}, or give the endpoint {provider!r} a key.")
@@ -112,9 +112,7 @@ def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
 
 
 def _default_url(kind: ProviderKind, known: _Known | None) -> str:
-    if known is not None and known.kind == kind:
-        return known.base_url
-    return _KNOWN[kind].base_url if kind in _KNOWN else ""
+    return (known.base_url if known is not None and known.kind == kind else "") or describe_kind(kind).base_url
 
 
 def _unknown(provider: str, names: set[str]) -> str:

@@ -26,13 +26,13 @@ from pydantic_ai.tools import ToolDefinition
 
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
+from overspill.models.kinds import describe_kind
 from overspill.models.protocol import Message, ModelError, Request, Response, Usage
 from overspill.models.written import UNREADABLE
 from overspill.text.encoding import clean
 from overspill.text.lenient_json import clean_value
 from overspill.types import ToolCall
 
-_CLIENTS = {"openai-compatible": "openai", "ollama": "openai"}
 _PASSING_STATUS = (408, 409, 425)
 
 
@@ -44,11 +44,13 @@ class ProviderModel:
 
     def __init__(self, target: str, endpoint: Endpoint, facts: ModelFacts) -> None:
         provider, _, name = target.partition("/")
-        client = import_module(f"overspill.models.clients.{_CLIENTS.get(endpoint.kind, endpoint.kind)}")
+        traits = describe_kind(endpoint.kind)
+        client = import_module(f"overspill.models.clients.{traits.client}")
         self.name = target
         self.context_window = facts.context_window
         self.max_output_tokens = facts.max_output_tokens
         self._endpoint = endpoint
+        self._has_known_prices = traits.has_known_prices
         self._model = client.connect(provider, name, endpoint)
 
     @asynccontextmanager
@@ -97,8 +99,8 @@ class ProviderModel:
         return Usage(response.usage.input_tokens, response.usage.output_tokens, self._cost(response))
 
     def _cost(self, response: ModelResponse) -> float | None:
-        if self._endpoint.kind in _CLIENTS:
-            return None  # the same name costs something else, or nothing, on another server
+        if not self._has_known_prices:
+            return None
         try:
             return float(response.cost().total_price)
         except (LookupError, ValueError, AssertionError):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from rich.pretty import pretty_repr
@@ -10,6 +11,7 @@ from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint, from_environment
 from overspill.models.facts import UNKNOWN, ModelFacts, facts_of
 from overspill.models.opening import open_model
+from overspill.settings.keys import ProviderKind
 
 
 def test_an_endpoint_shows_neither_key_nor_header_values_nor_passwords() -> None:
@@ -145,6 +147,13 @@ def test_a_well_known_provider_needs_nothing_but_its_key() -> None:
     assert (routed.name, routed.context_window) == ("openrouter/meta-llama/llama-3.1-8b", 131_072)
     mine = open_model("mine/m", {"mine": Endpoint(kind="ollama")}, {"mine/m": ModelFacts(context_window=16_000)})
     assert (mine.context_window, mine.max_output_tokens) == (16_000, 4_000)
+
+
+@pytest.mark.parametrize("kind", get_args(ProviderKind))
+def test_every_kind_of_provider_has_a_client_that_connects(kind: ProviderKind) -> None:
+    pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
+    endpoint = Endpoint(kind=kind, base_url="http://127.0.0.1:9/v1", api_key="k")
+    assert open_model("lab/m", {"lab": endpoint}, {}).name == "lab/m"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,4 @@
-"""One file for each client library, so that opening a target loads only the one it speaks through."""
+"""One file for each kind of provider, so that opening a model loads only the client library it needs.
+
+Each has `connect(provider, name, endpoint)`.
+"""

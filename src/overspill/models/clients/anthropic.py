@@ -9,5 +9,5 @@ from overspill.models.endpoints import Endpoint
 
 def connect(_: str, name: str, endpoint: Endpoint) -> Model:
     provider = AnthropicProvider(base_url=endpoint.base_url, api_key=endpoint.api_key)
-    provider.client.max_retries = 0  # who asks decides about retries
+    provider.client.max_retries = 0  # the caller decides about retries
     return AnthropicModel(name, provider=provider)
