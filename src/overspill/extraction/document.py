@@ -14,8 +14,10 @@ from overspill.settings.keys import Fallback
 from overspill.store.protocols import Reader
 from overspill.types import Size
 
-Mode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate", "snippets"]
+ModelMode: TypeAlias = Literal["full-chunked", "read-grep", "snippets"]
 """`snippets` is full-chunked for verbatim passages alone: chunks of half the window, 5 % overlap."""
+
+Mode: TypeAlias = Literal["auto", ModelMode, "truncate"]
 
 Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate", "builtin"]
 """What answered. `builtin` is the engine that needs no model."""

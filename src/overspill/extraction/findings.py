@@ -14,8 +14,6 @@ from overspill.types import Extraction
 
 NOT_FOUND = "No content matching query found in tool output."
 NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
-SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
-EXPLORED = "Searched: the output of {tool} ({bytes:,} bytes, {lines:,} lines), with Read and Grep."
 THERE_IS = "What is there: {described}"
 PARTIAL = "Only {searched} of {total} chunks were searched."
 FAILED = "{count} could not be read: {reason}"
@@ -47,6 +45,7 @@ def build_extraction(
     warnings: Sequence[str],
     *,
     strategy: Strategy,
+    searched_where: str,
     searched: int = 1,
     total: int = 1,
 ) -> Extraction:
@@ -55,7 +54,7 @@ def build_extraction(
     quotes, missing = located.quotes + report.beyond, located.missing + report.beyond
     said = list(warnings)
     if not report.found:
-        text = _describe_nothing_found(inquiry, report, strategy, searched, total)
+        text = _describe_nothing_found(report, searched_where, is_complete=searched == total)
     else:
         text = _answer(inquiry, report, located)
         if missing:
@@ -94,12 +93,8 @@ def _confidence(report: Report, quotes: int, missing: int) -> float:
     return stated * (1 - missing / quotes if quotes else _UNQUOTED)
 
 
-def _describe_nothing_found(inquiry: Inquiry, report: Report, strategy: Strategy, searched: int, total: int) -> str:
-    document = inquiry.document
-    where = SEARCHED if strategy == "full-chunked" else EXPLORED
-    size = document.size
-    claim = NOT_FOUND if searched == total else NOT_FOUND_YET
-    lines = [claim, where.format(searched=searched, total=total, tool=document.tool, bytes=size.bytes, lines=size.lines)]
+def _describe_nothing_found(report: Report, searched_where: str, *, is_complete: bool) -> str:
+    lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
     if described := " ".join(report.answer.split()):
         shown = described if len(described) <= _DESCRIBED else f"{described[:_DESCRIBED]}…"
         lines.append(THERE_IS.format(described=shown))

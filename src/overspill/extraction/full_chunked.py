@@ -25,6 +25,7 @@ _MARGIN = 0.95
 _MARGIN_UNKNOWN = 0.75  # without the model's own vocabulary our count may be a quarter too small
 _MAP_SHARE = 0.75  # of the time there is; the rest is for the reduce
 
+SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
 NONE_READ = "None of {total} chunks could be read. {reason}"
 OUT_OF_TIME = "There was no time to read it."
 NOT_MERGED = "What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk."
@@ -63,8 +64,16 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
             answer = Report("\n\n".join(f"{_title(i, read.spans)}\n{report.answer}" for i, report in found.items()))
+    searched, total, document = len(read.reports), len(read.spans), inquiry.document
     extraction = findings.build_extraction(
-        inquiry, answer, located, warnings, strategy="full-chunked", searched=len(read.reports), total=len(read.spans)
+        inquiry,
+        answer,
+        located,
+        warnings,
+        strategy="full-chunked",
+        searched_where=SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes),
+        searched=searched,
+        total=total,
     )
     if complete:
         inquiry.cache.results[inquiry.key] = extraction

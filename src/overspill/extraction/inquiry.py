@@ -18,7 +18,7 @@ from overspill.extraction.cache import Cache, Key
 from overspill.extraction.document import (
     Document,
     ExtractionFailed,
-    Mode,
+    ModelMode,
     ModelPool,
     OnInspection,
     Policy,
@@ -53,14 +53,14 @@ _SAMPLES = 64
 class Inquiry(Struct, frozen=True):
     document: Document
     query: str
-    mode: Mode
+    mode: ModelMode
     model: ModelPool
     policy: Policy
     cache: Cache
     prompts: Prompts
     deadline: float = math.inf
     progress: Progress | None = None
-    looked: OnInspection | None = None
+    on_inspection: OnInspection | None = None
 
     @property
     def key(self) -> Key:

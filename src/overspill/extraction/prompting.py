@@ -9,7 +9,7 @@ from importlib import resources
 
 from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import Document, Mode, Policy
+from overspill.extraction.document import Document, ModelMode, Policy
 from overspill.models.protocol import Message, Request
 from overspill.text.encoding import clean
 
@@ -41,7 +41,7 @@ def data_block(text: str, nonce: str) -> str:
 class Prompts:
     """Everything one extraction asks with. Each request has its own nonce, so no report can end the block it is merged in."""
 
-    def __init__(self, document: Document, query: str, mode: Mode, policy: Policy) -> None:
+    def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
         self._policy = policy
         self._form = "snippets" if mode == "snippets" else "answer"

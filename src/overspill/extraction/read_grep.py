@@ -24,6 +24,7 @@ from overspill.reading import Bound
 from overspill.reading.positions import View
 from overspill.types import Extraction, ToolCall
 
+SEARCHED = "Searched: the output of {tool} ({bytes:,} bytes, {lines:,} lines), with Read and Grep."
 START = "Begin. The file is {handle}."
 LAST_TURN = "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
 OTHER_FILE = "There is no file {file!r} here. The only file is {handle!r}; use that name exactly."
@@ -135,7 +136,14 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
     report = inquiry.report(response, nonce)
     quotes = [Quote(text) for text in report.quotes]
     located = await run_in_thread(lambda: locate(document.reader, quotes))
-    extraction = findings.build_extraction(inquiry, report, located, (), strategy="read-grep")
+    extraction = findings.build_extraction(
+        inquiry,
+        report,
+        located,
+        (),
+        strategy="read-grep",
+        searched_where=SEARCHED.format(tool=document.tool, bytes=document.size.bytes, lines=document.size.lines),
+    )
     inquiry.cache.results[inquiry.key] = extraction
     return extraction
 
@@ -173,9 +181,9 @@ class _Tools:
         async with self._turn:  # a view is used by one at a time
             begun = perf_counter()
             said = await self._answer(call)
-            if self._inquiry.looked:
+            if self._inquiry.on_inspection:
                 latency = round((perf_counter() - begun) * 1000)
-                self._inquiry.looked(Inspection(call.name, not said.is_error, latency, len(said.text)))
+                self._inquiry.on_inspection(Inspection(call.name, not said.is_error, latency, len(said.text)))
             return said
 
     async def _answer(self, call: ToolCall) -> Message:

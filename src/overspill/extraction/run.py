@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
 from difflib import get_close_matches
-from typing import get_args
+from typing import Literal, assert_never, get_args
 
 import anyio
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from overspill.extraction.document import (
     Engine,
     ExtractionFailed,
     Mode,
+    ModelMode,
     ModelPool,
     OnInspection,
     Policy,
@@ -24,11 +25,10 @@ from overspill.extraction.document import (
 )
 from overspill.extraction.fallback import extract_by_truncation, extract_with_engine
 from overspill.extraction.findings import NOT_FOUND
-from overspill.extraction.full_chunked import chunk_tokens, extract_full_chunked
+from overspill.extraction.full_chunked import chunk_tokens
 from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.prompting import Prompts
-from overspill.extraction.read_grep import extract_read_grep
-from overspill.extraction.route import route
+from overspill.extraction.strategies import choose_mode, find_strategy
 from overspill.types import Extraction
 
 NO_QUERY = "What to extract is missing: say in words what you need from the stored output."
@@ -43,7 +43,7 @@ NO_ANSWER = "Nothing is set to answer in its place. The mode truncate shows the 
 EMPTY_DOCUMENT = f"{NOT_FOUND}\nThe stored output is empty."
 
 _MODES: tuple[str, ...] = get_args(Mode)
-_NOMINAL_CHUNK = 100_000  # tokens, where no model says how large its window is
+_NOMINAL_CHUNK_TOKENS = 100_000  # where no model says how large its window is
 
 
 async def extract(
@@ -56,7 +56,7 @@ async def extract(
     cache: Cache | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
-    looked: OnInspection | None = None,
+    on_inspection: OnInspection | None = None,
 ) -> Extraction:
     """BadRequest for what cannot be asked; ExtractionFailed when neither the strategy nor any fallback could be carried out.
 
@@ -69,67 +69,72 @@ async def extract(
         return _nothing_found(document)
     if model is None:
         return await _without_model(document, query, mode, policy, engine)
-    read = await run_in_thread(lambda: scale_for_model(model, document))
-    prompts = Prompts(read, query, mode, policy)
-    inquiry = Inquiry(read, query, mode, model, policy, cache or Cache(), prompts, progress=progress, looked=looked)
-    if policy.within_secs is not None:
-        inquiry = replace(inquiry, deadline=anyio.current_time() + policy.within_secs)
+    measured = await run_in_thread(lambda: scale_for_model(model, document))
+    first_mode: ModelMode = "full-chunked" if mode == "auto" else mode
+    inquiry = Inquiry(
+        measured,
+        query,
+        first_mode,
+        model,
+        policy,
+        cache or Cache(),
+        Prompts(measured, query, first_mode, policy),
+        deadline=math.inf if policy.within_secs is None else anyio.current_time() + policy.within_secs,
+        progress=progress,
+        on_inspection=on_inspection,
+    )
     try:
         if mode == "auto":
-            inquiry = replace(inquiry, mode=route(read.size, policy, chunk_tokens(inquiry)))
-        return inquiry.cache.results.get(inquiry.key) or await _STRATEGIES[inquiry.mode](inquiry)
+            inquiry = replace(inquiry, mode=choose_mode(measured.size, policy, chunk_tokens(inquiry)))
+        return inquiry.cache.results.get(inquiry.key) or await find_strategy(inquiry.mode).extract(inquiry)
     except ExtractionFailed as error:
-        strategy = _strategy(inquiry.mode)
-        said = STRATEGY_FAILED.format(strategy=strategy, reason=error)
-        return await _fall_back(document, query, strategy, policy, engine, said)
+        strategy = find_strategy(inquiry.mode).name
+        reason = STRATEGY_FAILED.format(strategy=strategy, reason=error)
+        return await _fall_back(document, query, strategy, policy, engine, reason)
 
 
-_STRATEGIES: dict[Mode, Callable[[Inquiry], Awaitable[Extraction]]] = {
-    "full-chunked": extract_full_chunked,
-    "snippets": extract_full_chunked,
-    "read-grep": extract_read_grep,
-}
-
-
-def _strategy(mode: Mode) -> Strategy:
-    return "read-grep" if mode == "read-grep" else "full-chunked"
-
-
-async def _without_model(document: Document, query: str, mode: Mode, policy: Policy, engine: Engine | None) -> Extraction:
-    strategy = route(document.size, policy, _NOMINAL_CHUNK) if mode == "auto" else _strategy(mode)
+async def _without_model(
+    document: Document, query: str, mode: Literal["auto"] | ModelMode, policy: Policy, engine: Engine | None
+) -> Extraction:
+    planned = find_strategy(choose_mode(document.size, policy, _NOMINAL_CHUNK_TOKENS) if mode == "auto" else mode).name
     if engine is None:
-        return await _fall_back(document, query, strategy, policy, None, NO_MODEL)
+        return await _fall_back(document, query, planned, policy, None, NO_MODEL)
     try:
-        return await _ask_engine(document, query, policy, engine, strategy)
+        return await _ask_engine(document, query, policy, engine, planned)
     except ExtractionFailed as error:
-        return await _fall_back(document, query, strategy, policy, None, str(error))
+        return await _fall_back(document, query, planned, policy, None, str(error))
 
 
 async def _fall_back(
-    document: Document, query: str, strategy: Strategy, policy: Policy, engine: Engine | None, said: str
+    document: Document, query: str, planned: Strategy, policy: Policy, engine: Engine | None, reason: str
 ) -> Extraction:
-    """The first fallback that works, with what went wrong before it."""
-    for way in policy.fallback:
-        if way == "truncate":
-            shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
-            whole = len(shown.text) == document.size.chars
-            return replace(shown, warnings=(f"{said} {BY_WHOLE if whole else BY_ENDS}",))
-        if engine is not None:
-            try:
-                found = await _ask_engine(document, query, policy, engine, strategy)
-            except ExtractionFailed as error:
-                said = f"{said} {error}"
-            else:
-                return replace(found, warnings=(f"{said} {BY_ENGINE}", *found.warnings))
-    failed = ExtractionFailed(f"{said} {NO_ANSWER}")
-    failed.strategy = strategy
+    """The first fallback that works, with the reason why it was needed."""
+    for fallback in policy.fallback:
+        match fallback:
+            case "truncate":
+                shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
+                is_whole = len(shown.text) == document.size.chars
+                return replace(shown, warnings=(f"{reason} {BY_WHOLE if is_whole else BY_ENDS}",))
+            case "builtin":
+                if engine is None:
+                    continue
+                try:
+                    found = await _ask_engine(document, query, policy, engine, planned)
+                except ExtractionFailed as error:
+                    reason = f"{reason} {error}"
+                else:
+                    return replace(found, warnings=(f"{reason} {BY_ENGINE}", *found.warnings))
+            case _:
+                assert_never(fallback)
+    failed = ExtractionFailed(f"{reason} {NO_ANSWER}")
+    failed.strategy = planned
     raise failed
 
 
-async def _ask_engine(document: Document, query: str, policy: Policy, engine: Engine, strategy: Strategy) -> Extraction:
+async def _ask_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
     try:
-        return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, strategy))
-    except Exception as error:  # the engine is handed in, and a fault of it must not keep the next way from answering
+        return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, planned))
+    except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
         raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
 
 

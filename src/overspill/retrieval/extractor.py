@@ -73,7 +73,7 @@ class Extractor:
                     cache=self._cache,
                     engine=self._select,
                     progress=progress,
-                    looked=lambda look: self._note(op, look),
+                    on_inspection=lambda look: self._note(op, look),
                 )
         except BadRequest:  # nothing has begun, so there is nothing to record
             raise

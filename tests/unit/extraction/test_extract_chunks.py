@@ -1,10 +1,12 @@
+from typing import get_args
+
 import pytest
 
 from overspill import handles
 from overspill.extraction import chunks
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import Policy
-from overspill.extraction.route import route
+from overspill.extraction.document import ModelMode, Policy, Strategy
+from overspill.extraction.strategies import choose_mode, find_strategy
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Reader
 from overspill.types import Size
@@ -87,10 +89,15 @@ def test_a_dense_chunk_is_cut_again():
     ],
 )
 def test_few_chunks_or_long_lines_are_read_whole(tokens: int, bytes: int, lines: int, expected: str):
-    assert route(Size(bytes, bytes, lines, tokens), Policy(), 1000) == expected
+    assert choose_mode(Size(bytes, bytes, lines, tokens), Policy(), 1000) == expected
 
 
 def test_the_number_of_chunks_that_are_read_whole_can_be_set():
     size = Size(4000, 4000, 100, 1900)
-    assert route(size, Policy(max_chunks=2), 1000) == "full-chunked"
-    assert route(size, Policy(max_chunks=2, overlap_percent=20), 1000) == "read-grep"
+    assert choose_mode(size, Policy(max_chunks=2), 1000) == "full-chunked"
+    assert choose_mode(size, Policy(max_chunks=2, overlap_percent=20), 1000) == "read-grep"
+
+
+@pytest.mark.parametrize("mode", get_args(ModelMode))
+def test_every_mode_that_asks_a_model_has_a_strategy(mode: ModelMode):
+    assert find_strategy(mode).name in get_args(Strategy)
