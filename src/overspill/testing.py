@@ -101,7 +101,7 @@ class RecordingModel:
     async def ask(self, request: Request) -> Response:
         response = await self._inner.ask(request)
         with self._path.open("ab") as file:
-            file.write(msgspec.json.encode(_Recorded(_key(request), response)) + b"\n")
+            file.write(msgspec.json.encode(_Recorded(_hash_request(request), response)) + b"\n")
         return response
 
 
@@ -121,7 +121,7 @@ class ReplayingModel:
             self._answers.setdefault(recorded.key, []).append(recorded.response)
 
     async def ask(self, request: Request) -> Response:
-        answers = self._answers.get(_key(request))
+        answers = self._answers.get(_hash_request(request))
         if answers is None:
             raise ScriptExhausted(
                 f"{self._path.name} holds no answer to this request: it differs from what was recorded. Record it again."
@@ -129,18 +129,18 @@ class ReplayingModel:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-def _key(request: Request) -> str:
+def _hash_request(request: Request) -> str:
     """A hash of the request in which the ids of calls are their places: some are made up afresh in every run."""
     ids = [call.id for message in request.messages for call in message.calls]
     plain = msgspec.to_builtins(request)
     for message in plain["messages"]:
-        message["call_id"] = _place(message["call_id"], ids)
+        message["call_id"] = _number_call(message["call_id"], ids)
         for call in message["calls"]:
-            call["id"] = _place(call["id"], ids)
+            call["id"] = _number_call(call["id"], ids)
     return hashlib.sha256(msgspec.json.encode(plain, order="sorted")).hexdigest()
 
 
-def _place(call_id: str, ids: list[str]) -> str:
+def _number_call(call_id: str, ids: list[str]) -> str:
     return str(ids.index(call_id)) if call_id in ids else call_id
 
 

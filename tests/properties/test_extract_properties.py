@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from overspill.extraction import chunks, report
 from overspill.extraction.chunks import Span
 from overspill.extraction.provenance import Quote, locate
-from overspill.extraction.spelling import plain
+from overspill.extraction.spelling import simplify
 from overspill.extraction.wrapper import closing_tag, opening_tag, unwrap
 from overspill.reading.positions import View
 from overspill.text.encoding import boundary
@@ -79,7 +79,7 @@ def test_any_content_comes_out_of_its_wrapper(text: str):
 @given(st.text(max_size=300).map(lambda text: text.replace("q", "\nQUOTES:\n> ").replace("c", "\nCONFIDENCE: 5")))
 def test_any_report_can_be_read(text: str):
     read = report.parse(text)
-    assert read.stated is None or 0 <= read.stated <= 1
+    assert read.stated_confidence is None or 0 <= read.stated_confidence <= 1
     assert all(quote.strip() for quote in read.quotes)
 
 
@@ -116,4 +116,4 @@ def test_a_quote_in_other_spelling_is_found(words: list[str], data: st.DataObjec
     reader = Bytes(f"<< {content} >>".encode())
     located = locate(reader, [Quote(quote)])
     assert located.missing == 0
-    assert plain(located.excerpts[0].text) == plain(content)
+    assert simplify(located.excerpts[0].text) == simplify(content)

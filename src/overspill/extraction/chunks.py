@@ -11,10 +11,10 @@ from overspill.store.protocols import Reader
 from overspill.text.encoding import boundary
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
-_SHIFT = 20  # a cut moves back to a line end by at most this fraction of a chunk
-_FARTHEST = 64 * 1024
-_LOOK_AHEAD = 4
-_SPLITS = 8
+_SHIFT_DIVISOR = 20  # a cut moves back to a line end by at most this fraction of a chunk
+_MAX_SHIFT_BYTES = 64 * 1024
+_MAX_CHARACTER_BYTES = 4
+_MAX_SPLIT_ROUNDS = 8
 
 
 class Span(NamedTuple):
@@ -39,7 +39,7 @@ def refine(
     reader: Reader, spans: tuple[Span, ...], chunk_tokens: int, overlap_percent: int, tokens: Callable[[Span], int]
 ) -> tuple[Span, ...]:
     """Where a text has more tokens to the byte than the whole has on average, its chunk is cut again."""
-    for _ in range(_SPLITS):
+    for _ in range(_MAX_SPLIT_ROUNDS):
         counts = [count(tokens(span), chunk_tokens, overlap_percent) for span in spans]
         if max(counts) == 1:
             break
@@ -53,22 +53,22 @@ def _cut(reader: Reader, whole: Span, parts: int, overlap_percent: int) -> tuple
         return (whole,)
     overlap = overlap_percent / 100
     length = (whole.end - whole.start) / (parts - (parts - 1) * overlap)
-    shift = min(int(length / _SHIFT), _FARTHEST)
+    shift = min(int(length / _SHIFT_DIVISOR), _MAX_SHIFT_BYTES)
     spans: list[Span] = []
     for part in range(parts):
         start = whole.start + int(part * length * (1 - overlap))
         end = math.ceil(whole.start + part * length * (1 - overlap) + length)
-        first = _near(reader, start, shift) if part else whole.start
-        last = _near(reader, end, shift) if part < parts - 1 else whole.end
+        first = _find_cut(reader, start, shift) if part else whole.start
+        last = _find_cut(reader, end, shift) if part < parts - 1 else whole.end
         # Chunks shorter than a character or two may come to nothing; their bytes are in their neighbours.
         if last > (spans[-1].end if spans else first):
             spans.append(Span(first, last))
     return tuple(spans)
 
 
-def _near(reader: Reader, at: int, shift: int) -> int:
+def _find_cut(reader: Reader, at: int, shift: int) -> int:
     """The last line end up to `at` and not too far from it, else `at` itself, or the start of the character it lies in."""
-    low = max(at - shift - _LOOK_AHEAD, 0)
-    data = reader.read(low, at + _LOOK_AHEAD)
+    low = max(at - shift - _MAX_CHARACTER_BYTES, 0)
+    data = reader.read(low, at + _MAX_CHARACTER_BYTES)
     ends = [found.end() for found in _LINE_END.finditer(data) if at - shift <= low + found.end() <= at]
     return low + (ends[-1] if ends else boundary(data, min(at - low, len(data))))

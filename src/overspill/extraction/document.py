@@ -113,6 +113,6 @@ Engine: TypeAlias = Callable[[Document, str, int], Selection]
 """(document, query, most tokens) -> selection. Blocks; it is called in a worker thread."""
 
 
-def output_tokens(model: ModelPool) -> int:
+def limit_output(model: ModelPool) -> int:
     """What is kept free for the answer: where the window is small, no more than half of it."""
     return min(model.max_output_tokens, model.context_window // 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, Engine, Policy, Strategy
 from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
-from overspill.extraction.provenance import excerpts
+from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
 from overspill.text.encoding import boundary, decode
 from overspill.truncate import Cut, truncate_ends
@@ -14,7 +14,7 @@ from overspill.types import Extraction
 BUILTIN = "builtin/lexical"
 
 PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
-_LOOK_AHEAD = 4
+_MAX_CHARACTER_BYTES = 4
 
 
 def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
@@ -26,7 +26,7 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
     whole = selection.searched_bytes >= size
     return Extraction(
         text=selection.text if found else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
-        excerpts=excerpts(document.reader, [(span, 0) for span in spans]),
+        excerpts=read_excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence,
         strategy="builtin",
         source_hash=document.sha256,
@@ -61,9 +61,9 @@ def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
 
 def _truncate(document: Document, limit: int) -> Cut:
     size, reach = document.reader.size, limit * 4
-    head = document.reader.read(0, reach + _LOOK_AHEAD)
-    low = max(size - reach - _LOOK_AHEAD, 0)
+    head = document.reader.read(0, reach + _MAX_CHARACTER_BYTES)
+    low = max(size - reach - _MAX_CHARACTER_BYTES, 0)
     tail = document.reader.read(low, size)
     first = decode(head[: boundary(head, min(reach, len(head)))] if reach < len(head) else head)
-    last = decode(tail[boundary(tail, min(_LOOK_AHEAD, len(tail))) :] if low else tail)
+    last = decode(tail[boundary(tail, min(_MAX_CHARACTER_BYTES, len(tail))) :] if low else tail)
     return truncate_ends(first, last, document.size.chars, document.size.lines, limit)

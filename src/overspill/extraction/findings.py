@@ -14,7 +14,7 @@ from overspill.types import Extraction
 
 NOT_FOUND = "No content matching query found in tool output."
 NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
-THERE_IS = "What is there: {described}"
+CONTENT_DESCRIBED = "What is there: {described}"
 PARTIAL = "Only {searched} of {total} chunks were searched."
 FAILED = "{count} could not be read: {reason}"
 WAITING = "Not searched yet: {count}; ask again with the same words to go on."
@@ -22,8 +22,8 @@ UNCHECKED = "{missing} of {total} quoted passages do not stand in the stored out
 ALL_UNCHECKED = "The model gave no passage that stands in the stored output."
 NO_QUOTES = "The answer names no passage of the stored output that it rests on, so nothing of it is checked."
 SHORTENED = "The answer had {tokens:,} tokens and was cut to {most:,}. Ask for less at a time."
-_DESCRIBED = 600
-_UNQUOTED = 0.5
+_MAX_DESCRIPTION_CHARS = 600
+_CONFIDENCE_WITHOUT_QUOTES = 0.5
 
 
 def describe_coverage(searched: int, total: int, failures: Mapping[int, str], waiting: int) -> Iterator[str]:
@@ -51,12 +51,12 @@ def build_extraction(
 ) -> Extraction:
     """ExtractionFailed where there is neither an answer in words nor a passage that is really there."""
     document = inquiry.document
-    quotes, missing = located.quotes + report.beyond, located.missing + report.beyond
+    quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
     said = list(warnings)
     if not report.found:
         text = _describe_nothing_found(report, searched_where, is_complete=searched == total)
     else:
-        text = _answer(inquiry, report, located)
+        text = _choose_answer(inquiry, report, located)
         if missing:
             said.append(UNCHECKED.format(missing=missing, total=quotes))
         elif not quotes:
@@ -65,7 +65,7 @@ def build_extraction(
     return Extraction(
         text=text,
         excerpts=located.excerpts if report.found else (),
-        confidence=_confidence(report, quotes, missing) * searched / total,
+        confidence=_rate_confidence(report, quotes, missing) * searched / total,
         strategy=strategy,
         source_hash=document.sha256,
         source_size_bytes=document.size.bytes,
@@ -77,7 +77,7 @@ def build_extraction(
     )
 
 
-def _answer(inquiry: Inquiry, report: Report, located: Located) -> str:
+def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
         return report.answer
     if not located.excerpts:
@@ -85,19 +85,19 @@ def _answer(inquiry: Inquiry, report: Report, located: Located) -> str:
     return "\n\n".join(excerpt.text for excerpt in located.excerpts)
 
 
-def _confidence(report: Report, quotes: int, missing: int) -> float:
+def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
     """The model's own, where it gave one, by the share of its quotes that are really there; nothing found: 0."""
     if not report.found:
         return 0.0
-    stated = 1.0 if report.stated is None else report.stated
-    return stated * (1 - missing / quotes if quotes else _UNQUOTED)
+    stated = 1.0 if report.stated_confidence is None else report.stated_confidence
+    return stated * (1 - missing / quotes if quotes else _CONFIDENCE_WITHOUT_QUOTES)
 
 
 def _describe_nothing_found(report: Report, searched_where: str, *, is_complete: bool) -> str:
     lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
     if described := " ".join(report.answer.split()):
-        shown = described if len(described) <= _DESCRIBED else f"{described[:_DESCRIBED]}…"
-        lines.append(THERE_IS.format(described=shown))
+        shown = described if len(described) <= _MAX_DESCRIPTION_CHARS else f"{described[:_MAX_DESCRIPTION_CHARS]}…"
+        lines.append(CONTENT_DESCRIBED.format(described=shown))
     return "\n".join(lines)
 
 

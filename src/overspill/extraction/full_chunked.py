@@ -15,24 +15,24 @@ from overspill.extraction.inquiry import Inquiry, run_in_thread
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
-from overspill.extraction.spelling import plain
+from overspill.extraction.spelling import simplify
 from overspill.text import tokens
 from overspill.text.encoding import decode
 from overspill.types import Extraction
 
-_SNIPPETS_OVERLAP = 5
-_MARGIN = 0.95
-_MARGIN_UNKNOWN = 0.75  # without the model's own vocabulary our count may be a quarter too small
-_MAP_SHARE = 0.75  # of the time there is; the rest is for the reduce
+_SNIPPETS_OVERLAP_PERCENT = 5
+_SAFE_SHARE = 0.95
+_SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary our count may be a quarter too small
+_MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for the reduce
 
 SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
 NONE_READ = "None of {total} chunks could be read. {reason}"
 OUT_OF_TIME = "There was no time to read it."
 NOT_MERGED = "What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk."
-MERGE_TIME = "no time was left"
+NO_TIME_TO_MERGE = "no time was left"
 
 
-class Chunks(Struct, frozen=True):
+class ReadChunks(Struct, frozen=True):
     """How the document is cut, and what is known of its chunks so far."""
 
     spans: tuple[Span, ...]
@@ -63,7 +63,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
         except ExtractionFailed as error:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
-            answer = Report("\n\n".join(f"{_title(i, read.spans)}\n{report.answer}" for i, report in found.items()))
+            answer = Report("\n\n".join(f"{_name_chunk(i, read.spans)}\n{report.answer}" for i, report in found.items()))
     searched, total, document = len(read.reports), len(read.spans), inquiry.document
     extraction = findings.build_extraction(
         inquiry,
@@ -80,30 +80,31 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     return extraction
 
 
-def chunk_tokens(inquiry: Inquiry) -> int:
+def compute_chunk_tokens(inquiry: Inquiry) -> int:
     """What is left of the window beside the prompt and the answer; for snippets at most half of the window."""
-    room = int(inquiry.room(inquiry.prompts.chunk("", 0, 1000, 10, wrapper.new_nonce())) * _margin(inquiry.model))
+    empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, wrapper.new_nonce())
+    room = int(inquiry.measure_room(empty) * _choose_safe_share(inquiry.model))
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
 
-def _margin(model: ModelPool) -> float:
-    return _MARGIN if tokens.has_vocabulary(model.name) else _MARGIN_UNKNOWN
+def _choose_safe_share(model: ModelPool) -> float:
+    return _SAFE_SHARE if tokens.has_vocabulary(model.name) else _SAFE_SHARE_WITHOUT_VOCABULARY
 
 
 async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
-    document, most = inquiry.document, chunk_tokens(inquiry)
-    overlap = _SNIPPETS_OVERLAP if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
+    document, most = inquiry.document, compute_chunk_tokens(inquiry)
+    overlap = _SNIPPETS_OVERLAP_PERCENT if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
 
     def cut() -> tuple[Span, ...]:
         spans = chunks.plan(document.reader, document.size.tokens, most, overlap)
         return chunks.refine(
-            document.reader, spans, most, overlap, lambda span: inquiry.tokens(decode(document.reader.read(*span)))
+            document.reader, spans, most, overlap, lambda span: inquiry.count_tokens(decode(document.reader.read(*span)))
         )
 
     return await run_in_thread(cut), overlap
 
 
-async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunks:
+async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadChunks:
     known = {index: inquiry.cache.chunks.get((inquiry.key, span)) for index, span in enumerate(spans)}
     reports = {index: report for index, report in known.items() if report is not None}
     pending = [index for index, report in known.items() if report is None]
@@ -114,7 +115,7 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunk
     async def read(index: int) -> None:
         async with limiter:
             try:
-                report = await _read(inquiry, index, spans, overlap)
+                report = await _read_chunk(inquiry, index, spans, overlap)
             except OverspillError as error:
                 failures[index] = str(error)
             else:
@@ -123,38 +124,38 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> Chunk
             inquiry.progress(len(reports) + len(failures), len(spans))
 
     now = anyio.current_time()
-    with anyio.CancelScope(deadline=now + (inquiry.deadline - now) * _MAP_SHARE):
+    with anyio.CancelScope(deadline=now + (inquiry.deadline - now) * _MAP_TIME_SHARE):
         async with anyio.create_task_group() as group:
             for index in asked:
                 group.start_soon(read, index)
-    return Chunks(spans, dict(sorted(reports.items())), failures, len(spans) - len(reports) - len(failures))
+    return ReadChunks(spans, dict(sorted(reports.items())), failures, len(spans) - len(reports) - len(failures))
 
 
-async def _read(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
+async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
     data = await run_in_thread(lambda: inquiry.document.reader.read(*spans[index]))
     nonce = wrapper.new_nonce()
-    return await inquiry.ask(inquiry.prompts.chunk(decode(data), index, len(spans), overlap, nonce), nonce)
+    return await inquiry.ask(inquiry.prompts.build_chunk_request(decode(data), index, len(spans), overlap, nonce), nonce)
 
 
-async def _reduce(inquiry: Inquiry, read: Chunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
+async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
     """Only checked quotes go in. Where the merged report quotes nothing that can be checked, those stay its citations."""
     quotes = {index: [each.text for each in located.excerpts if each.chunk_index == index] for index in found}
-    parts = [Part(_title(index, read.spans), report.answer, tuple(quotes[index])) for index, report in found.items()]
+    parts = [Part(_name_chunk(index, read.spans), report.answer, tuple(quotes[index])) for index, report in found.items()]
     answer: Report | None = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         answer = await merge(inquiry, parts, len(read.spans))
     if answer is None:
-        raise ExtractionFailed(MERGE_TIME)
-    merged = await _locate(inquiry, list(_limit_to_chunk(answer.quotes, located)), read.spans)
+        raise ExtractionFailed(NO_TIME_TO_MERGE)
+    merged = await _locate(inquiry, list(_scope_quotes(answer.quotes, located)), read.spans)
     if not merged.excerpts and answer.found:
         merged = Located(located.excerpts, located.quotes + merged.quotes, located.missing + merged.missing)
     return answer, merged
 
 
-def _limit_to_chunk(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
-    known = [(plain(each.text), Span(each.start_byte, each.end_byte)) for each in located.excerpts]
+def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
+    known = [(simplify(each.text), Span(each.start_byte, each.end_byte)) for each in located.excerpts]
     for text in quotes:
-        bare = plain(text)
+        bare = simplify(text)
         yield Quote(text, next((span for shown, span in known if bare in shown), None))
 
 
@@ -164,5 +165,5 @@ async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Spa
     return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans))
 
 
-def _title(index: int, spans: Sequence[Span]) -> str:
-    return prompting.label(index, spans[index])
+def _name_chunk(index: int, spans: Sequence[Span]) -> str:
+    return prompting.name_chunk(index, spans[index])

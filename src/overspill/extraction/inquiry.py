@@ -23,7 +23,7 @@ from overspill.extraction.document import (
     OnInspection,
     Policy,
     Progress,
-    output_tokens,
+    limit_output,
 )
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
@@ -33,11 +33,11 @@ from overspill.text.encoding import decode
 
 T = TypeVar("T")
 
-LONGEST_ANSWER = 256 * 1024
+MAX_ANSWER_CHARS = 256 * 1024
 """Characters. No model means to write a longer report; something went wrong."""
 
 NO_REPORT = "gave no final report."
-EMPTY = "answered nothing."
+EMPTY_ANSWER = "answered nothing."
 TOOL_CALL = "called a tool instead of giving its final report."
 TOO_LONG = "wrote {chars:,} characters, more than a report may have ({most:,})."
 NO_ROOM = (
@@ -45,9 +45,9 @@ NO_ROOM = (
     "context window of {model} ({window:,} tokens, {output:,} of them for the answer). "
     "Ask with fewer words, or use a larger model."
 )
-_LEAST_ROOM = 256
-_SAMPLE = 2048  # bytes
-_SAMPLES = 64
+_MIN_ROOM_TOKENS = 256
+_SAMPLE_BYTES = 2048  # bytes
+_SAMPLE_COUNT = 64
 
 
 class Inquiry(Struct, frozen=True):
@@ -64,43 +64,43 @@ class Inquiry(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        return Key(self.document.sha256, self.query, self.mode, self.model.name, prompting.version(), self.policy.max_tokens)
+        return Key(self.document.sha256, self.query, self.mode, self.model.name, prompting.hash_prompts(), self.policy.max_tokens)
 
-    def room(self, request: Request) -> int:
+    def measure_room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. ExtractionFailed where that is nearly none."""
-        output = output_tokens(self.model)
+        output = limit_output(self.model)
         said = [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
-        needed = sum(map(self.tokens, said))
+        needed = sum(map(self.count_tokens, said))
         free = self.model.context_window - output - needed
-        if free < _LEAST_ROOM:
+        if free < _MIN_ROOM_TOKENS:
             window = self.model.context_window
             raise ExtractionFailed(NO_ROOM.format(needed=needed, model=self.model.name, window=window, output=output))
         return free
 
-    def tokens(self, text: str) -> int:
+    def count_tokens(self, text: str) -> int:
         return tokens.count(text, self.model.name).tokens
 
     async def ask(self, request: Request, nonce: str) -> Report:
         """The model's report, or ExtractionFailed with what was wrong."""
-        bounded = replace(request, max_output_tokens=output_tokens(self.model))
+        bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
-            response = await self.model.ask(bounded, lambda response: missing_report(response, nonce))
+            response = await self.model.ask(bounded, lambda response: describe_missing_report(response, nonce))
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-        return self.report(response, nonce)
+        return self.parse_report(response, nonce)
 
-    def report(self, response: Response, nonce: str) -> Report:
+    def parse_report(self, response: Response, nonce: str) -> Report:
         """What stands in an answer that `no_report` has nothing against."""
         return report.parse(wrapper.unwrap(response.text, nonce) or "", response.model or self.model.name)
 
 
-def missing_report(response: Response, nonce: str) -> str:
+def describe_missing_report(response: Response, nonce: str) -> str:
     """Why an answer holds no report; empty where it does."""
-    if len(response.text) > LONGEST_ANSWER:
-        return TOO_LONG.format(chars=len(response.text), most=LONGEST_ANSWER)
+    if len(response.text) > MAX_ANSWER_CHARS:
+        return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
     if wrapper.unwrap(response.text, nonce) is not None:
         return ""
-    return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY
+    return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY_ANSWER
 
 
 def scale_for_model(model: ModelPool, document: Document) -> Document:
@@ -108,7 +108,7 @@ def scale_for_model(model: ModelPool, document: Document) -> Document:
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]
     if whole > tokens.EXACT_UP_TO:
-        spans = [(start, start + _SAMPLE) for start in range(0, whole - _SAMPLE, whole // _SAMPLES)]
+        spans = [(start, start + _SAMPLE_BYTES) for start in range(0, whole - _SAMPLE_BYTES, whole // _SAMPLE_COUNT)]
     counted = sum(tokens.count(decode(reader.read(*span)), model.name).tokens for span in spans)
     estimated = round(counted * whole / sum(end - start for start, end in spans))
     return replace(document, size=replace(document.size, tokens=estimated))

@@ -15,25 +15,25 @@ from overspill.text.encoding import clean
 
 _FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
 _PROMPTS = ("answer", "map", "read_grep", "reduce", "snippets")
-_ARGS_CHARS = 4000
+_MAX_ARGS_CHARS = 4000
 
 ARGS_CUT = "{shown} … ({omitted:,} more characters of the arguments are not shown)"
 COVERAGE = "They come from {outputs} of {total} chunks. {silent}"
-SILENT = "In the others nothing relevant was found, or they were not read."
-EVERY = "That is all of them."
+OTHERS_SILENT = "In the others nothing relevant was found, or they were not read."
+ALL_CHUNKS = "That is all of them."
 
 
 @cache
-def version() -> str:
+def hash_prompts() -> str:
     """Changes with any of the prompts."""
-    return hashlib.sha256(b"\0".join(_template(name).encode() for name in _PROMPTS)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join(_load_template(name).encode() for name in _PROMPTS)).hexdigest()[:16]
 
 
 def fill(name: str, **values: object) -> str:
-    return _FIELD.sub(lambda field: str(values[field[1]]), _template(name))
+    return _FIELD.sub(lambda field: str(values[field[1]]), _load_template(name))
 
 
-def data_block(text: str, nonce: str) -> str:
+def frame_data(text: str, nonce: str) -> str:
     """The nonce is younger than the text, so the text cannot end its block."""
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
@@ -45,43 +45,47 @@ class Prompts:
         self._document = document
         self._policy = policy
         self._form = "snippets" if mode == "snippets" else "answer"
-        self._common = {"tool": " ".join(clean(document.tool).split()), "args": _args(document.args_json), "query": clean(query)}
+        self._common = {
+            "tool": " ".join(clean(document.tool).split()),
+            "args": _shorten_args(document.args_json),
+            "query": clean(query),
+        }
 
-    def chunk(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
+    def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
         """`index` counts from 0, the prompt from 1."""
-        system = self._fill("map", nonce, index=index + 1, total=total, overlap=overlap, **self._stats())
-        return Request(system, (Message("user", data_block(text, nonce)),), tool_choice="none")
+        system = self._fill("map", nonce, index=index + 1, total=total, overlap=overlap, **self._describe_size())
+        return Request(system, (Message("user", frame_data(text, nonce)),), tool_choice="none")
 
-    def merge(self, outputs: str, count: int, total: int, nonce: str) -> Request:
-        coverage = COVERAGE.format(outputs=count, total=total, silent=EVERY if count == total else SILENT)
+    def build_merge_request(self, outputs: str, count: int, total: int, nonce: str) -> Request:
+        coverage = COVERAGE.format(outputs=count, total=total, silent=ALL_CHUNKS if count == total else OTHERS_SILENT)
         system = self._fill("reduce", nonce, coverage=coverage)
-        return Request(system, (Message("user", data_block(outputs, nonce)),), tool_choice="none")
+        return Request(system, (Message("user", frame_data(outputs, nonce)),), tool_choice="none")
 
-    def explore(self, nonce: str) -> str:
-        return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._stats())
+    def build_explore_prompt(self, nonce: str) -> str:
+        return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
 
     def _fill(self, name: str, nonce: str, **values: object) -> str:
         wrapping = {"opening": wrapper.opening_tag(nonce), "closing": wrapper.closing_tag(nonce)}
         form = fill(self._form, max_tokens=self._policy.max_tokens, **wrapping)
         return fill(name, **self._common, **values, nonce=nonce, format=form)
 
-    def _stats(self) -> dict[str, int]:
+    def _describe_size(self) -> dict[str, int]:
         size = self._document.size
         return {"bytes": size.bytes, "lines": size.lines, "tokens": size.tokens}
 
 
-def label(index: int, span: Span) -> str:
+def name_chunk(index: int, span: Span) -> str:
     return f"CHUNK {index + 1} (bytes {span.start}-{span.end})"
 
 
-def _args(args_json: str) -> str:
+def _shorten_args(args_json: str) -> str:
     # A raw line end in JSON is only white space; on one line, arguments cannot look like a section of the prompt.
     line = " ".join(clean(args_json).splitlines())
-    if len(line) <= _ARGS_CHARS:
+    if len(line) <= _MAX_ARGS_CHARS:
         return line
-    return ARGS_CUT.format(shown=line[:_ARGS_CHARS], omitted=len(line) - _ARGS_CHARS)
+    return ARGS_CUT.format(shown=line[:_MAX_ARGS_CHARS], omitted=len(line) - _MAX_ARGS_CHARS)
 
 
 @cache
-def _template(name: str) -> str:
+def _load_template(name: str) -> str:
     return resources.files("overspill.extraction").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()

@@ -19,15 +19,15 @@ from overspill.store.protocols import Reader
 from overspill.text.encoding import clean, decode, encode, line_ends, whole
 from overspill.types import Excerpt
 
-_LOOSE = 8  # characters a quote must have to be looked for in other spellings
-_BATCH = 32 * 1024  # characters of quotes that one search looks for
-_LONGEST = 4000  # what a longer one is looked for with would take too much memory
+_MIN_LOOSE_CHARS = 8  # characters a quote must have to be looked for in other spellings
+_MAX_BATCH_CHARS = 32 * 1024  # characters of quotes that one search looks for
+_MAX_PATTERN_CHARS = 4000  # what a longer one is looked for with would take too much memory
 _MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_CLOSE = re.compile(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
-_GAP = 200
-_PIECE = 4 * 1024 * 1024
+_ADJOINING = re.compile(rb"[ \t]*+(?:(?:\r\n|\n|\r)[ \t]*+)?")
+_MAX_GAP_BYTES = 200
+_PIECE_BYTES = 4 * 1024 * 1024
 
 _Wanted: TypeAlias = dict[str, bytes]
 """What a match is recognised by -> the pattern that finds it."""
@@ -50,25 +50,25 @@ class Located(Struct, frozen=True):
 def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
     """Blocks. Its time grows with the document, and little with the number of quotes."""
     found: dict[Quote, Span] = {}
-    for scope, asked in _by_scope(quotes):
+    for scope, asked in _group_by_scope(quotes):
         for quote, place in _search(reader.read(*scope), asked).items():
             found[quote] = Span(scope.start + place.start, scope.start + place.end)
     if rest := [quote for quote in quotes if quote not in found]:
         found |= _search(reader.buffer(), rest)
-    index = _Index(chunks)
-    places = _merge_places(reader, [(place, index.of(quote, place)) for quote, place in found.items()])
+    index = _ChunkIndex(chunks)
+    places = _merge_places(reader, [(place, index.find(quote, place)) for quote, place in found.items()])
     total = len(set(quotes))
-    return Located(excerpts(reader, places), total, total - len(found))
+    return Located(read_excerpts(reader, places), total, total - len(found))
 
 
-def excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:
+def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:
     """The stored text of spans, with their places in every unit, in the order of the document; beside each its chunk's number."""
-    count = _Count(reader)
-    return tuple(_excerpt(reader, count, span, chunk) for span, chunk in sorted(places))
+    count = _Position(reader)
+    return tuple(_read_excerpt(reader, count, span, chunk) for span, chunk in sorted(places))
 
 
-def _excerpt(reader: Reader, count: _Count, span: Span, chunk: int) -> Excerpt:
-    count.up_to(span.start)
+def _read_excerpt(reader: Reader, count: _Position, span: Span, chunk: int) -> Excerpt:
+    count.advance_to(span.start)
     text = decode(reader.read(*span))
     return Excerpt(
         text=text,
@@ -82,7 +82,7 @@ def _excerpt(reader: Reader, count: _Count, span: Span, chunk: int) -> Excerpt:
     )
 
 
-class _Count:
+class _Position:
     """Characters and line ends before a place, counted on from the place before: one pass for many of them."""
 
     def __init__(self, reader: Reader) -> None:
@@ -91,9 +91,9 @@ class _Count:
         self._reader = reader
         self._at = 0
 
-    def up_to(self, byte: int) -> None:
+    def advance_to(self, byte: int) -> None:
         while self._at < byte:
-            data = self._reader.read(self._at, min(self._at + _PIECE, byte))
+            data = self._reader.read(self._at, min(self._at + _PIECE_BYTES, byte))
             if self._at + len(data) < byte:
                 data = data[: whole(data)]
             self._at += len(data)
@@ -103,21 +103,21 @@ class _Count:
                 self.ends -= 1  # the LF that comes next ends this line
 
 
-class _Index:
+class _ChunkIndex:
     """Which chunk a place belongs to: the one the quote came from, else the last one that begins before it."""
 
     def __init__(self, chunks: Sequence[Span]) -> None:
         self._starts = [chunk.start for chunk in chunks]
         self._numbers = {chunk: number for number, chunk in enumerate(chunks)}
 
-    def of(self, quote: Quote, place: Span) -> int:
+    def find(self, quote: Quote, place: Span) -> int:
         scope = quote.scope
         if scope is not None and scope in self._numbers and scope.start <= place.start < scope.end:
             return self._numbers[scope]
         return max(bisect_right(self._starts, place.start) - 1, 0)
 
 
-def _by_scope(quotes: Iterable[Quote]) -> Iterator[tuple[Span, list[Quote]]]:
+def _group_by_scope(quotes: Iterable[Quote]) -> Iterator[tuple[Span, list[Quote]]]:
     scopes: dict[Span, list[Quote]] = {}
     for quote in quotes:
         if quote.scope is not None:
@@ -129,10 +129,10 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
     """Rounds from the strictest reading of the quotes to the loosest; each looks for what the ones before have not found."""
     found: dict[Quote, Span] = {}
     for reading, find in (
-        (_find_verbatim, _find_exactly),
+        (_keep_as_given, _find_exactly),
         (_strip_marks, _find_exactly),
-        (_find_loosely, _find_in_any_spelling),
-        (_strip_marks_loosely, _find_in_any_spelling),
+        (_simplify, _find_in_any_spelling),
+        (_strip_marks_and_simplify, _find_in_any_spelling),
     ):
         wanted = {quote: text for quote in quotes if quote not in found and (text := reading(quote.text))}
         places = find(data, dict.fromkeys(wanted.values()))
@@ -140,7 +140,7 @@ def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Sp
     return found
 
 
-def _find_verbatim(text: str) -> str:
+def _keep_as_given(text: str) -> str:
     return text
 
 
@@ -152,27 +152,27 @@ def _strip_marks(text: str) -> str:
     return found[1] if found else ""
 
 
-def _find_loosely(text: str) -> str:
-    reduced = spelling.plain(text)
-    return reduced if _LOOSE <= len(reduced) <= _LONGEST else ""
+def _simplify(text: str) -> str:
+    reduced = spelling.simplify(text)
+    return reduced if _MIN_LOOSE_CHARS <= len(reduced) <= _MAX_PATTERN_CHARS else ""
 
 
-def _strip_marks_loosely(text: str) -> str:
-    return _find_loosely(_strip_marks(text))
+def _strip_marks_and_simplify(text: str) -> str:
+    return _simplify(_strip_marks(text))
 
 
 def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
     if isinstance(data, memoryview):
-        short = {text: spelling.literal(text) for text in texts if len(text) <= _LONGEST}
-        found = _places(data, short, decode)
+        short = {text: spelling.escape_literal(text) for text in texts if len(text) <= _MAX_PATTERN_CHARS}
+        found = _find_places(data, short, decode)
         for text in texts:
-            if len(text) > _LONGEST:
-                found |= _is_long(data, text)
+            if len(text) > _MAX_PATTERN_CHARS:
+                found |= _find_long(data, text)
         return found
-    return _in_order(data, texts)
+    return _find_in_order(data, texts)
 
 
-def _in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
+def _find_in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
     """Quotes mostly come in the order of the document, so each is looked for after the one before it first."""
     found: dict[str, Span] = {}
     reached = 0
@@ -187,33 +187,33 @@ def _in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
     return found
 
 
-def _is_long(data: memoryview, text: str) -> dict[str, Span]:
+def _find_long(data: memoryview, text: str) -> dict[str, Span]:
     size = len(encode(text))
-    for low in range(0, len(data), _PIECE):
-        if found := _in_order(bytes(data[low : low + _PIECE + size]), [text]):
+    for low in range(0, len(data), _PIECE_BYTES):
+        if found := _find_in_order(bytes(data[low : low + _PIECE_BYTES + size]), [text]):
             return {text: Span(low + found[text].start, low + found[text].end)}
     return {}
 
 
 def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, Span]:
-    wanted = {text: spelling.pattern(text) for text in texts}
-    return _places(memoryview(data), wanted, lambda found: spelling.plain(clean(decode(found))))
+    wanted = {text: spelling.build_pattern(text) for text in texts}
+    return _find_places(memoryview(data), wanted, lambda found: spelling.simplify(clean(decode(found))))
 
 
-def _places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
     found: dict[str, Span] = {}
-    for batch in _batches(wanted):
+    for batch in _split_into_batches(wanted):
         # A text that overlaps another one is not seen in the same pass; each pass that found something is followed by one more.
-        while batch and (passed := _pass_over(data, batch, recognise)):
+        while batch and (passed := _search_once(data, batch, recognise)):
             found |= passed
             batch = {text: pattern for text, pattern in batch.items() if text not in passed}
     return found
 
 
-def _pass_over(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+def _search_once(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
     found: dict[str, Span] = {}
     seen: set[bytes] = set()
-    for match in spelling.matches(wanted.values(), data):
+    for match in spelling.find_matches(wanted.values(), data):
         start, end = match.span()
         text = bytes(data[start:end])
         if text in seen:
@@ -227,12 +227,12 @@ def _pass_over(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], s
     return found
 
 
-def _batches(wanted: _Wanted) -> Iterator[_Wanted]:
+def _split_into_batches(wanted: _Wanted) -> Iterator[_Wanted]:
     """Longest first, so that of two texts that begin alike the longer one is found."""
     batch: _Wanted = {}
     size = 0
     for text in sorted(wanted, key=len, reverse=True):
-        if batch and size + len(text) > _BATCH:
+        if batch and size + len(text) > _MAX_BATCH_CHARS:
             yield batch
             batch, size = {}, 0
         batch[text] = wanted[text]
@@ -255,4 +255,4 @@ def _merge_places(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[
 
 def _are_adjacent(reader: Reader, before: Span, after: Span) -> bool:
     gap = after.start - before.end
-    return gap <= 0 or (gap <= _GAP and _CLOSE.fullmatch(reader.read(before.end, after.start)) is not None)
+    return gap <= 0 or (gap <= _MAX_GAP_BYTES and _ADJOINING.fullmatch(reader.read(before.end, after.start)) is not None)

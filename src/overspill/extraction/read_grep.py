@@ -13,11 +13,11 @@ from msgspec import Meta, Struct
 from overspill import reading
 from overspill.errors import BadRequest, OverspillError
 from overspill.extraction import findings, wrapper
-from overspill.extraction.document import ExtractionFailed, Inspection, output_tokens
-from overspill.extraction.inquiry import EMPTY, Inquiry, missing_report, run_in_thread
-from overspill.extraction.prompting import data_block
+from overspill.extraction.document import ExtractionFailed, Inspection, limit_output
+from overspill.extraction.inquiry import EMPTY_ANSWER, Inquiry, describe_missing_report, run_in_thread
+from overspill.extraction.prompting import frame_data
 from overspill.extraction.provenance import Quote, locate
-from overspill.models.conversation import converse, in_parallel
+from overspill.models.conversation import converse, run_in_parallel
 from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound
@@ -40,11 +40,11 @@ LOOK_FIRST = "You have not looked into the file. Call Grep or Read now, and repo
 NOT_LOOKED = "reported without having looked into the output."
 OUT_OF_TIME = "The sub-agent had not finished after {seconds:g} s."
 
-_LIMIT = 200
-_LEAST_ANSWER = 512
-_CALL_TOKENS = 300  # a call and what the model says around it, roughly
+_DEFAULT_READ_LINES = 200
+_MIN_ANSWER_BYTES = 512
+_TOKENS_PER_CALL = 300  # a call and what the model says around it, roughly
 
-Whole = Annotated[int, Meta(ge=0)]
+_NonNegative = Annotated[int, Meta(ge=0)]
 
 
 class _Args(Struct, frozen=True):
@@ -53,15 +53,15 @@ class _Args(Struct, frozen=True):
 
 class _Read(_Args, frozen=True):
     offset: Annotated[int, Meta(ge=1)] = 1
-    limit: Annotated[int, Meta(ge=1)] = _LIMIT
-    byte: Whole | None = None
+    limit: Annotated[int, Meta(ge=1)] = _DEFAULT_READ_LINES
+    byte: _NonNegative | None = None
 
 
 class _Grep(_Args, frozen=True, rename={"from_": "from"}):
     pattern: str
-    context: Whole = 2
+    context: _NonNegative = 2
     ignore_case: bool = False
-    from_: Whole = 0
+    from_: _NonNegative = 0
 
 
 A = TypeVar("A", bound=_Args)
@@ -78,7 +78,7 @@ TOOLS: tuple[dict[str, Any], ...] = (
             "properties": {
                 "file": _FILE,
                 "offset": {"type": "integer", "minimum": 1, "description": "The first line; 1 if not given"},
-                "limit": {"type": "integer", "minimum": 1, "description": f"How many lines; {_LIMIT} if not given"},
+                "limit": {"type": "integer", "minimum": 1, "description": f"How many lines; {_DEFAULT_READ_LINES} if not given"},
                 "byte": {
                     "type": "integer",
                     "minimum": 0,
@@ -112,28 +112,28 @@ TOOLS: tuple[dict[str, Any], ...] = (
 async def extract_read_grep(inquiry: Inquiry) -> Extraction:
     document, nonce = inquiry.document, wrapper.new_nonce()
     request = Request(
-        inquiry.prompts.explore(nonce),
+        inquiry.prompts.build_explore_prompt(nonce),
         (Message("user", START.format(handle=document.handle)),),
         TOOLS,
-        max_output_tokens=output_tokens(inquiry.model),
+        max_output_tokens=limit_output(inquiry.model),
     )
-    desk = _Tools(inquiry, nonce, inquiry.room(request))
+    desk = _Tools(inquiry, nonce, inquiry.measure_room(request))
     response = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
             response = await converse(
                 desk,
                 request,
-                in_parallel(desk.answer),
+                run_in_parallel(desk.answer),
                 max_turns=inquiry.policy.max_turns,
                 final_hint=LAST_TURN,
-                insist=desk.insist,
+                insist=desk.insist_on_looking,
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
     if response is None:
         raise ExtractionFailed(OUT_OF_TIME.format(seconds=inquiry.policy.within_secs))
-    report = inquiry.report(response, nonce)
+    report = inquiry.parse_report(response, nonce)
     quotes = [Quote(text) for text in report.quotes]
     located = await run_in_thread(lambda: locate(document.reader, quotes))
     extraction = findings.build_extraction(
@@ -160,7 +160,7 @@ class _Tools:
         self._room = room
         self._turn = anyio.Lock()
 
-    def insist(self) -> str:
+    def insist_on_looking(self) -> str:
         """Small models report at once, mostly that there is nothing. Whoever has not looked cannot know."""
         return "" if self._looked else LOOK_FIRST
 
@@ -172,9 +172,9 @@ class _Tools:
         if request.tool_choice != "none" and find_written_calls(response, [tool["name"] for tool in TOOLS]).calls:
             return ""
         if self._looked:
-            return missing_report(response, self._nonce)
+            return describe_missing_report(response, self._nonce)
         if not response.text.strip():
-            return EMPTY
+            return EMPTY_ANSWER
         return "" if request.tool_choice == "auto" else NOT_LOOKED  # it is told to look first
 
     async def answer(self, call: ToolCall) -> Message:
@@ -187,15 +187,15 @@ class _Tools:
             return said
 
     async def _answer(self, call: ToolCall) -> Message:
-        bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _CALL_TOKENS))
-        if bound.bytes < _LEAST_ANSWER:
+        bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _TOKENS_PER_CALL))
+        if bound.bytes < _MIN_ANSWER_BYTES:
             return Message("tool", NO_ROOM, call_id=call.id, is_error=True)
         try:
             text = await run_in_thread(lambda: self._perform(call.name, call.args, bound))
         except BadRequest as error:
             return Message("tool", str(error), call_id=call.id, is_error=True)
         self._looked = True
-        self._room -= self._inquiry.tokens(text) + _CALL_TOKENS
+        self._room -= self._inquiry.count_tokens(text) + _TOKENS_PER_CALL
         return Message("tool", text, call_id=call.id)
 
     def _perform(self, tool: str, args: Mapping[str, Any], bound: Bound) -> str:
@@ -220,7 +220,7 @@ class _Tools:
         else:
             shown = reading.bytes_range(reader, view, asked.byte, None, bound)
         said = [READ_HEAD.format(first=shown.first_line, last=shown.last_line, total=view.lines)]
-        said.append(data_block(shown.text, self._nonce))
+        said.append(frame_data(shown.text, self._nonce))
         if shown.end_byte < view.bytes:
             inside = shown.next is not None and shown.next.unit == "bytes"
             unit, following = ("byte", shown.end_byte) if inside else ("offset", shown.last_line + 1)
@@ -234,7 +234,7 @@ class _Tools:
         if not found.hits:
             return GREP_NONE.format(where=GREP_FROM.format(start=asked.from_) if asked.from_ else "")
         said = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]
-        said.append(data_block(found.text, self._nonce))
+        said.append(frame_data(found.text, self._nonce))
         if found.next is not None:
             said.append(GREP_MORE.format(next=found.next))
         return "\n".join(said)

@@ -30,10 +30,10 @@ class Part(Struct, frozen=True):
 
 async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
     """ExtractionFailed if any of the requests it takes fails."""
-    room = inquiry.room(inquiry.prompts.merge("", len(parts), total, wrapper.new_nonce()))
+    room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
     while True:
-        groups = _groups(inquiry, parts, room)
+        groups = _group_parts(inquiry, parts, room)
         merged = await _ask_all(inquiry, groups, count, total)
         if len(merged) == 1:
             return merged[0]
@@ -42,13 +42,13 @@ async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
             return merged[0]
 
 
-def _groups(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
+def _group_parts(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
     """At least two parts each, so that every round leaves fewer of them: none may take more than half of the room."""
     groups: list[str] = []
     taken = room + 1
     for part in parts:
-        text = _within(inquiry, part.text, room // 2 - 2)
-        needed = inquiry.tokens(text) + 2
+        text = _shorten(inquiry, part.text, room // 2 - 2)
+        needed = inquiry.count_tokens(text) + 2
         if taken + needed > room:
             groups.append(text)
             taken = needed
@@ -58,10 +58,10 @@ def _groups(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
     return groups
 
 
-def _within(inquiry: Inquiry, text: str, most: int) -> str:
+def _shorten(inquiry: Inquiry, text: str, most: int) -> str:
     limit = len(text)
     shown = text
-    while inquiry.tokens(shown) > most:
+    while inquiry.count_tokens(shown) > most:
         limit = limit * 3 // 4
         shown = f"{truncate(text, limit, 'head').text}\n{CUT}"
     return shown
@@ -76,7 +76,7 @@ async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: i
         nonce = wrapper.new_nonce()
         async with limiter:
             try:
-                merged[place] = await inquiry.ask(inquiry.prompts.merge(outputs, count, total, nonce), nonce)
+                merged[place] = await inquiry.ask(inquiry.prompts.build_merge_request(outputs, count, total, nonce), nonce)
             except ExtractionFailed as error:
                 failures.append(error)
                 group.cancel_scope.cancel()

@@ -16,18 +16,18 @@ _CONFIDENCE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)
-_NONE = ("", "none", "n/a", "no quotes")
+_EMPTY_QUOTES = ("", "none", "n/a", "no quotes")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
-_MOST_QUOTES = 1000
+_MAX_QUOTES = 1000
 
 
 class Report(Struct, frozen=True):
     answer: str
     quotes: tuple[str, ...] = ()
     found: bool = True
-    stated: float | None = None
+    stated_confidence: float | None = None
     """The model's own confidence, 0 to 1, where it gave one."""
-    beyond: int = 0
+    omitted_quotes: int = 0
     """Quotes past the number that is looked at."""
     model: str = ""
 
@@ -35,19 +35,19 @@ class Report(Struct, frozen=True):
 def parse(content: str, model: str = "") -> Report:
     """Never fails: what has no section of quotes is all answer."""
     stated = None
-    if sure := _last(_CONFIDENCE, content):
+    if sure := _find_last(_CONFIDENCE, content):
         value = float(sure[1].replace(",", "."))
         stated = min(value if value <= 1 and not sure[2] else value / 100, 1.0)
         content = content[: sure.start()] + content[sure.end() :]
     if nothing := _NOTHING.match(content):
-        return Report(content[nothing.end() :].strip(), found=False, stated=stated, model=model)
-    section = _last(_QUOTES, content)
+        return Report(content[nothing.end() :].strip(), found=False, stated_confidence=stated, model=model)
+    section = _find_last(_QUOTES, content)
     if section is None:
-        return Report(content.strip(), stated=stated, model=model)
-    quotes, remainder = _quotes(content[section.end() :])
+        return Report(content.strip(), stated_confidence=stated, model=model)
+    quotes, remainder = _parse_quotes(content[section.end() :])
     answer = "\n\n".join(part for part in (content[: section.start()].strip(), remainder) if part)
-    beyond = max(len(quotes) - _MOST_QUOTES, 0)
-    return Report(answer, tuple(quotes[:_MOST_QUOTES]), stated=stated, beyond=beyond, model=model)
+    beyond = max(len(quotes) - _MAX_QUOTES, 0)
+    return Report(answer, tuple(quotes[:_MAX_QUOTES]), stated_confidence=stated, omitted_quotes=beyond, model=model)
 
 
 def render(answer: str, quotes: tuple[str, ...]) -> str:
@@ -56,14 +56,14 @@ def render(answer: str, quotes: tuple[str, ...]) -> str:
     return "\n".join([answer, "QUOTES:", *lines]) if lines else answer
 
 
-def _quotes(section: str) -> tuple[list[str], str]:
+def _parse_quotes(section: str) -> tuple[list[str], str]:
     """The quotes, and what else stands there: a model may go on with its answer. Without any mark every line is a quote."""
     marked = [found[1].strip() for found in _MARKED.finditer(section)]
     rest = [line.strip() for line in _MARKED.sub("", section).splitlines()]
     lines = marked or [_BULLET.sub("", line) for line in rest]
-    quotes = list(dict.fromkeys(line for line in lines if line.strip(" .:*_`\"'()-").lower() not in _NONE))
+    quotes = list(dict.fromkeys(line for line in lines if line.strip(" .:*_`\"'()-").lower() not in _EMPTY_QUOTES))
     return quotes, "\n".join(rest).strip("\n` ") if marked else ""
 
 
-def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _find_last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     return max(pattern.finditer(text), key=lambda found: found.start(), default=None)

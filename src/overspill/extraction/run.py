@@ -25,7 +25,7 @@ from overspill.extraction.document import (
 )
 from overspill.extraction.fallback import extract_by_truncation, extract_with_engine
 from overspill.extraction.findings import NOT_FOUND
-from overspill.extraction.full_chunked import chunk_tokens
+from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry, run_in_thread, scale_for_model
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.strategies import choose_mode, find_strategy
@@ -85,7 +85,7 @@ async def extract(
     )
     try:
         if mode == "auto":
-            inquiry = replace(inquiry, mode=choose_mode(measured.size, policy, chunk_tokens(inquiry)))
+            inquiry = replace(inquiry, mode=choose_mode(measured.size, policy, compute_chunk_tokens(inquiry)))
         return inquiry.cache.results.get(inquiry.key) or await find_strategy(inquiry.mode).extract(inquiry)
     except ExtractionFailed as error:
         strategy = find_strategy(inquiry.mode).name

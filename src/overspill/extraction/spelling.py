@@ -36,10 +36,10 @@ _SPELLINGS: dict[str, bytes] = {
     # Shown for a byte that is not UTF-8, and for a lone surrogate.
     "\ufffd": rb"(?:\xef\xbf\xbd|\xed[\xa0-\xbf][\x80-\xbf]|[\x80-\xff])",
 }
-_MEMORY = 64 << 20
+_MAX_PATTERN_MEMORY = 64 << 20
 
 
-def plain(text: str) -> str:
+def simplify(text: str) -> str:
     """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
     text = _UNICODE_ESCAPE.sub(_resolve_escapes, text).translate(_MARKS)
@@ -47,29 +47,29 @@ def plain(text: str) -> str:
     return _BLANK.sub(" ", text).strip(" \ufffd")
 
 
-def pattern(plain_text: str) -> bytes:
+def build_pattern(plain_text: str) -> bytes:
     """It may find a little too much: compare the plain form of what it found."""
     return b"".join(_SPELLINGS.get(char) or _encode_variants(char) for char in plain_text)
 
 
-def literal(text: str) -> bytes:
+def escape_literal(text: str) -> bytes:
     return escape(encode(text))
 
 
-def matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
+def find_matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
     """Where any of the patterns stands, earlier ones first where several begin at the same place; in linear time."""
-    return compile_pattern(b"|".join(patterns), max_memory=_MEMORY).finditer(data)
+    return compile_pattern(b"|".join(patterns), max_memory=_MAX_PATTERN_MEMORY).finditer(data)
 
 
 @lru_cache(4096)
 def _encode_variants(char: str) -> bytes:
     if char.isascii():
-        return literal(char)
+        return escape_literal(char)
     units = char.encode("utf-16-be", "surrogatepass")
     escaped = b"".join(rb"\\+u(?i:%04x)" % int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
     code = ord(char)
     named = b"|&%s;" % codepoint2name[code].encode() if code in codepoint2name else b""
-    return rb"(?:%s|%s|&#%d;|&#[xX](?i:%x);%s)" % (literal(char), escaped, code, code, named)
+    return rb"(?:%s|%s|&#%d;|&#[xX](?i:%x);%s)" % (escape_literal(char), escaped, code, code, named)
 
 
 def _resolve_escapes(escapes: re.Match[str]) -> str:

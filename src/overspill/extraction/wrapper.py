@@ -12,7 +12,7 @@ _THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>.*?</\1>", re.D
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
 _PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
-_MOST_READ = 20
+_MAX_WRAPPERS_READ = 20
 """Wrappers that are looked into. Each of many inside each other is as long as all of them, so they cannot all be."""
 
 
@@ -37,7 +37,7 @@ def unwrap(text: str, nonce: str) -> str | None:
     text = _NOISE.sub("", text)
     if thought := _THINKING.match(text):
         text = text[thought.end() :]
-    tag = tag_of(nonce)
+    tag = compile_tag(nonce)
     complete: list[tuple[int, int]] = []
     openings: list[int] = []
     for found in tag.finditer(text):
@@ -46,17 +46,18 @@ def unwrap(text: str, nonce: str) -> str | None:
         elif openings:
             complete.append((openings.pop(), found.start()))
     unfinished = [(openings[-1], len(text))] if openings else []
-    candidates = (_content(tag.sub("", text[start:end])) for start, end in [*complete[: -_MOST_READ - 1 : -1], *unfinished])
+    spans = [*complete[: -_MAX_WRAPPERS_READ - 1 : -1], *unfinished]
+    candidates = (_clean_content(tag.sub("", text[start:end])) for start, end in spans)
     return next((content for content in candidates if content), None)
 
 
-def tag_of(nonce: str) -> re.Pattern[str]:
+def compile_tag(nonce: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?:<|&lt;)\s{{0,8}}(/?)\s{{0,8}}ai-agent-{re.escape(nonce)}-FINAL\b[^<>&]{{0,200}}(?:>|&gt;)", re.IGNORECASE
     )
 
 
-def _content(text: str) -> str:
+def _clean_content(text: str) -> str:
     text = text.strip()
     if fenced := _FENCE.fullmatch(text):
         text = fenced[1].strip()

@@ -29,7 +29,7 @@ class Step(Struct, frozen=True):
     """What the conversation grows by: the response, then an answer to each of its calls."""
 
 
-async def step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
+async def take_step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
     """Calls of tools that were not offered, or without what they need, are answered with what is wrong and not run."""
     response = await model.ask(request)
     if request.tool_choice == "none":
@@ -39,7 +39,7 @@ async def step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
     answers: dict[int, Message] = {}
     sound: dict[int, ToolCall] = {}
     for place, call in enumerate(response.calls):
-        if said := complaint(call, request.tools):
+        if said := describe_bad_call(call, request.tools):
             answers[place] = Message("tool", said, call_id=call.id, is_error=True)
         else:
             sound[place] = call
@@ -63,7 +63,7 @@ async def converse(
     While `insist` has words, an answer comes too soon: they are said and the model has to call. If it still does not, that is it.
     """
     for _ in range(1, max_turns):
-        taken = await step(model, request, run_calls)
+        taken = await take_step(model, request, run_calls)
         choice: ToolChoice = "auto"
         said: tuple[Message, ...] = ()
         if not taken.response.calls:
@@ -74,10 +74,10 @@ async def converse(
         request = replace(request, messages=(*request.messages, *taken.messages, *said), tool_choice=choice)
     # The tools stay listed: some providers reject a conversation with calls of tools that are not.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
-    return (await step(model, last, run_calls)).response
+    return (await take_step(model, last, run_calls)).response
 
 
-def in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
+def run_in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
     """The calls of a step at the same time, answered in their order."""
 
     async def run_calls(calls: Sequence[ToolCall]) -> Sequence[Message]:
@@ -94,18 +94,18 @@ def in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
     return run_calls
 
 
-def complaint(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
+def describe_bad_call(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
     """Empty for a call that can be run."""
     tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:
         return f"There is no tool {one_line(call.name)!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."
     if UNREADABLE in call.args:
-        return f"The arguments of {call.name} are not a JSON object. {_usage(tool)}"
+        return f"The arguments of {call.name} are not a JSON object. {_describe_usage(tool)}"
     missing = [name for name in tool["parameters"].get("required", ()) if name not in call.args]
-    return f"{call.name} was called without {', '.join(missing)}. {_usage(tool)}" if missing else ""
+    return f"{call.name} was called without {', '.join(missing)}. {_describe_usage(tool)}" if missing else ""
 
 
-def _usage(tool: dict[str, Any]) -> str:
+def _describe_usage(tool: dict[str, Any]) -> str:
     parameters = tool["parameters"]
     required = parameters.get("required", ())
     described = [name if name in required else f"{name} (optional)" for name in parameters.get("properties", {})]

@@ -14,7 +14,7 @@ from overspill.models import scripted
 from overspill.models.kinds import describe_kind
 from overspill.settings.keys import ProviderKind
 
-TIMEOUT = 120.0
+DEFAULT_TIMEOUT = 120.0
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -25,13 +25,13 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     """Empty for the provider's own address."""
     api_key: str = ""
     headers: Mapping[str, str] = {}
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT
     """Seconds for a whole request, however slowly its answer arrives."""
 
     @property
     def address(self) -> str:
         """The base URL for people, without a user, a password or a query; empty where it is none."""
-        parts = _split(self.base_url)
+        parts = _parse_url(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts else ""
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
@@ -70,7 +70,7 @@ _KNOWN: dict[str, _Known] = {
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
     """The well-known providers this environment has a key or an address for; Ollama always, it needs neither."""
-    found = {"ollama": Endpoint(kind="ollama", base_url=_ollama_url(environ.get("OLLAMA_HOST", "")))}
+    found = {"ollama": Endpoint(kind="ollama", base_url=_build_ollama_url(environ.get("OLLAMA_HOST", "")))}
     for name, known in _KNOWN.items():
         key = next((environ[variable] for variable in known.keys if environ.get(variable)), "")
         if key:
@@ -87,18 +87,18 @@ def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, s
     if not provider or not name:
         raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
     if provider not in {scripted.PROVIDER, "builtin", *_KNOWN, *endpoints}:
-        raise SettingsError(_unknown(provider, {*_KNOWN, *endpoints}))
+        raise SettingsError(_describe_unknown(provider, {*_KNOWN, *endpoints}))
     return provider, name
 
 
-def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
+def complete_endpoint(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
     """One of a known provider or of `endpoints`, with its address; SettingsError for what it lacks."""
     known = _KNOWN.get(provider)
     endpoint = endpoints.get(provider) or Endpoint(kind=_KNOWN[provider].kind)
-    url = endpoint.base_url or _default_url(endpoint.kind, known)
+    url = endpoint.base_url or _choose_default_url(endpoint.kind, known)
     if not url:
         raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
-    if _split(url) is None:
+    if _parse_url(url) is None:
         raise SettingsError(
             f"The base URL of the model endpoint {provider!r} is no address of a server. It looks like http://127.0.0.1:8080/v1."
         )
@@ -111,11 +111,11 @@ def complete(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
     )
 
 
-def _default_url(kind: ProviderKind, known: _Known | None) -> str:
+def _choose_default_url(kind: ProviderKind, known: _Known | None) -> str:
     return (known.base_url if known is not None and known.kind == kind else "") or describe_kind(kind).base_url
 
 
-def _unknown(provider: str, names: set[str]) -> str:
+def _describe_unknown(provider: str, names: set[str]) -> str:
     near = get_close_matches(provider, names, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     return (
@@ -124,18 +124,18 @@ def _unknown(provider: str, names: set[str]) -> str:
     )
 
 
-def _ollama_url(host: str) -> str:
+def _build_ollama_url(host: str) -> str:
     if not host:
         return ""
     address = host if "://" in host else f"http://{host}"
-    parts = _split(address)
+    parts = _parse_url(address)
     if parts is None:  # said when Ollama is asked: most programs never do
         return address
     port = "" if parts.port or parts.scheme == "https" else ":11434"
     return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"
 
 
-def _split(url: str) -> SplitResult | None:
+def _parse_url(url: str) -> SplitResult | None:
     """None where it is no address that a server can have."""
     try:
         parts = urlsplit(url)

@@ -17,7 +17,7 @@ class ModelFacts(Struct, frozen=True):
     max_output_tokens: int = 0
 
 
-UNKNOWN = ModelFacts(32_768, 4_096)
+UNKNOWN_FACTS = ModelFacts(32_768, 4_096)
 
 _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     # The first pattern found in `provider/model` decides.
@@ -46,14 +46,14 @@ _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
 )
 
 
-def configured_facts(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
+def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
     """The setting `modelLimits`, by target."""
     return {target: ModelFacts(limit.context_window or 0, limit.max_output_tokens or 0) for target, limit in limits.items()}
 
 
-def facts_of(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
+def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
     """What is configured for exactly this target wins, figure by figure."""
-    family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN)
+    family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
     said = configured.get(target, family)
     window = said.context_window or family.context_window
     # An output allowance that is not configured must leave most of a window that is.

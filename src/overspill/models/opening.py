@@ -8,8 +8,8 @@ from pathlib import Path
 
 from overspill.errors import MissingPackage, SettingsError
 from overspill.models import scripted
-from overspill.models.endpoints import Endpoint, complete, split_target
-from overspill.models.facts import ModelFacts, facts_of
+from overspill.models.endpoints import Endpoint, complete_endpoint, split_target
+from overspill.models.facts import ModelFacts, find_facts
 from overspill.models.protocol import Model
 
 
@@ -17,12 +17,12 @@ def open_model(target: str, endpoints: Mapping[str, Endpoint], facts: Mapping[st
     """Nothing is sent yet: a wrong key or an absent server shows at the first request."""
     provider, name = split_target(target, endpoints)
     if provider == scripted.PROVIDER and provider not in endpoints:
-        return scripted.ScriptFile(Path(name), facts_of(target, facts))
+        return scripted.ScriptFile(Path(name), find_facts(target, facts))
     if provider == "builtin":
         raise SettingsError(f"{target} only extracts from stored outputs and cannot be asked. Name a model, as provider/model.")
-    endpoint = complete(provider, endpoints)
+    endpoint = complete_endpoint(provider, endpoints)
     try:
         providers = import_module("overspill.models.providers")
-        return providers.ProviderModel(target, endpoint, facts_of(target, facts))
+        return providers.ProviderModel(target, endpoint, find_facts(target, facts))
     except ImportError as missing:
         raise MissingPackage(target, "models") from missing

@@ -64,24 +64,24 @@ class ProviderModel:
                 await self._model.__aexit__(None, None, None)
 
     async def ask(self, request: Request) -> Response:
-        messages, settings = _messages(request), self._settings(request)
-        tools = ModelRequestParameters(function_tools=[_tool(tool) for tool in request.tools])
-        async with self._answering():
+        messages, settings = _convert_messages(request), self._build_settings(request)
+        tools = ModelRequestParameters(function_tools=[_convert_tool(tool) for tool in request.tools])
+        async with self._translate_failures():
             response = await model_request(
                 self._model, messages, model_settings=settings, model_request_parameters=tools, instrument=False
             )
-            return Response(_text(response), _calls(response), self._usage(response), self.name)
+            return Response(_read_text(response), _read_calls(response), self._read_usage(response), self.name)
 
     @asynccontextmanager
-    async def _answering(self) -> AsyncGenerator[None]:
+    async def _translate_failures(self) -> AsyncGenerator[None]:
         try:
             async with self.keep_connected():
                 yield
         except Exception as error:  # whatever a client library raises is a model that did not answer
             # The library's error quotes what the server said, and that may quote the request or the key: it goes no further.
-            raise self._failure(error) from None
+            raise self._describe_failure(error) from None
 
-    def _settings(self, request: Request) -> ModelSettings:
+    def _build_settings(self, request: Request) -> ModelSettings:
         settings = ModelSettings(timeout=self._endpoint.timeout, request_timeout=self._endpoint.timeout)
         if request.max_output_tokens is not None:
             settings["max_tokens"] = min(request.max_output_tokens, self.max_output_tokens)
@@ -95,10 +95,10 @@ class ProviderModel:
             settings["extra_headers"] = dict(self._endpoint.headers)
         return settings
 
-    def _usage(self, response: ModelResponse) -> Usage:
-        return Usage(response.usage.input_tokens, response.usage.output_tokens, self._cost(response))
+    def _read_usage(self, response: ModelResponse) -> Usage:
+        return Usage(response.usage.input_tokens, response.usage.output_tokens, self._read_cost(response))
 
-    def _cost(self, response: ModelResponse) -> float | None:
+    def _read_cost(self, response: ModelResponse) -> float | None:
         if not self._has_known_prices:
             return None
         try:
@@ -106,11 +106,11 @@ class ProviderModel:
         except (LookupError, ValueError, AssertionError):
             return None
 
-    def _failure(self, error: Exception) -> ModelError:
+    def _describe_failure(self, error: Exception) -> ModelError:
         what, passing = next(((what, passing) for kind, what, passing in _FAILURES if isinstance(error, kind)), _OTHER)
         if isinstance(error, failures.ModelHTTPError):
             passing = passing or error.status_code in _PASSING_STATUS or error.status_code >= 500
-        said = ", ".join(_codes(error))
+        said = ", ".join(_find_safe_codes(error))
         return ModelError(
             f"{self.name}: {what.format(address=self._endpoint.address, timeout=self._endpoint.timeout)}"
             f"{f' ({said})' if said else ''}.",
@@ -142,7 +142,7 @@ _FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
 _OTHER = ("the answer could not be read", True)
 
 
-def _codes(error: Exception) -> list[str]:
+def _find_safe_codes(error: Exception) -> list[str]:
     """What of the provider's words is safe to repeat: a status, and a code no key or sentence looks like."""
     if not isinstance(error, failures.ModelAPIError | failures.UnexpectedModelBehavior):
         return [type(error).__name__]
@@ -151,15 +151,15 @@ def _codes(error: Exception) -> list[str]:
     return [*status, *([code] if isinstance(code, str) and re.fullmatch("[A-Za-z_]{1,40}", code) else [])]
 
 
-def _messages(request: Request) -> list[ModelMessage]:
+def _convert_messages(request: Request) -> list[ModelMessage]:
     names = {call.id: call.name for message in request.messages for call in message.calls}
     system = clean(request.system) or None
     found: list[ModelMessage] = []
     for message in request.messages:
         if message.role == "assistant":
-            found.append(_assistant(message))
+            found.append(_convert_assistant(message))
             continue
-        part = _answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
+        part = _convert_answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
         # Answers to the calls of one step, and what the user says after them, are one message to most providers.
         if found and isinstance(previous := found[-1], ModelRequest):
             found[-1] = ModelRequest([*previous.parts, part], instructions=system)
@@ -168,21 +168,21 @@ def _messages(request: Request) -> list[ModelMessage]:
     return found
 
 
-def _assistant(message: Message) -> ModelResponse:
-    calls = [ToolCallPart(call.name, _sendable(call.args), call.id) for call in message.calls]
+def _convert_assistant(message: Message) -> ModelResponse:
+    calls = [ToolCallPart(call.name, _clean_args(call.args), call.id) for call in message.calls]
     return ModelResponse([*([TextPart(clean(message.text))] if message.text else []), *calls])
 
 
-def _answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
+def _convert_answer(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
     outcome = "failed" if message.is_error else "success"
     return ToolReturnPart(names.get(message.call_id, ""), clean(message.text), message.call_id, outcome=outcome)
 
 
-def _sendable(args: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_args(args: Mapping[str, Any]) -> dict[str, Any]:
     return clean_value(dict(args))
 
 
-def _tool(definition: Mapping[str, Any]) -> ToolDefinition:
+def _convert_tool(definition: Mapping[str, Any]) -> ToolDefinition:
     # Strict mode would rewrite the schema.
     return ToolDefinition(
         name=definition["name"],
@@ -192,16 +192,16 @@ def _tool(definition: Mapping[str, Any]) -> ToolDefinition:
     )
 
 
-def _text(response: ModelResponse) -> str:
+def _read_text(response: ModelResponse) -> str:
     refusal = (response.provider_details or {}).get("refusal")
     return response.text or (refusal if isinstance(refusal, str) else "")
 
 
-def _calls(response: ModelResponse) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(part.tool_call_id, part.tool_name, _args(part)) for part in response.tool_calls)
+def _read_calls(response: ModelResponse) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall(part.tool_call_id, part.tool_name, _read_args(part)) for part in response.tool_calls)
 
 
-def _args(part: ToolCallPart) -> dict[str, Any]:
+def _read_args(part: ToolCallPart) -> dict[str, Any]:
     try:
         return part.args_as_dict(raise_if_invalid=True)
     except (ValueError, AssertionError):

@@ -42,7 +42,7 @@ class ScriptFile:
         self.name = f"{PROVIDER}/{path}"
         self.context_window = facts.context_window
         self.max_output_tokens = facts.max_output_tokens
-        self._replies = _read(path)
+        self._replies = _read_script(path)
         self._asked = 0
 
     async def ask(self, request: Request) -> Response:
@@ -50,7 +50,7 @@ class ScriptFile:
             raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", passing=False)
         reply = self._replies[self._asked]
         self._asked += 1
-        words = _words(request)
+        words = _find_words(request)
         calls = tuple(
             ToolCall(f"call_{self._asked}_{place}", call.tool, cast("dict[str, Any]", _fill(call.args, words)))
             for place, call in enumerate(reply.calls, 1)
@@ -58,14 +58,14 @@ class ScriptFile:
         return Response(str(_fill(reply.text, words)), calls, model=self.name)
 
 
-def _read(path: Path) -> tuple[_Reply, ...]:
+def _read_script(path: Path) -> tuple[_Reply, ...]:
     try:
         return convert(parse_yaml(read_text(path, str(path)), str(path)), tuple[_Reply, ...])
     except ValidationError as error:
         raise SettingsError(f"{path} is not a script: {error}. It is a list of answers, each with text, calls or both.") from None
 
 
-def _words(request: Request) -> dict[str, str]:
+def _find_words(request: Request) -> dict[str, str]:
     said = [message.text for message in request.messages if message.role == "tool"]
     everything = "\n".join(said)
     return {

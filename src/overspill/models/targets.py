@@ -19,8 +19,8 @@ from overspill.text import encoding, tokens
 
 PREVIEW_BYTES = 4096
 FIRST_DELAY = 1.0
-LONGEST_DELAY = 60.0
-BROKEN = "{model} could not be asked ({error})."
+MAX_DELAY = 60.0
+MODEL_BROKE = "{model} could not be asked ({error})."
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class Targets:
         failed: list[ModelError] = []
         for model in self.models:
             try:
-                return await self._persist(model, request, check)
+                return await self._ask_with_retries(model, request, check)
             except ModelError as error:
                 failed.append(error)
         if len(failed) == 1:
@@ -122,8 +122,8 @@ class Targets:
             retry_after=min(waits, default=None),
         )
 
-    async def _persist(self, model: Model, request: Request, check: Check) -> Response:
-        weight = _weight(request, model.name)
+    async def _ask_with_retries(self, model: Model, request: Request, check: Check) -> Response:
+        weight = _weigh(request, model.name)
         for repeat in range(self._retries):
             try:
                 return await self._attempt(model, request, check, weight)
@@ -132,7 +132,7 @@ class Targets:
             except ModelError as error:
                 if not error.passing:
                     raise
-                await self._sleep(self._delay(repeat, error.retry_after))
+                await self._sleep(self._choose_delay(repeat, error.retry_after))
         return await self._attempt(model, request, check, weight)
 
     async def _attempt(self, model: Model, request: Request, check: Check, weight: _Weight) -> Response:
@@ -153,38 +153,38 @@ class Targets:
                 self._observe(attempt)
 
         try:
-            response = await _answer(model, request)
+            response = await _ask(model, request)
         except ModelError as error:
             tell(str(error))
             raise
         wrong = check(response)
-        tell(f"{model.name} {wrong}" if wrong else "", response.usage, _preview(response.text))
+        tell(f"{model.name} {wrong}" if wrong else "", response.usage, _cut_preview(response.text))
         if wrong:
             raise UnusableAnswer(f"{model.name} {wrong}")
         return response
 
-    def _delay(self, repeat: int, asked: float | None) -> float:
+    def _choose_delay(self, repeat: int, asked: float | None) -> float:
         """Doubling, spread so that parallel requests do not come back together, never sooner than the provider asked."""
         doubled = FIRST_DELAY * 2**repeat * (0.5 + self._chance())
-        return min(max(doubled, asked or 0.0), LONGEST_DELAY)
+        return min(max(doubled, asked or 0.0), MAX_DELAY)
 
 
-async def _answer(model: Model, request: Request) -> Response:
+async def _ask(model: Model, request: Request) -> Response:
     try:
         return await model.ask(request)
     except OverspillError:
         raise
     except Exception as error:  # whoever serves a model is not ours, and one broken answer must not end the others
-        raise ModelError(BROKEN.format(model=model.name, error=str(error) or type(error).__name__), passing=True) from error
+        raise ModelError(MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), passing=True) from error
 
 
-def _weight(request: Request, model: str) -> _Weight:
+def _weigh(request: Request, model: str) -> _Weight:
     texts = [request.system, *(message.text for message in request.messages)]
     values = [*request.tools, *(dict(call.args) for message in request.messages for call in message.calls)]
     parts = [*texts, *map(json.dumps, values)]
     return _Weight(sum(len(encoding.encode(part)) for part in parts), sum(tokens.count(part, model).tokens for part in parts))
 
 
-def _preview(answer: str) -> str:
+def _cut_preview(answer: str) -> str:
     data = encoding.encode(answer)[:PREVIEW_BYTES]
     return encoding.decode(data[: encoding.whole(data)])

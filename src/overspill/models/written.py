@@ -39,53 +39,53 @@ _THOUGHT = re.compile(r"\A\s*+<think>.*?</think>", re.S)
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_LONGEST = 100_000  # characters; a call is short
-_LONGEST_PYTHON = 10_000  # that parser is slow
-_BARE_TRIES = 10
+_MAX_TEXT_CHARS = 100_000  # characters; a call is short
+_MAX_PYTHON_CHARS = 10_000  # that parser is slow
+_MAX_BARE_TRIES = 10
 _GAP = re.compile(r"[\s,;]+")
 
 
 def find_written_calls(response: Response, known: Collection[str]) -> Response:
     """The response with the calls its text holds, and the text without them; unchanged where it holds none."""
-    if response.calls or len(response.text) > _LONGEST:
+    if response.calls or len(response.text) > _MAX_TEXT_CHARS:
         return response
-    rest, found = _calls_in(_THOUGHT.sub("", response.text), known)
+    rest, found = _find_calls(_THOUGHT.sub("", response.text), known)
     if not found:
         return response
     calls = tuple(ToolCall(f"call_{secrets.token_hex(8)}", name, args) for name, args in found)
     return replace(response, text=rest.strip(), calls=calls)
 
 
-def _calls_in(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
-    if calls := _read(text, "", known):  # first, since its arguments may hold what looks like a mark
+def _find_calls(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
+    if calls := _read_calls(text, "", known):  # first, since its arguments may hold what looks like a mark
         return "", calls
     for pattern in _MARKED:
         found: list[_Found] = []
         rest: list[str] = []
         done = 0
         for match in pattern.finditer(text):
-            if calls := _read(match["call"], match.groupdict().get("name", ""), known):
+            if calls := _read_calls(match["call"], match.groupdict().get("name", ""), known):
                 found += calls
                 rest.append(text[done : match.start()])
                 done = match.end()
         if found:
             return "".join((*rest, text[done:])), found
-    for match in islice(_BARE.finditer(text), _BARE_TRIES):
-        if calls := _read(text[match.end() :], "", known):
+    for match in islice(_BARE.finditer(text), _MAX_BARE_TRIES):
+        if calls := _read_calls(text[match.end() :], "", known):
             return text[: match.start()], calls
     return text, []
 
 
-def _read(written: str, name: str, known: Collection[str]) -> list[_Found]:
+def _read_calls(written: str, name: str, known: Collection[str]) -> list[_Found]:
     """Every value in the text has to be a call; a document that holds one among other things is no call."""
-    values = _values(written.strip(), known)
+    values = _parse_values(written.strip(), known)
     if name:
         values = [{"name": name, "arguments": value} for value in values]
-    found = [_call(value, known) for value in _flat(values)]
+    found = [_read_call(value, known) for value in _flatten(values)]
     return [call for call in found if call] if all(found) else []
 
 
-def _values(written: str, known: Collection[str]) -> list[Any]:
+def _parse_values(written: str, known: Collection[str]) -> list[Any]:
     """The JSON values of a text, one after the other; where it is not JSON, the values of its Python expressions."""
     decoder = json.JSONDecoder(strict=False)
     values: list[Any] = []
@@ -97,39 +97,39 @@ def _values(written: str, known: Collection[str]) -> list[Any]:
             gap = _GAP.match(written, end)
             position = gap.end() if gap else end
     except (ValueError, RecursionError):
-        return _expressions(written, known)
+        return _parse_expressions(written, known)
     return values
 
 
-def _expressions(written: str, known: Collection[str]) -> list[Any]:
-    if len(written) > _LONGEST_PYTHON:
+def _parse_expressions(written: str, known: Collection[str]) -> list[Any]:
+    if len(written) > _MAX_PYTHON_CHARS:
         return []
     try:
         with catch_warnings(action="ignore"):  # a pattern like "\\d" is worth a warning in a program only
             body = ast.parse(written).body
-        return [_value(statement.value, known) if isinstance(statement, ast.Expr) else None for statement in body]
+        return [_evaluate(statement.value, known) if isinstance(statement, ast.Expr) else None for statement in body]
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         return []
 
 
-def _value(node: ast.expr, known: Collection[str]) -> Any:
+def _evaluate(node: ast.expr, known: Collection[str]) -> Any:
     """Literals, with JSON's names for true, false and null; a call of a known tool becomes the object that describes it."""
     match node:
         case ast.Call(func=ast.Name("print"), args=[inner], keywords=[]):
-            return _value(inner, known)
+            return _evaluate(inner, known)
         case ast.Call(func=ast.Name(name) | ast.Attribute(attr=name), args=[], keywords=keywords) if _match_tool(name, known):
-            return {"name": name, "arguments": {word.arg: _value(word.value, known) for word in keywords if word.arg}}
+            return {"name": name, "arguments": {word.arg: _evaluate(word.value, known) for word in keywords if word.arg}}
         case ast.Dict(keys=keys, values=values):
-            return {_json(key, str): _value(value, known) for key, value in zip(keys, values, strict=True)}
+            return {_evaluate_literal(key, str): _evaluate(value, known) for key, value in zip(keys, values, strict=True)}
         case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
-            return [_value(item, known) for item in items]
+            return [_evaluate(item, known) for item in items]
         case ast.Name(id=word) if word in _CONSTANTS:
             return _CONSTANTS[word]
         case _:
-            return _json(node, str | int | float | None)
+            return _evaluate_literal(node, str | int | float | None)
 
 
-def _json(node: ast.expr | None, kinds: Any) -> Any:
+def _evaluate_literal(node: ast.expr | None, kinds: Any) -> Any:
     """A literal that JSON has too."""
     value = ast.literal_eval(node) if node else ...
     if not isinstance(value, kinds):
@@ -137,7 +137,7 @@ def _json(node: ast.expr | None, kinds: Any) -> Any:
     return value
 
 
-def _flat(values: list[Any]) -> Iterator[Any]:
+def _flatten(values: list[Any]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, list):
             yield from cast(list[Any], value)
@@ -147,12 +147,12 @@ def _flat(values: list[Any]) -> Iterator[Any]:
             yield value
 
 
-def _call(value: Any, known: Collection[str]) -> _Found | None:
+def _read_call(value: Any, known: Collection[str]) -> _Found | None:
     if not isinstance(value, dict):
         return None
     fields = cast(dict[Any, Any], value)
     if isinstance(inner := fields.get("function"), dict):
-        return _call(inner, known)
+        return _read_call(inner, known)
     if len(fields) == 1:
         (key, args), *_ = fields.items()
         if isinstance(args, dict) and (name := _match_tool(key, known)):
@@ -161,11 +161,11 @@ def _call(value: Any, known: Collection[str]) -> _Found | None:
     if name_key is None:
         return None
     name = _match_tool(fields[name_key], known)
-    args = _arguments(fields, name_key)
+    args = _read_arguments(fields, name_key)
     return (name, args) if name and args is not None else None
 
 
-def _arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] | None:
+def _read_arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] | None:
     key = next((key for key in _ARGUMENT_KEYS if key in fields), None)
     if key is None:
         # {"tool": "Grep", "pattern": "x"} is a call; {"name": "Grep", "colour": "red"} may be anything.

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from overspill import handles, lexical, wording
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract
-from overspill.models.endpoints import TIMEOUT, Endpoint, from_environment
-from overspill.models.facts import configured_facts
+from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
+from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
@@ -111,7 +111,7 @@ class Extractor:
 
     def _open_model(self, name: str) -> Model:
         if name not in self._models:
-            limits = configured_facts(self._settings.model_limits)
+            limits = convert_limits(self._settings.model_limits)
             try:
                 self._models[name] = open_model(name, self._endpoints, limits)
             except SettingsError as error:
@@ -173,7 +173,7 @@ def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict
             kind=provider.kind or (known.kind if known else "openai-compatible"),
             base_url=provider.base_url or (known.base_url if known else ""),
             api_key=environ.get(provider.api_key_env or "", known.api_key if known else ""),
-            timeout=provider.timeout or TIMEOUT,
+            timeout=provider.timeout or DEFAULT_TIMEOUT,
         )
     return found
 

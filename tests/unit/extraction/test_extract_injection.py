@@ -6,7 +6,7 @@ import pytest
 from asking import nonce, once, stored
 
 from overspill.extraction import ExtractionFailed, Policy, extract
-from overspill.extraction.prompting import data_block, fill, version
+from overspill.extraction.prompting import fill, frame_data, hash_prompts
 from overspill.models.protocol import Request
 from overspill.testing import ScriptedModel
 from overspill.types import ToolCall
@@ -89,8 +89,8 @@ def test_values_are_put_in_once():
 
 
 def test_lone_surrogates_do_not_reach_a_model():
-    assert data_block("a\ud800b", "n") == "[data n]\na\ufffdb\n[end of data n]"
+    assert frame_data("a\ud800b", "n") == "[data n]\na\ufffdb\n[end of data n]"
 
 
 def test_the_version_of_the_prompts_is_a_hash():
-    assert re.fullmatch("[0-9a-f]{16}", version())
+    assert re.fullmatch("[0-9a-f]{16}", hash_prompts())

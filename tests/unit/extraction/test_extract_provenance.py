@@ -3,7 +3,7 @@ import pytest
 from overspill import handles
 from overspill.extraction.chunks import Span
 from overspill.extraction.provenance import Located, Quote, locate
-from overspill.extraction.spelling import plain
+from overspill.extraction.spelling import simplify
 from overspill.store.memory import MemoryStore
 from overspill.types import Excerpt
 
@@ -55,7 +55,7 @@ def test_what_is_not_there_is_counted_and_left_out():
 def test_other_white_space_marks_and_escapes_are_seen_through(stored: str, quote: str):
     result = located(f"before | {stored.strip()} | after", quote)
     assert result.missing == 0
-    assert plain(result.excerpts[0].text) == plain(quote)
+    assert simplify(result.excerpts[0].text) == simplify(quote)
     assert f"before | {stored.strip()} | after".encode()[slice(*spans(result)[0])].decode() == result.excerpts[0].text
 
 

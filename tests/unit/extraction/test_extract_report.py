@@ -3,7 +3,7 @@ from overspill.extraction.report import Report, parse, render
 
 def test_answer_quotes_and_confidence_are_told_apart():
     report = parse("Two requests failed.\n\nQUOTES:\n> GET /a 500\n>  GET /b 502\n\nCONFIDENCE: 80\n", "test/m")
-    assert report == Report("Two requests failed.", ("GET /a 500", "GET /b 502"), stated=0.8, model="test/m")
+    assert report == Report("Two requests failed.", ("GET /a 500", "GET /b 502"), stated_confidence=0.8, model="test/m")
 
 
 def test_without_quotes_everything_is_the_answer():
@@ -32,7 +32,7 @@ def test_the_same_quote_counts_once():
 
 
 def test_a_confidence_may_be_a_share_or_a_percentage():
-    assert [parse(f"A\nCONFIDENCE: {said}").stated for said in ("0.85", "85 %", "85/100", "250", "1", "1%")] == [
+    assert [parse(f"A\nCONFIDENCE: {said}").stated_confidence for said in ("0.85", "85 %", "85/100", "250", "1", "1%")] == [
         0.85,
         0.85,
         0.85,
@@ -40,7 +40,7 @@ def test_a_confidence_may_be_a_share_or_a_percentage():
         1.0,
         0.01,
     ]
-    assert parse("A\nCONFIDENCE: high").stated is None
+    assert parse("A\nCONFIDENCE: high").stated_confidence is None
 
 
 def test_nothing_found_is_recognised_with_what_is_there_instead():
@@ -49,7 +49,7 @@ def test_nothing_found_is_recognised_with_what_is_there_instead():
 
 def test_more_quotes_than_are_looked_at_are_counted():
     report = parse("A\nQUOTES:\n" + "\n".join(f"> line {n}" for n in range(1003)))
-    assert (len(report.quotes), report.beyond) == (1000, 3)
+    assert (len(report.quotes), report.omitted_quotes) == (1000, 3)
 
 
 def test_a_report_is_rendered_the_way_it_is_read():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from overspill.models.conversation import RunCalls, converse, in_parallel, step
+from overspill.models.conversation import RunCalls, converse, run_in_parallel, take_step
 from overspill.models.protocol import Message, ModelError, Request, Response
 from overspill.models.written import UNREADABLE
 from overspill.testing import ScriptedModel
@@ -37,12 +37,12 @@ async def nothing_to_run(calls: Sequence[ToolCall]) -> Sequence[Message]:
     raise AssertionError(f"{calls} were run")
 
 
-ECHO: RunCalls = in_parallel(echo)
+ECHO: RunCalls = run_in_parallel(echo)
 
 
 @pytest.mark.anyio
 async def test_a_step_without_calls_is_the_answer() -> None:
-    taken = await step(ScriptedModel(["There."]), QUESTION, nothing_to_run)
+    taken = await take_step(ScriptedModel(["There."]), QUESTION, nothing_to_run)
     assert taken.response.text == "There."
     assert taken.messages == (Message("assistant", "There."),)
 
@@ -50,7 +50,7 @@ async def test_a_step_without_calls_is_the_answer() -> None:
 @pytest.mark.anyio
 async def test_every_call_of_a_step_is_answered_in_order() -> None:
     calls = (grep("1"), ToolCall("2", "Delete"), grep("3"), ToolCall("4", "Grep"), grep("5", **{UNREADABLE: "pattern="}))
-    taken = await step(ScriptedModel([calls]), QUESTION, ECHO)
+    taken = await take_step(ScriptedModel([calls]), QUESTION, ECHO)
     assert taken.messages == (
         Message("assistant", "", calls),
         Message("tool", "ran 1", call_id="1"),
@@ -72,13 +72,13 @@ async def test_a_runner_that_leaves_a_call_unanswered_is_an_error() -> None:
         return [await echo(calls[0])]
 
     with pytest.raises(ValueError, match="shorter"):
-        await step(ScriptedModel([(grep("1"), grep("2"))]), QUESTION, forgets)
+        await take_step(ScriptedModel([(grep("1"), grep("2"))]), QUESTION, forgets)
 
 
 @pytest.mark.anyio
 async def test_only_calls_that_can_run_are_run() -> None:
     calls = (ToolCall("1", "Delete"), ToolCall("2", "Status", {UNREADABLE: "?"}))
-    taken = await step(ScriptedModel([calls]), QUESTION, nothing_to_run)
+    taken = await take_step(ScriptedModel([calls]), QUESTION, nothing_to_run)
     assert [message.text for message in taken.messages[1:]] == [
         "There is no tool 'Delete'. Known tools: Grep, Status.",
         "The arguments of Status are not a JSON object. It takes: no arguments.",
@@ -87,14 +87,14 @@ async def test_only_calls_that_can_run_are_run() -> None:
 
 @pytest.mark.anyio
 async def test_a_call_when_no_tool_was_offered_is_answered_too() -> None:
-    taken = await step(ScriptedModel([grep("1")]), Request("", QUESTION.messages), nothing_to_run)
+    taken = await take_step(ScriptedModel([grep("1")]), Request("", QUESTION.messages), nothing_to_run)
     assert taken.messages[1].text == "There is no tool 'Grep'. Known tools: none."
 
 
 @pytest.mark.anyio
 async def test_a_call_written_as_text_is_run() -> None:
     text = '```json\n{"name": "Grep", "arguments": {"pattern": "moon"}}\n```'
-    taken = await step(ScriptedModel([text]), QUESTION, ECHO)
+    taken = await take_step(ScriptedModel([text]), QUESTION, ECHO)
     (call,) = taken.response.calls
     assert (call.name, call.args, taken.messages[1].text) == ("Grep", {"pattern": "moon"}, f"ran {call.id}")
 
@@ -110,7 +110,7 @@ async def test_the_calls_of_a_step_run_at_the_same_time() -> None:
         return await echo(call)
 
     with anyio.fail_after(30):
-        taken = await step(ScriptedModel([(grep("0"), grep("1"))]), QUESTION, in_parallel(meet))
+        taken = await take_step(ScriptedModel([(grep("0"), grep("1"))]), QUESTION, run_in_parallel(meet))
     assert [message.text for message in taken.messages[1:]] == ["ran 0", "ran 1"]
 
 
@@ -135,7 +135,7 @@ async def test_an_answer_that_comes_too_soon_is_followed_by_a_call() -> None:
         return "" if seen else "Look first."
 
     model = ScriptedModel(["Nowhere.", grep("1"), "There."])
-    said = await converse(model, QUESTION, in_parallel(look), max_turns=15, final_hint=HINT, insist=insist)
+    said = await converse(model, QUESTION, run_in_parallel(look), max_turns=15, final_hint=HINT, insist=insist)
     assert said == Response("There.", model="test/scripted")
     assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
     conversation = ["Where is the moon?", "Nowhere.", "Look first.", "", "ran 1"]

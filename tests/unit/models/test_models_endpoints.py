@@ -9,7 +9,7 @@ from rich.pretty import pretty_repr
 
 from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint, from_environment
-from overspill.models.facts import UNKNOWN, ModelFacts, facts_of
+from overspill.models.facts import UNKNOWN_FACTS, ModelFacts, find_facts
 from overspill.models.opening import open_model
 from overspill.settings.keys import ProviderKind
 
@@ -166,15 +166,15 @@ def test_every_kind_of_provider_has_a_client_that_connects(kind: ProviderKind) -
         ("google/gemini-2.5-pro", ModelFacts(1_048_576, 65_536)),
         ("ollama/llama3.2", ModelFacts(4_096, 1_024)),
         ("vllm/Qwen/Qwen3-8B", ModelFacts(131_072, 8_192)),
-        ("local/whatever", UNKNOWN),
+        ("local/whatever", UNKNOWN_FACTS),
     ],
 )
 def test_families_of_models_are_known_by_their_names(target: str, facts: ModelFacts) -> None:
-    assert facts_of(target, {}) == facts
+    assert find_facts(target, {}) == facts
 
 
 def test_configured_facts_win_figure_by_figure() -> None:
-    assert facts_of("ollama/q", {"ollama/q": ModelFacts(context_window=32_768)}) == ModelFacts(32_768, 1_024)
-    assert facts_of("local/q", {"local/q": ModelFacts(max_output_tokens=9)}) == ModelFacts(32_768, 9)
-    assert facts_of("local/q", {"local/q": ModelFacts(context_window=2_048)}) == ModelFacts(2_048, 512)
-    assert facts_of("local/q", {"local/other": ModelFacts(1, 1)}) == UNKNOWN
+    assert find_facts("ollama/q", {"ollama/q": ModelFacts(context_window=32_768)}) == ModelFacts(32_768, 1_024)
+    assert find_facts("local/q", {"local/q": ModelFacts(max_output_tokens=9)}) == ModelFacts(32_768, 9)
+    assert find_facts("local/q", {"local/q": ModelFacts(context_window=2_048)}) == ModelFacts(2_048, 512)
+    assert find_facts("local/q", {"local/other": ModelFacts(1, 1)}) == UNKNOWN_FACTS

@@ -36,7 +36,7 @@ AT_ONE_PLACE = ("match", "fullmatch")
 # Modules that spell a pattern from something that is not foreign, and such a pattern.
 MADE: dict[str, list[re.Pattern[Any]]] = {
     "overspill.lexical.reading": [escaped_words(bytes((NEVER_IN_UTF8[0],)))],
-    "overspill.extraction.wrapper": [wrapper.tag_of(wrapper.new_nonce())],
+    "overspill.extraction.wrapper": [wrapper.compile_tag(wrapper.new_nonce())],
 }
 
 

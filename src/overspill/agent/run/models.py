@@ -12,7 +12,7 @@ from overspill.agent.report import ReportCheck
 from overspill.agent.run.context_guard import ContextGuard
 from overspill.errors import SettingsError
 from overspill.models.endpoints import Endpoint
-from overspill.models.facts import configured_facts
+from overspill.models.facts import convert_limits
 from overspill.models.opening import open_model
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response
 from overspill.models.targets import Targets
@@ -82,7 +82,7 @@ def open_models(
     seconds = settings.llm_timeout
     if seconds is not None:
         endpoints = {name: replace(endpoint, timeout=seconds) for name, endpoint in endpoints.items()}
-    limits = configured_facts(settings.model_limits)
+    limits = convert_limits(settings.model_limits)
     opened: list[Model] = []
     failed: list[str] = []
     for target in settings.models:

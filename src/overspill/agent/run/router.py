@@ -18,7 +18,7 @@ from overspill.agent.tools.batch import count_calls, has_news, render_results, r
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
-from overspill.models.conversation import complaint
+from overspill.models.conversation import describe_bad_call
 from overspill.models.protocol import Message
 from overspill.record.events import ToolCalled, now_ms
 from overspill.session.session import Session
@@ -151,7 +151,7 @@ class ToolRouter:
         return quota
 
     async def _answer_in_batch(self, call: ToolCall) -> Reply:
-        if problem := complaint(call, self._definitions):
+        if problem := describe_bad_call(call, self._definitions):
             raise BadRequest(problem)
         reply = await self._answer(call)
         return msgspec.structs.replace(reply, text=_render_reply(reply))

@@ -17,7 +17,7 @@ from overspill.agent.run.control import RunControl
 from overspill.agent.run.parts import AgentParts
 from overspill.agent.run.router import ToolRouter
 from overspill.errors import BadRequest
-from overspill.models.conversation import Step, step
+from overspill.models.conversation import Step, take_step
 from overspill.models.protocol import Message, Request
 from overspill.record.events import TurnOpened, now_ms
 from overspill.session.session import Session
@@ -116,7 +116,7 @@ class Turns:
         # A model without tools, or one that was told how to report and still answers in plain text, means that as its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)))
-        self._record_step(await step(self._asking, asked, self._run_calls))
+        self._record_step(await take_step(self._asking, asked, self._run_calls))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
         self._router.model = self._asking.model

@@ -8,7 +8,7 @@ from functools import partial
 from overspill.cli.commands.doctor.findings import Finding
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
-from overspill.models.endpoints import Endpoint, complete
+from overspill.models.endpoints import Endpoint, complete_endpoint
 from overspill.models.opening import open_model
 from overspill.settings import Settings
 
@@ -29,7 +29,7 @@ def check(settings: Settings, endpoints: Mapping[str, Endpoint]) -> list[Finding
 
 def _list_checks(settings: Settings, endpoints: Mapping[str, Endpoint]) -> Iterator[tuple[str, str, Callable[[], object]]]:
     for name in settings.providers:
-        yield "providers", name, partial(complete, name, endpoints)
+        yield "providers", name, partial(complete_endpoint, name, endpoints)
     extraction_model = settings.extraction_model
     keys = {
         "models": settings.models,
