@@ -1,4 +1,4 @@
-"""Stand-ins for what a test cannot have or must control: models that say what they are told to, tools that end when told to."""
+"""Stand-ins for tests: models that answer from a script, and tools that end when you let them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from overspill.models.protocol import Model, Request, Response
 from overspill.types import ToolCall
 
 ScriptedReply: TypeAlias = str | Response | ToolCall | Sequence[ToolCall] | Exception
-"""A text, a whole response, one or more tool calls, or what to raise."""
+"""A string, a whole response, one or more tool calls, or an exception to raise."""
 
 
 class ScriptExhausted(OverspillError):
-    """A test's script does not cover what happened."""
+    """The script of a test does not cover what happened."""
 
 
 class ScriptedModel:
-    """Answers from a list, in order, or by a function of the request; remembers every request.
+    """Answers from a list, in order, or by a function of the request, and remembers every request.
 
-    `latency` seconds pass before each answer. `gate`, where given, is waited for first.
+    It waits for `gate`, if given, and then `latency` seconds before each answer.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ScriptedModel:
 
     async def ask(self, request: Request) -> Response:
         self.requests.append(request)
-        # Chosen before any waiting: parallel requests get their replies in the order they were made.
+        # Choose before waiting, so that parallel requests get their replies in the order they were made.
         reply = self._script(request)
         if self._gate:
             await self._gate.wait()
@@ -88,7 +88,7 @@ class _Header(Struct, frozen=True):
 
 
 class RecordingModel:
-    """Asks another model and writes down what it answered, one JSON line each. Requests are kept as hashes only."""
+    """Asks another model and records its answers, one JSON line each. Of requests it stores only hashes."""
 
     def __init__(self, inner: Model, path: Path) -> None:
         self.name = inner.name
@@ -106,7 +106,7 @@ class RecordingModel:
 
 
 class ReplayingModel:
-    """Answers what was recorded for the same request; several answers to one request come in order, the last again and again."""
+    """Gives the recorded answer to the same request; several come in order, and the last one repeats."""
 
     def __init__(self, path: Path) -> None:
         header, *lines = path.read_bytes().splitlines()
@@ -130,7 +130,7 @@ class ReplayingModel:
 
 
 def _hash_request(request: Request) -> str:
-    """A hash of the request in which the ids of calls are their places: some are made up afresh in every run."""
+    """A hash of the request, with the ids of calls replaced by their positions, since some ids change with every run."""
     ids = [call.id for message in request.messages for call in message.calls]
     plain = msgspec.to_builtins(request)
     for message in plain["messages"]:
@@ -145,9 +145,9 @@ def _number_call(call_id: str, ids: list[str]) -> str:
 
 
 class SlowTool:
-    """A tool that says when it has begun and ends when the test lets it: as a coroutine, in a thread, or in pieces.
+    """A tool that tells you when it has begun and ends when you let it: as a coroutine, in a thread, or in pieces.
 
-    `await tool(…)`, `tool.blocking(…)` and `tool.streaming(…)` all return `result` once `release()` was called, or raise it.
+    `await tool(…)`, `tool.blocking(…)` and `tool.streaming(…)` all return or raise `result` once you call `release()`.
     """
 
     def __init__(self, result: Any = "done") -> None:
@@ -178,7 +178,7 @@ class SlowTool:
         return self._end()
 
     async def streaming(self, **args: Any) -> AsyncIterator[Any]:
-        """The first of the result's pieces at once, the others after the release."""
+        """Yields the first piece of the result immediately, and the others after the release."""
         self._begin(args)
         first, *others = self.result
         yield first
@@ -197,6 +197,6 @@ class SlowTool:
 
 
 async def _wait_for(event: threading.Event) -> None:
-    # A thread's event serves a tool in any thread and any loop; looking often enough is what is left to do.
+    # A threading event works in any thread and any loop, but can only be polled.
     while not event.is_set():  # noqa: ASYNC110
         await anyio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""What a model needs from a stored output, said in words: found by whichever strategy fits, every quote checked."""
+"""Answer a question about a stored output by the strategy that fits, and check every quote against the stored bytes."""
 
 from overspill.extraction.cache import Cache
 from overspill.extraction.document import (

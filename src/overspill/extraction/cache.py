@@ -54,7 +54,7 @@ class Recent(Generic[K, V]):
 
 
 class Cache:
-    """Lives as long as its session. Holds neither failures nor results of a part."""
+    """Lives as long as its session. Failures and partial results are never cached."""
 
     def __init__(self) -> None:
         self.results: Recent[Key, Extraction] = Recent(MAX_RESULT_CHARS, _weigh_result)

@@ -1,4 +1,4 @@
-"""Where a document is cut: pieces of equal size that overlap and together hold every byte."""
+"""Cut a document into pieces of equal size that overlap and together hold every byte."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def count(size_tokens: int, chunk_tokens: int, overlap_percent: int) -> int:
 
 
 def plan(reader: Reader, size_tokens: int, chunk_tokens: int, overlap_percent: int) -> tuple[Span, ...]:
-    """Cuts lie between characters, at a line end where one is near. Only the surroundings of the cuts are read."""
+    """Cut between characters, at a line end where one is near. Reads only the bytes around the cuts."""
     return _cut(reader, Span(0, reader.size), count(size_tokens, chunk_tokens, overlap_percent), overlap_percent)
 
 
 def refine(
     reader: Reader, spans: tuple[Span, ...], chunk_tokens: int, overlap_percent: int, tokens: Callable[[Span], int]
 ) -> tuple[Span, ...]:
-    """Where a text has more tokens to the byte than the whole has on average, its chunk is cut again."""
+    """Cut a chunk again where it holds more tokens per byte than the document does on average."""
     for _ in range(_MAX_SPLIT_ROUNDS):
         counts = [count(tokens(span), chunk_tokens, overlap_percent) for span in spans]
         if max(counts) == 1:
@@ -60,14 +60,14 @@ def _cut(reader: Reader, whole: Span, parts: int, overlap_percent: int) -> tuple
         end = math.ceil(whole.start + part * length * (1 - overlap) + length)
         first = _find_cut(reader, start, shift) if part else whole.start
         last = _find_cut(reader, end, shift) if part < parts - 1 else whole.end
-        # Chunks shorter than a character or two may come to nothing; their bytes are in their neighbours.
+        # A chunk shorter than a character or two may turn out empty; its bytes are in its neighbours.
         if last > (spans[-1].end if spans else first):
             spans.append(Span(first, last))
     return tuple(spans)
 
 
 def _find_cut(reader: Reader, at: int, shift: int) -> int:
-    """The last line end up to `at` and not too far from it, else `at` itself, or the start of the character it lies in."""
+    """The last line end before `at` and near it; otherwise `at`, or the start of the character there."""
     low = max(at - shift - _MAX_CHARACTER_BYTES, 0)
     data = reader.read(low, at + _MAX_CHARACTER_BYTES)
     ends = [found.end() for found in _LINE_END.finditer(data) if at - shift <= low + found.end() <= at]

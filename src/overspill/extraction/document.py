@@ -1,4 +1,4 @@
-"""What an extraction is given: the stored output, who may be asked about it, and how much it may cost."""
+"""What an extraction works with: the stored output, the models it may ask, and how much it may spend."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate", "builtin"
 """What answered. `builtin` is the engine that needs no model."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""(chunks done, chunks to do), each time a chunk is done."""
+"""Called with (chunks done, chunks in all) after each chunk."""
 
 
 class Inspection(Struct, frozen=True):
-    """One call of the sub-agent that reads and greps, for the record: neither what it asked nor what it was shown."""
+    """One Read or Grep of the sub-agent, for the record. Holds neither what it asked nor what it saw."""
 
     tool: str
     ok: bool
@@ -40,14 +40,14 @@ OnInspection: TypeAlias = Callable[[Inspection], None]
 
 
 class ExtractionFailed(OverspillError):
-    """The strategy could not be carried out. That nothing was found is no failure."""
+    """A strategy could not be carried out. Finding nothing is not a failure."""
 
     strategy: Strategy | None = None
-    """Which, where nothing answered in its place."""
+    """Set where no fallback answered."""
 
 
 class Document(Struct, frozen=True):
-    """A stored output. `args_json` are the arguments of the call it came from, verbatim."""
+    """A stored output. `args_json` holds the arguments of the call that produced it, verbatim."""
 
     handle: str
     tool: str
@@ -59,11 +59,11 @@ class Document(Struct, frozen=True):
 
 class Policy(Struct, frozen=True, kw_only=True):
     max_chunks: int = 1
-    """Only for routing: up to so many chunks `auto` reads everything."""
+    """Only for routing: with up to this many chunks, `auto` reads everything."""
     overlap_percent: int = 10
     avg_line_bytes_threshold: int = 1000
     max_extraction_chunks: int = 64
-    """Chunks that one extraction asks about; the next one with the same question goes on from there."""
+    """Chunks that one extraction asks about. Repeating the question continues with the rest."""
     concurrency: int = 8
     within_secs: float | None = None
     fallback: tuple[Fallback, ...] = ("builtin", "truncate")
@@ -72,11 +72,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_turns: int = 15
     """Of the read-grep sub-agent."""
     answer_bytes: int = 12_288
-    """Of each answer that Read and Grep give it."""
+    """Of each answer from Read and Grep."""
 
 
 class ModelPool(Protocol):
-    """Models behind one door, which asks them again where one fails, or gives an answer that does not pass the check."""
+    """Models that are asked as one. A model that fails, or whose answer does not pass the check, is asked again."""
 
     @property
     def name(self) -> str: ...
@@ -110,9 +110,9 @@ class Selection(Protocol):
 
 
 Engine: TypeAlias = Callable[[Document, str, int], Selection]
-"""(document, query, most tokens) -> selection. Blocks; it is called in a worker thread."""
+"""(document, query, max tokens) -> selection. Blocks, so it runs in a worker thread."""
 
 
 def limit_output(model: ModelPool) -> int:
-    """What is kept free for the answer: where the window is small, no more than half of it."""
+    """Tokens reserved for the answer: at most half of the window."""
     return min(model.max_output_tokens, model.context_window // 2)

@@ -1,4 +1,4 @@
-"""Answers without a model: what the built-in engine finds, or the beginning and the end."""
+"""Answer without a model: what the built-in engine finds, or the beginning and the end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MAX_CHARACTER_BYTES = 4
 
 
 def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
-    """Blocks. What the engine gives as excerpts is read again from the stored bytes."""
+    """Blocks. Reads the engine's excerpts again from the stored bytes."""
     selection = engine(document, query, policy.max_tokens)
-    spans = [Span(each.start_byte, each.end_byte) for each in selection.excerpts]
+    spans = [Span(excerpt.start_byte, excerpt.end_byte) for excerpt in selection.excerpts]
     found = bool(spans) or selection.matched > 0
     size = document.size.bytes
-    whole = selection.searched_bytes >= size
+    is_whole = selection.searched_bytes >= size
     return Extraction(
-        text=selection.text if found else f"{NOT_FOUND if whole else NOT_FOUND_YET}\n{selection.text}",
+        text=selection.text if found else f"{NOT_FOUND if is_whole else NOT_FOUND_YET}\n{selection.text}",
         excerpts=read_excerpts(document.reader, [(span, 0) for span in spans]),
         confidence=selection.confidence,
         strategy="builtin",
@@ -35,13 +35,13 @@ def extract_with_engine(document: Document, query: str, policy: Policy, engine: 
         chunks_total=1,
         model=BUILTIN,
         found=found,
-        warnings=() if whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
+        warnings=() if is_whole else (PART_SEARCHED.format(searched=selection.searched_bytes, total=size),),
         planned_strategy=planned,
     )
 
 
 def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
-    """Blocks. Reads only as much of both ends as may be shown."""
+    """Blocks. Reads no more of both ends than it may show."""
     limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
     cut = _truncate(document, limit)
     while tokens.more_than(cut.text, policy.max_tokens) and limit > 1:

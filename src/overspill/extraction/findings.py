@@ -1,4 +1,4 @@
-"""What an extraction says in the end: the answer within its bound, the checked quotes, and everything a reader has to know."""
+"""The result of an extraction: an answer of bounded length, the checked quotes, and every warning you need."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ NOT_FOUND_YET = "No content matching query found in the part of the tool output 
 CONTENT_DESCRIBED = "What is there: {described}"
 PARTIAL = "Only {searched} of {total} chunks were searched."
 FAILED = "{count} could not be read: {reason}"
-WAITING = "Not searched yet: {count}; ask again with the same words to go on."
-UNCHECKED = "{missing} of {total} quoted passages do not stand in the stored output and were left out."
-ALL_UNCHECKED = "The model gave no passage that stands in the stored output."
-NO_QUOTES = "The answer names no passage of the stored output that it rests on, so nothing of it is checked."
+WAITING = "Not searched yet: {count}; ask again with the same words to continue."
+UNCHECKED = "{missing} of {total} quoted passages are not in the stored output and were left out."
+ALL_UNCHECKED = "The model quoted no passage that is in the stored output."
+NO_QUOTES = "The answer quotes no passage of the stored output, so none of it could be checked."
 SHORTENED = "The answer had {tokens:,} tokens and was cut to {most:,}. Ask for less at a time."
 _MAX_DESCRIPTION_CHARS = 600
 _CONFIDENCE_WITHOUT_QUOTES = 0.5
 
 
 def describe_coverage(searched: int, total: int, failures: Mapping[int, str], waiting: int) -> Iterator[str]:
-    """Nothing, or one warning that says what was not searched, why, and what can be done."""
+    """Yield nothing, or one warning: what was not searched, why, and what to do."""
     if searched == total:
         return
-    said = [PARTIAL.format(searched=searched, total=total)]
+    parts = [PARTIAL.format(searched=searched, total=total)]
     if failures:
-        said.append(FAILED.format(count=len(failures), reason=next(iter(failures.values()))))
+        parts.append(FAILED.format(count=len(failures), reason=next(iter(failures.values()))))
     if waiting:
-        said.append(WAITING.format(count=waiting))
-    yield " ".join(said)
+        parts.append(WAITING.format(count=waiting))
+    yield " ".join(parts)
 
 
 def build_extraction(
@@ -49,19 +49,19 @@ def build_extraction(
     searched: int = 1,
     total: int = 1,
 ) -> Extraction:
-    """ExtractionFailed where there is neither an answer in words nor a passage that is really there."""
+    """Raises ExtractionFailed where there is neither an answer in words nor a passage that is really in the document."""
     document = inquiry.document
     quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
-    said = list(warnings)
+    all_warnings = list(warnings)
     if not report.found:
         text = _describe_nothing_found(report, searched_where, is_complete=searched == total)
     else:
         text = _choose_answer(inquiry, report, located)
         if missing:
-            said.append(UNCHECKED.format(missing=missing, total=quotes))
+            all_warnings.append(UNCHECKED.format(missing=missing, total=quotes))
         elif not quotes:
-            said.append(NO_QUOTES)
-    text = _fit(text, inquiry.policy.max_tokens, inquiry.model.name, said)
+            all_warnings.append(NO_QUOTES)
+    text = _fit(text, inquiry.policy.max_tokens, inquiry.model.name, all_warnings)
     return Extraction(
         text=text,
         excerpts=located.excerpts if report.found else (),
@@ -73,7 +73,7 @@ def build_extraction(
         chunks_total=total,
         model=report.model or inquiry.model.name,
         found=report.found,
-        warnings=tuple(said),
+        warnings=tuple(all_warnings),
     )
 
 
@@ -86,7 +86,7 @@ def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
 
 
 def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
-    """The model's own, where it gave one, by the share of its quotes that are really there; nothing found: 0."""
+    """The confidence the model stated, times the share of its quotes that are really there; 0 where it found nothing."""
     if not report.found:
         return 0.0
     stated = 1.0 if report.stated_confidence is None else report.stated_confidence
@@ -101,11 +101,11 @@ def _describe_nothing_found(report: Report, searched_where: str, *, is_complete:
     return "\n".join(lines)
 
 
-def _fit(text: str, most: int, model: str, said: list[str]) -> str:
+def _fit(text: str, max_tokens: int, model: str, warnings: list[str]) -> str:
     shown, limit = text, len(text)
-    while tokens.count(shown, model).tokens > most and limit > 1:
+    while tokens.count(shown, model).tokens > max_tokens and limit > 1:
         limit = max(limit * 4 // 5, 1)
         shown = truncate(text, limit, "head").text
     if shown != text:
-        said.append(SHORTENED.format(tokens=tokens.count(text, model).tokens, most=most))
+        warnings.append(SHORTENED.format(tokens=tokens.count(text, model).tokens, most=max_tokens))
     return shown

@@ -1,4 +1,4 @@
-"""Every chunk is read by a model, in parallel; then one more request makes one answer of what they found."""
+"""A model reads every chunk, in parallel; one more request merges what it found into one answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from overspill.types import Extraction
 
 _SNIPPETS_OVERLAP_PERCENT = 5
 _SAFE_SHARE = 0.95
-_SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary our count may be a quarter too small
-_MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for the reduce
+_SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our count may be a quarter too low
+_MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for merging
 
 SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
 NONE_READ = "None of {total} chunks could be read. {reason}"
@@ -33,14 +33,14 @@ NO_TIME_TO_MERGE = "no time was left"
 
 
 class ReadChunks(Struct, frozen=True):
-    """How the document is cut, and what is known of its chunks so far."""
+    """How the document is cut, and what its chunks have given so far."""
 
     spans: tuple[Span, ...]
     reports: Mapping[int, Report]
     failures: Mapping[int, str]
     """Why a chunk could not be read."""
     waiting: int
-    """Chunks that are left for the next time."""
+    """Chunks left for the next time."""
 
 
 async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
@@ -81,7 +81,7 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
 
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
-    """What is left of the window beside the prompt and the answer; for snippets at most half of the window."""
+    """What the prompt and the answer leave of the window; for snippets, at most half of the window."""
     empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, wrapper.new_nonce())
     room = int(inquiry.measure_room(empty) * _choose_safe_share(inquiry.model))
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
@@ -138,7 +138,7 @@ async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overl
 
 
 async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
-    """Only checked quotes go in. Where the merged report quotes nothing that can be checked, those stay its citations."""
+    """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document."""
     quotes = {index: [each.text for each in located.excerpts if each.chunk_index == index] for index in found}
     parts = [Part(_name_chunk(index, read.spans), report.answer, tuple(quotes[index])) for index, report in found.items()]
     answer: Report | None = None

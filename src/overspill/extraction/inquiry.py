@@ -1,4 +1,4 @@
-"""One question to one document, and how a model is asked about it."""
+"""One question about one document, and how to ask a model about it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from overspill.text.encoding import decode
 T = TypeVar("T")
 
 MAX_ANSWER_CHARS = 256 * 1024
-"""Characters. No model means to write a longer report; something went wrong."""
+"""A longer report means that something went wrong."""
 
 NO_REPORT = "gave no final report."
 EMPTY_ANSWER = "answered nothing."
@@ -67,10 +67,10 @@ class Inquiry(Struct, frozen=True):
         return Key(self.document.sha256, self.query, self.mode, self.model.name, prompting.hash_prompts(), self.policy.max_tokens)
 
     def measure_room(self, request: Request) -> int:
-        """Tokens that a request and its answer leave in the window. ExtractionFailed where that is nearly none."""
+        """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""
         output = limit_output(self.model)
-        said = [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
-        needed = sum(map(self.count_tokens, said))
+        texts = [request.system, *(message.text for message in request.messages), *map(json.dumps, request.tools)]
+        needed = sum(map(self.count_tokens, texts))
         free = self.model.context_window - output - needed
         if free < _MIN_ROOM_TOKENS:
             window = self.model.context_window
@@ -81,7 +81,7 @@ class Inquiry(Struct, frozen=True):
         return tokens.count(text, self.model.name).tokens
 
     async def ask(self, request: Request, nonce: str) -> Report:
-        """The model's report, or ExtractionFailed with what was wrong."""
+        """The model's report. Raises ExtractionFailed with what was wrong."""
         bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
             response = await self.model.ask(bounded, lambda response: describe_missing_report(response, nonce))
@@ -90,12 +90,12 @@ class Inquiry(Struct, frozen=True):
         return self.parse_report(response, nonce)
 
     def parse_report(self, response: Response, nonce: str) -> Report:
-        """What stands in an answer that `no_report` has nothing against."""
+        """The report in an answer that `describe_missing_report` accepts."""
         return report.parse(wrapper.unwrap(response.text, nonce) or "", response.model or self.model.name)
 
 
 def describe_missing_report(response: Response, nonce: str) -> str:
-    """Why an answer holds no report; empty where it does."""
+    """Why an answer holds no report; empty where it holds one."""
     if len(response.text) > MAX_ANSWER_CHARS:
         return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
     if wrapper.unwrap(response.text, nonce) is not None:
@@ -104,7 +104,7 @@ def describe_missing_report(response: Response, nonce: str) -> str:
 
 
 def scale_for_model(model: ModelPool, document: Document) -> Document:
-    """With its size in the model's own tokens, by which it will be cut; of a long one from evenly spread samples. Blocks."""
+    """The document with its size in the model's own tokens, estimated from evenly spread samples where it is long. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]
     if whole > tokens.EXACT_UP_TO:

@@ -1,4 +1,4 @@
-"""The prompts, filled in. Values are put in once and never looked at again, so nothing in them can act as a template."""
+"""Fill in the prompts. Values are inserted once and never parsed again, so nothing in them can act as a template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALL_CHUNKS = "That is all of them."
 
 @cache
 def hash_prompts() -> str:
-    """Changes with any of the prompts."""
+    """A version that changes with any of the prompts."""
     return hashlib.sha256(b"\0".join(_load_template(name).encode() for name in _PROMPTS)).hexdigest()[:16]
 
 
@@ -34,12 +34,12 @@ def fill(name: str, **values: object) -> str:
 
 
 def frame_data(text: str, nonce: str) -> str:
-    """The nonce is younger than the text, so the text cannot end its block."""
+    """The nonce is newer than the text, so the text cannot end its block."""
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
 
 class Prompts:
-    """Everything one extraction asks with. Each request has its own nonce, so no report can end the block it is merged in."""
+    """The requests of one extraction. Each has its own nonce, so no report can end the block it is merged in."""
 
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
@@ -79,7 +79,7 @@ def name_chunk(index: int, span: Span) -> str:
 
 
 def _shorten_args(args_json: str) -> str:
-    # A raw line end in JSON is only white space; on one line, arguments cannot look like a section of the prompt.
+    # A raw line end in JSON is just white space. On one line, arguments cannot look like a section of the prompt.
     line = " ".join(clean(args_json).splitlines())
     if len(line) <= _MAX_ARGS_CHARS:
         return line

@@ -1,7 +1,7 @@
-"""Quotes checked against the stored bytes: each is found where it stands, or it does not count.
+"""Check quotes against the stored bytes: a quote that is not there does not count.
 
-A quote is looked for as it is, then in other spellings; first where it came from, then everywhere. What is kept is never the
-quote but the stored text at the place that was found.
+Each is searched for as given, then in other spellings; first where it came from, then everywhere. An excerpt never repeats the
+quote, but the stored text at the place where it was found.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from overspill.store.protocols import Reader
 from overspill.text.encoding import clean, decode, encode, line_ends, whole
 from overspill.types import Excerpt
 
-_MIN_LOOSE_CHARS = 8  # characters a quote must have to be looked for in other spellings
-_MAX_BATCH_CHARS = 32 * 1024  # characters of quotes that one search looks for
-_MAX_PATTERN_CHARS = 4000  # what a longer one is looked for with would take too much memory
+_MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
+_MAX_BATCH_CHARS = 32 * 1024  # of all quotes in one search
+_MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -30,7 +30,7 @@ _MAX_GAP_BYTES = 200
 _PIECE_BYTES = 4 * 1024 * 1024
 
 _Wanted: TypeAlias = dict[str, bytes]
-"""What a match is recognised by -> the pattern that finds it."""
+"""The text that identifies a match -> the pattern that finds it."""
 
 
 class Quote(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Located(Struct, frozen=True):
     excerpts: tuple[Excerpt, ...] = ()
     quotes: int = 0
     missing: int = 0
-    """How many of the quotes do not stand in the document."""
+    """How many of the quotes are not in the document."""
 
 
 def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
@@ -62,7 +62,7 @@ def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ())
 
 
 def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:
-    """The stored text of spans, with their places in every unit, in the order of the document; beside each its chunk's number."""
+    """The stored text of spans, each with its chunk's number, in document order, with positions in every unit."""
     count = _Position(reader)
     return tuple(_read_excerpt(reader, count, span, chunk) for span, chunk in sorted(places))
 
@@ -83,7 +83,7 @@ def _read_excerpt(reader: Reader, count: _Position, span: Span, chunk: int) -> E
 
 
 class _Position:
-    """Characters and line ends before a place, counted on from the place before: one pass for many of them."""
+    """Characters and line ends before a byte. It only advances, so that many places take one pass."""
 
     def __init__(self, reader: Reader) -> None:
         self.chars = 0
@@ -100,11 +100,11 @@ class _Position:
             self.chars += len(data) if data.isascii() else len(decode(data))
             self.ends += line_ends(data)
             if data.endswith(b"\r") and self._reader.read(self._at, self._at + 1) == b"\n":
-                self.ends -= 1  # the LF that comes next ends this line
+                self.ends -= 1  # the LF that follows ends this line
 
 
 class _ChunkIndex:
-    """Which chunk a place belongs to: the one the quote came from, else the last one that begins before it."""
+    """Finds the chunk of a place: the one the quote came from, or the last one that begins before it."""
 
     def __init__(self, chunks: Sequence[Span]) -> None:
         self._starts = [chunk.start for chunk in chunks]
@@ -126,7 +126,7 @@ def _group_by_scope(quotes: Iterable[Quote]) -> Iterator[tuple[Span, list[Quote]
 
 
 def _search(data: bytes | memoryview, quotes: Sequence[Quote]) -> dict[Quote, Span]:
-    """Rounds from the strictest reading of the quotes to the loosest; each looks for what the ones before have not found."""
+    """Search in rounds, from the strictest reading of the quotes to the loosest, each for what is still missing."""
     found: dict[Quote, Span] = {}
     for reading, find in (
         (_keep_as_given, _find_exactly),
@@ -145,7 +145,7 @@ def _keep_as_given(text: str) -> str:
 
 
 def _strip_marks(text: str) -> str:
-    """Without the quotation marks round it, or the line number before it, that are the model's own; empty without either."""
+    """Remove quotation marks or a line number that the model added. Empty where there are none."""
     if text[0] in _MARKS and text[-1] in _MARKS:
         return text.strip(_MARKS)
     found = _NUMBERED.fullmatch(text)
@@ -173,7 +173,7 @@ def _find_exactly(data: bytes | memoryview, texts: Iterable[str]) -> dict[str, S
 
 
 def _find_in_order(data: bytes, texts: Iterable[str]) -> dict[str, Span]:
-    """Quotes mostly come in the order of the document, so each is looked for after the one before it first."""
+    """Quotes mostly come in document order, so start each search where the last one ended."""
     found: dict[str, Span] = {}
     reached = 0
     for text in texts:
@@ -203,7 +203,7 @@ def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dic
 def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
     found: dict[str, Span] = {}
     for batch in _split_into_batches(wanted):
-        # A text that overlaps another one is not seen in the same pass; each pass that found something is followed by one more.
+        # One pass does not see texts that overlap, so repeat until a pass finds nothing.
         while batch and (passed := _search_once(data, batch, recognise)):
             found |= passed
             batch = {text: pattern for text, pattern in batch.items() if text not in passed}
@@ -228,7 +228,7 @@ def _search_once(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes],
 
 
 def _split_into_batches(wanted: _Wanted) -> Iterator[_Wanted]:
-    """Longest first, so that of two texts that begin alike the longer one is found."""
+    """Longest first, so that the longer of two texts with the same beginning is found."""
     batch: _Wanted = {}
     size = 0
     for text in sorted(wanted, key=len, reverse=True):
@@ -242,7 +242,7 @@ def _split_into_batches(wanted: _Wanted) -> Iterator[_Wanted]:
 
 
 def _merge_places(reader: Reader, places: list[tuple[Span, int]]) -> list[tuple[Span, int]]:
-    """In the order of the document; what overlaps, or stands on neighbouring lines, is one."""
+    """In document order. Places that overlap or are on neighbouring lines become one."""
     merged: list[tuple[Span, int]] = []
     for place, chunk in sorted(places):
         if merged and _are_adjacent(reader, merged[-1][0], place):

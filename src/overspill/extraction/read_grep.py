@@ -1,4 +1,4 @@
-"""A sub-agent that looks for itself: Read and Grep on the one stored file, a handful of turns, then its report."""
+"""A sub-agent searches the stored file itself, with Read and Grep, for a limited number of turns, and then reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from overspill.types import Extraction, ToolCall
 
 SEARCHED = "Searched: the output of {tool} ({bytes:,} bytes, {lines:,} lines), with Read and Grep."
 START = "Begin. The file is {handle}."
-LAST_TURN = "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
+LAST_TURN = "This is your last turn, and there are no more tools. Give your final report in its wrapper now."
 OTHER_FILE = "There is no file {file!r} here. The only file is {handle!r}; use that name exactly."
 BAD_ARGUMENTS = "Invalid arguments for {tool}: {error}."
 READ_HEAD = "Lines {first}-{last} of {total}."
@@ -117,17 +117,17 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
         TOOLS,
         max_output_tokens=limit_output(inquiry.model),
     )
-    desk = _Tools(inquiry, nonce, inquiry.measure_room(request))
+    tools = _Tools(inquiry, nonce, inquiry.measure_room(request))
     response = None
     with anyio.CancelScope(deadline=inquiry.deadline):
         try:
             response = await converse(
-                desk,
+                tools,
                 request,
-                run_in_parallel(desk.answer),
+                run_in_parallel(tools.answer),
                 max_turns=inquiry.policy.max_turns,
                 final_hint=LAST_TURN,
-                insist=desk.insist_on_looking,
+                insist=tools.insist_on_looking,
             )
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
@@ -149,10 +149,10 @@ async def extract_read_grep(inquiry: Inquiry) -> Extraction:
 
 
 class _Tools:
-    """Gives the sub-agent what it asks for: of the one file, in bounded pieces, as long as there is room for them."""
+    """Answers the sub-agent's calls: only about the one file, in bounded pieces, while its window has room."""
 
     def __init__(self, inquiry: Inquiry, nonce: str, room: int) -> None:
-        self._looked = False
+        self._has_looked = False
         self._inquiry = inquiry
         self._document = inquiry.document
         self._nonce = nonce
@@ -161,30 +161,30 @@ class _Tools:
         self._turn = anyio.Lock()
 
     def insist_on_looking(self) -> str:
-        """Small models report at once, mostly that there is nothing. Whoever has not looked cannot know."""
-        return "" if self._looked else LOOK_FIRST
+        """Small models tend to report before they have looked, mostly that there is nothing."""
+        return "" if self._has_looked else LOOK_FIRST
 
     async def ask(self, request: Request) -> Response:
-        """A turn that is neither a call nor a report is asked for again."""
+        """Ask again for a turn that is neither a call nor a report."""
         return await self._inquiry.model.ask(request, lambda response: self._describe_mistake(request, response))
 
     def _describe_mistake(self, request: Request, response: Response) -> str:
         if request.tool_choice != "none" and find_written_calls(response, [tool["name"] for tool in TOOLS]).calls:
             return ""
-        if self._looked:
+        if self._has_looked:
             return describe_missing_report(response, self._nonce)
         if not response.text.strip():
             return EMPTY_ANSWER
         return "" if request.tool_choice == "auto" else NOT_LOOKED  # it is told to look first
 
     async def answer(self, call: ToolCall) -> Message:
-        async with self._turn:  # a view is used by one at a time
-            begun = perf_counter()
-            said = await self._answer(call)
+        async with self._turn:  # a view serves one call at a time
+            started = perf_counter()
+            answer = await self._answer(call)
             if self._inquiry.on_inspection:
-                latency = round((perf_counter() - begun) * 1000)
-                self._inquiry.on_inspection(Inspection(call.name, not said.is_error, latency, len(said.text)))
-            return said
+                latency = round((perf_counter() - started) * 1000)
+                self._inquiry.on_inspection(Inspection(call.name, not answer.is_error, latency, len(answer.text)))
+            return answer
 
     async def _answer(self, call: ToolCall) -> Message:
         bound = Bound(min(self._inquiry.policy.answer_bytes, self._room - _TOKENS_PER_CALL))
@@ -194,7 +194,7 @@ class _Tools:
             text = await run_in_thread(lambda: self._perform(call.name, call.args, bound))
         except BadRequest as error:
             return Message("tool", str(error), call_id=call.id, is_error=True)
-        self._looked = True
+        self._has_looked = True
         self._room -= self._inquiry.count_tokens(text) + _TOKENS_PER_CALL
         return Message("tool", text, call_id=call.id)
 
@@ -219,13 +219,13 @@ class _Tools:
             shown = reading.lines(reader, view, asked.offset, asked.offset + asked.limit - 1, bound)
         else:
             shown = reading.bytes_range(reader, view, asked.byte, None, bound)
-        said = [READ_HEAD.format(first=shown.first_line, last=shown.last_line, total=view.lines)]
-        said.append(frame_data(shown.text, self._nonce))
+        lines = [READ_HEAD.format(first=shown.first_line, last=shown.last_line, total=view.lines)]
+        lines.append(frame_data(shown.text, self._nonce))
         if shown.end_byte < view.bytes:
             inside = shown.next is not None and shown.next.unit == "bytes"
             unit, following = ("byte", shown.end_byte) if inside else ("offset", shown.last_line + 1)
-            said.append(READ_MORE.format(handle=self._document.handle, unit=unit, next=following))
-        return "\n".join(said)
+            lines.append(READ_MORE.format(handle=self._document.handle, unit=unit, next=following))
+        return "\n".join(lines)
 
     def _grep(self, asked: _Grep, bound: Bound) -> str:
         reader, view = self._document.reader, self._view
@@ -233,8 +233,8 @@ class _Tools:
         found = reading.grep(reader, view, asked.pattern, bound, **options)
         if not found.hits:
             return GREP_NONE.format(where=GREP_FROM.format(start=asked.from_) if asked.from_ else "")
-        said = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]
-        said.append(frame_data(found.text, self._nonce))
+        lines = [GREP_HEAD.format(hits=found.hits, total=found.total, more="" if found.exact else " or more")]
+        lines.append(frame_data(found.text, self._nonce))
         if found.next is not None:
-            said.append(GREP_MORE.format(next=found.next))
-        return "\n".join(said)
+            lines.append(GREP_MORE.format(next=found.next))
+        return "\n".join(lines)

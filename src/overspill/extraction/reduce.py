@@ -1,4 +1,4 @@
-"""Reports of several chunks merged into one: in a single request where they fit, else in rounds."""
+"""Merge the reports of several chunks into one: in a single request where they fit, otherwise in rounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Part(Struct, frozen=True):
 
 
 async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
-    """ExtractionFailed if any of the requests it takes fails."""
+    """Raises ExtractionFailed if any request fails."""
     room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
     while True:
@@ -43,7 +43,7 @@ async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
 
 
 def _group_parts(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
-    """At least two parts each, so that every round leaves fewer of them: none may take more than half of the room."""
+    """No part may take more than half of the room, so that each group holds at least two and every round leaves fewer."""
     groups: list[str] = []
     taken = room + 1
     for part in parts:
@@ -58,10 +58,10 @@ def _group_parts(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str
     return groups
 
 
-def _shorten(inquiry: Inquiry, text: str, most: int) -> str:
+def _shorten(inquiry: Inquiry, text: str, max_tokens: int) -> str:
     limit = len(text)
     shown = text
-    while inquiry.count_tokens(shown) > most:
+    while inquiry.count_tokens(shown) > max_tokens:
         limit = limit * 3 // 4
         shown = f"{truncate(text, limit, 'head').text}\n{CUT}"
     return shown

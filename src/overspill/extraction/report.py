@@ -1,4 +1,4 @@
-"""What stands in a model's report: the answer, the lines it rests on, and how sure it is."""
+"""Parse a model's report: the answer, the quotes that support it, and how sure the model is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 NOTHING = "NO RELEVANT DATA FOUND"
 
 _NOTHING = re.compile(rf"\W*+{NOTHING}\W*+", re.IGNORECASE)
-# In small letters the heading has to stand alone: an answer may well say "Quotes: 3 per user".
+# In lower case, the heading must be alone on its line: an answer may well say "Quotes: 3 per user".
 _QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*+(?::[ \t*_]*+)?\r?$)", re.MULTILINE)
 _CONFIDENCE = re.compile(
     r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*+(%|/[ \t]*+100)?[ \t*_.]*+\r?$",
@@ -28,12 +28,12 @@ class Report(Struct, frozen=True):
     stated_confidence: float | None = None
     """The model's own confidence, 0 to 1, where it gave one."""
     omitted_quotes: int = 0
-    """Quotes past the number that is looked at."""
+    """Quotes past the limit, which are not checked."""
     model: str = ""
 
 
 def parse(content: str, model: str = "") -> Report:
-    """Never fails: what has no section of quotes is all answer."""
+    """Never fails: a report without a section of quotes is all answer."""
     stated = None
     if sure := _find_last(_CONFIDENCE, content):
         value = float(sure[1].replace(",", "."))
@@ -51,13 +51,13 @@ def parse(content: str, model: str = "") -> Report:
 
 
 def render(answer: str, quotes: tuple[str, ...]) -> str:
-    """The same form again, for whoever merges reports."""
+    """The form that `parse` reads, for the request that merges reports."""
     lines = [f"> {line}" for quote in quotes for line in quote.splitlines() if line.strip()]
     return "\n".join([answer, "QUOTES:", *lines]) if lines else answer
 
 
 def _parse_quotes(section: str) -> tuple[list[str], str]:
-    """The quotes, and what else stands there: a model may go on with its answer. Without any mark every line is a quote."""
+    """The quotes, and the text among them: a model may continue its answer there. Without any `>`, every line is a quote."""
     marked = [found[1].strip() for found in _MARKED.finditer(section)]
     rest = [line.strip() for line in _MARKED.sub("", section).splitlines()]
     lines = marked or [_BULLET.sub("", line) for line in rest]

@@ -1,4 +1,4 @@
-"""From a question to an answer: by the strategy that fits, else by the next one, with a word about why."""
+"""Answer a question by the strategy that fits, or by a fallback, with the reason."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ ENGINE_FAILED = "The built-in engine failed ({reason})."
 BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
 BY_ENDS = "What follows is not an extraction: the beginning and the end of the output, with the middle left out."
 BY_WHOLE = "What follows is not an extraction: it is the whole output."
-NO_MODEL = "No model and no engine is there to extract."
-NO_ANSWER = "Nothing is set to answer in its place. The mode truncate shows the beginning and the end."
+NO_MODEL = "There is no model and no engine to extract with."
+NO_ANSWER = "No fallback is configured. The mode truncate shows the beginning and the end."
 EMPTY_DOCUMENT = f"{NOT_FOUND}\nThe stored output is empty."
 
 _MODES: tuple[str, ...] = get_args(Mode)
@@ -58,7 +58,7 @@ async def extract(
     progress: Progress | None = None,
     on_inspection: OnInspection | None = None,
 ) -> Extraction:
-    """BadRequest for what cannot be asked; ExtractionFailed when neither the strategy nor any fallback could be carried out.
+    """Raises BadRequest for bad input, and ExtractionFailed when neither the strategy nor a fallback could answer.
 
     Without a model, the engine answers in every mode but `truncate`.
     """

@@ -1,6 +1,6 @@
-"""One text, many spellings: what a model copies often comes back with other white space, quotation marks or escapes.
+"""Find a quote in any spelling: models often change white space, quotation marks or escapes when they copy.
 
-`plain` is what all spellings of a text have in common; `pattern` finds the spellings of a plain text in stored bytes.
+`simplify` gives what all spellings of a text have in common; `build_pattern` finds the spellings of such a text in stored bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MAX_PATTERN_MEMORY = 64 << 20
 
 
 def simplify(text: str) -> str:
-    """Escapes and entities resolved, marks made simple, white space collapsed, nothing at the ends."""
+    """Resolve escapes and entities, replace typographic marks, collapse white space and strip the ends."""
     text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), _BACKSLASHES.sub(r"\\", text))
     text = _UNICODE_ESCAPE.sub(_resolve_escapes, text).translate(_MARKS)
     text = _MARK_ESCAPE.sub(r"\1", _SPACE_ESCAPE.sub(" ", text))
@@ -48,7 +48,7 @@ def simplify(text: str) -> str:
 
 
 def build_pattern(plain_text: str) -> bytes:
-    """It may find a little too much: compare the plain form of what it found."""
+    """May match a little too much: compare the simplified form of what it found."""
     return b"".join(_SPELLINGS.get(char) or _encode_variants(char) for char in plain_text)
 
 
@@ -57,7 +57,7 @@ def escape_literal(text: str) -> bytes:
 
 
 def find_matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
-    """Where any of the patterns stands, earlier ones first where several begin at the same place; in linear time."""
+    """Matches of any of the patterns, in linear time. Where several begin at the same place, the earlier pattern wins."""
     return compile_pattern(b"|".join(patterns), max_memory=_MAX_PATTERN_MEMORY).finditer(data)
 
 

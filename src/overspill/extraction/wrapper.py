@@ -1,6 +1,6 @@
 """The report a model hands in: `<ai-agent-NONCE-FINAL format="text"> … </ai-agent-NONCE-FINAL>`, read leniently.
 
-The nonce is made after the document was stored, so no document can hold a wrapper that counts.
+The nonce is newer than the document, so no document can hold a wrapper that counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
 _PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
 _MAX_WRAPPERS_READ = 20
-"""Wrappers that are looked into. Each of many inside each other is as long as all of them, so they cannot all be."""
+"""Of many wrappers nested in each other, each is as long as all of them together, so reading them all would take too long."""
 
 
 def new_nonce() -> str:
@@ -29,10 +29,10 @@ def closing_tag(nonce: str) -> str:
 
 
 def unwrap(text: str, nonce: str) -> str | None:
-    """What stands in the last complete wrapper, since a model that corrects itself does so afterwards.
+    """The content of the last complete wrapper, since a model that corrects itself does so afterwards.
 
-    Without a complete one, what follows the last opening tag. Thinking that the text begins with does not count; an empty
-    wrapper, or one that only repeats the instructions, is none. Wrappers of the same nonce inside are taken off.
+    Without a complete one, the text after the last opening tag. Thinking at the beginning does not count, nor does a wrapper
+    that is empty or only repeats the instructions. Wrappers of the same nonce inside are removed.
     """
     text = _NOISE.sub("", text)
     if thought := _THINKING.match(text):

@@ -1,1 +1,1 @@
-"""One way to ask a language model, whoever serves it."""
+"""One way to ask a language model, wherever it runs."""

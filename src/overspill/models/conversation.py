@@ -1,4 +1,4 @@
-"""One step: ask, call tools, answer. Who runs the tools, and what becomes of their outputs, is the caller's business."""
+"""A conversation with a model that calls tools. The caller runs the tools and decides what happens to their outputs."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ class AskModel(Protocol):
 
 
 RunCalls: TypeAlias = Callable[[Sequence[ToolCall]], Awaitable[Sequence[Message]]]
-"""Answers the calls of one step: as many messages as calls, in their order."""
+"""Answers the calls of one step: one message per call, in the same order."""
 
 
 class Step(Struct, frozen=True):
     response: Response
     messages: tuple[Message, ...]
-    """What the conversation grows by: the response, then an answer to each of its calls."""
+    """What to add to the conversation: the response, then an answer to each of its calls."""
 
 
 async def take_step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
-    """Calls of tools that were not offered, or without what they need, are answered with what is wrong and not run."""
+    """Ask, and run the calls. A call that cannot run, for want of such a tool or of an argument, is answered with the reason."""
     response = await model.ask(request)
     if request.tool_choice == "none":
         response = replace(response, calls=())
     else:
         response = find_written_calls(response, [tool["name"] for tool in request.tools])
     answers: dict[int, Message] = {}
-    sound: dict[int, ToolCall] = {}
+    runnable: dict[int, ToolCall] = {}
     for place, call in enumerate(response.calls):
-        if said := describe_bad_call(call, request.tools):
-            answers[place] = Message("tool", said, call_id=call.id, is_error=True)
+        if problem := describe_bad_call(call, request.tools):
+            answers[place] = Message("tool", problem, call_id=call.id, is_error=True)
         else:
-            sound[place] = call
-    if sound:
-        answers.update(zip(sound, await run_calls(list(sound.values())), strict=True))
+            runnable[place] = call
+    if runnable:
+        answers.update(zip(runnable, await run_calls(list(runnable.values())), strict=True))
     in_order = (answers[place] for place in range(len(response.calls)))
     return Step(response, (Message("assistant", response.text, response.calls), *in_order))
 
@@ -58,27 +58,28 @@ async def converse(
     final_hint: str,
     insist: Callable[[], str] = lambda: "",
 ) -> Response:
-    """Steps until the model answers without calling anything; in the last turn it cannot call, and is told so.
+    """Take steps until the model answers without calling a tool. In the last turn it is told that it cannot call any.
 
-    While `insist` has words, an answer comes too soon: they are said and the model has to call. If it still does not, that is it.
+    While `insist` returns text, an answer is premature: the model reads that text and must call a tool. If it answers again
+    instead, that is the answer.
     """
     for _ in range(1, max_turns):
         taken = await take_step(model, request, run_calls)
         choice: ToolChoice = "auto"
-        said: tuple[Message, ...] = ()
+        reminder: tuple[Message, ...] = ()
         if not taken.response.calls:
-            urgent = insist() if request.tool_choice == "auto" and taken.response.text.strip() else ""
-            if not urgent:
+            premature = insist() if request.tool_choice == "auto" and taken.response.text.strip() else ""
+            if not premature:
                 return taken.response
-            choice, said = "required", (Message("user", urgent),)
-        request = replace(request, messages=(*request.messages, *taken.messages, *said), tool_choice=choice)
+            choice, reminder = "required", (Message("user", premature),)
+        request = replace(request, messages=(*request.messages, *taken.messages, *reminder), tool_choice=choice)
     # The tools stay listed: some providers reject a conversation with calls of tools that are not.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
     return (await take_step(model, last, run_calls)).response
 
 
 def run_in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
-    """The calls of a step at the same time, answered in their order."""
+    """Run the calls of a step at the same time, and answer them in order."""
 
     async def run_calls(calls: Sequence[ToolCall]) -> Sequence[Message]:
         answers: dict[int, Message] = {}
@@ -95,7 +96,7 @@ def run_in_parallel(run: Callable[[ToolCall], Awaitable[Message]]) -> RunCalls:
 
 
 def describe_bad_call(call: ToolCall, tools: Sequence[dict[str, Any]]) -> str:
-    """Empty for a call that can be run."""
+    """Empty for a call that can run."""
     tool = next((tool for tool in tools if tool["name"] == call.name), None)
     if tool is None:
         return f"There is no tool {one_line(call.name)!r}. Known tools: {', '.join(tool['name'] for tool in tools) or 'none'}."

@@ -30,7 +30,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """The base URL for people, without a user, a password or a query; empty where it is none."""
+        """The base URL to show: without user, password and query; empty where it is not a valid address."""
         parts = _parse_url(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts else ""
 
@@ -69,20 +69,20 @@ _KNOWN: dict[str, _Known] = {
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, Endpoint]:
-    """The well-known providers this environment has a key or an address for; Ollama always, it needs neither."""
+    """The well-known providers that this environment has a key or an address for. Ollama is always there: it needs neither."""
     found = {"ollama": Endpoint(kind="ollama", base_url=_build_ollama_url(environ.get("OLLAMA_HOST", "")))}
     for name, known in _KNOWN.items():
         key = next((environ[variable] for variable in known.keys if environ.get(variable)), "")
         if key:
             found[name] = Endpoint(kind=known.kind, api_key=key)
     if url := environ.get("OPENAI_BASE_URL"):
-        # Whoever changes this address speaks to a server that is like OpenAI's, seldom to OpenAI's.
+        # With another address, the server is most likely not OpenAI's but one that speaks its format.
         found["openai"] = Endpoint(kind="openai-compatible", base_url=url, api_key=environ.get("OPENAI_API_KEY", ""))
     return found
 
 
 def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, str]:
-    """Provider and name; SettingsError where there can be no such model, whatever keys are set."""
+    """Provider and model name. Raises SettingsError for a target that no key could make work."""
     provider, _, name = target.partition("/")
     if not provider or not name:
         raise SettingsError(f"{target!r} is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5.")
@@ -92,7 +92,7 @@ def split_target(target: str, endpoints: Mapping[str, Endpoint]) -> tuple[str, s
 
 
 def complete_endpoint(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpoint:
-    """One of a known provider or of `endpoints`, with its address; SettingsError for what it lacks."""
+    """The endpoint of a well-known provider or from `endpoints`, with its address. Raises SettingsError for what is missing."""
     known = _KNOWN.get(provider)
     endpoint = endpoints.get(provider) or Endpoint(kind=_KNOWN[provider].kind)
     url = endpoint.base_url or _choose_default_url(endpoint.kind, known)
@@ -129,17 +129,17 @@ def _build_ollama_url(host: str) -> str:
         return ""
     address = host if "://" in host else f"http://{host}"
     parts = _parse_url(address)
-    if parts is None:  # said when Ollama is asked: most programs never do
+    if parts is None:  # reported when Ollama is asked, which most programs never do
         return address
     port = "" if parts.port or parts.scheme == "https" else ":11434"
     return f"{parts.scheme}://{parts.netloc}{port}{parts.path.rstrip('/') or '/v1'}"
 
 
 def _parse_url(url: str) -> SplitResult | None:
-    """None where it is no address that a server can have."""
+    """None where no server can have this address."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # of brackets without an end, or of a port that is no number
+    except ValueError:  # an unclosed bracket, or a port that is not a number
         return None
     return parts if usable else None

@@ -1,4 +1,4 @@
-"""How much a model reads and writes at once: as configured, else as its family is known for, else a careful guess."""
+"""How much a model can read and write: as configured, or as known for its family, or a careful guess."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from overspill.settings.keys import ModelLimits
 
 
 class ModelFacts(Struct, frozen=True):
-    """0 where nothing is said: then the family's figure holds."""
+    """0 where nothing is configured; then the family's figure applies."""
 
     context_window: int = 0
     max_output_tokens: int = 0
@@ -21,7 +21,7 @@ UNKNOWN_FACTS = ModelFacts(32_768, 4_096)
 
 _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     # The first pattern found in `provider/model` decides.
-    # Ollama cuts a prompt that is longer than its own window without saying so, and that window is small unless it was raised.
+    # Ollama silently cuts a prompt that is longer than its own window, which is small unless you raise it.
     (re.compile(r"^ollama/"), ModelFacts(4_096, 1_024)),
     (re.compile(r"gpt-oss"), ModelFacts(131_072, 32_768)),
     (re.compile(r"gpt-[5-9]"), ModelFacts(400_000, 128_000)),
@@ -52,10 +52,10 @@ def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
 
 
 def find_facts(target: str, configured: Mapping[str, ModelFacts]) -> ModelFacts:
-    """What is configured for exactly this target wins, figure by figure."""
+    """A figure configured for exactly this target wins over its family's."""
     family = next((facts for pattern, facts in _FAMILIES if pattern.search(target.lower())), UNKNOWN_FACTS)
-    said = configured.get(target, family)
-    window = said.context_window or family.context_window
+    own = configured.get(target, family)
+    window = own.context_window or family.context_window
     # An output allowance that is not configured must leave most of a window that is.
-    output = said.max_output_tokens or min(family.max_output_tokens, window // 4)
+    output = own.max_output_tokens or min(family.max_output_tokens, window // 4)
     return ModelFacts(window, output)

@@ -1,4 +1,4 @@
-"""The protocol: text and tool calls in, text, tool calls and usage out."""
+"""What every model looks like: text and tool calls in; text, tool calls and usage out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Request(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """What the provider counted; 0 where it did not say."""
+    """What the provider counted; 0 where it did not report it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -71,12 +71,12 @@ class HasConnections(Protocol):
     """A model that is reached through connections."""
 
     def keep_connected(self) -> AbstractAsyncContextManager[None]:
-        """They stay open between requests meanwhile. It may be entered more than once."""
+        """Keeps them open between requests. You may enter it more than once."""
         ...
 
 
 class ModelError(OverspillError):
-    """A model did not answer. `passing`: whether the same request may work later; then `retry_after` may say when."""
+    """A model did not answer. `passing` means that the same request may work later, after `retry_after` seconds if given."""
 
     def __init__(self, text: str, *, passing: bool, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -85,7 +85,7 @@ class ModelError(OverspillError):
 
 
 class UnusableAnswer(ModelError):
-    """A model answered, but not with what was asked for. It may do better when it is asked again, and that at once."""
+    """A model answered, but not with what was asked for. It may do better if asked again immediately."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, passing=True)

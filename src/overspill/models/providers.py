@@ -39,7 +39,7 @@ _PASSING_STATUS = (408, 409, 425)
 class ProviderModel:
     """One model at one endpoint.
 
-    Connections last as long as requests are under way; `connected` keeps them open between requests.
+    Connections last as long as requests are under way; `keep_connected` keeps them open between requests.
     """
 
     def __init__(self, target: str, endpoint: Endpoint, facts: ModelFacts) -> None:
@@ -59,7 +59,7 @@ class ProviderModel:
         try:
             yield
         finally:
-            # A cancelled request has to close its connection too.
+            # A cancelled request must close its connection too.
             with anyio.CancelScope(shield=True):
                 await self._model.__aexit__(None, None, None)
 
@@ -77,8 +77,8 @@ class ProviderModel:
         try:
             async with self.keep_connected():
                 yield
-        except Exception as error:  # whatever a client library raises is a model that did not answer
-            # The library's error quotes what the server said, and that may quote the request or the key: it goes no further.
+        except Exception as error:  # whatever a client library raises, the model did not answer
+            # The library's error quotes the server, which may quote the request or the key, so drop it.
             raise self._describe_failure(error) from None
 
     def _build_settings(self, request: Request) -> ModelSettings:
@@ -110,10 +110,10 @@ class ProviderModel:
         what, passing = next(((what, passing) for kind, what, passing in _FAILURES if isinstance(error, kind)), _OTHER)
         if isinstance(error, failures.ModelHTTPError):
             passing = passing or error.status_code in _PASSING_STATUS or error.status_code >= 500
-        said = ", ".join(_find_safe_codes(error))
+        codes = ", ".join(_find_safe_codes(error))
         return ModelError(
             f"{self.name}: {what.format(address=self._endpoint.address, timeout=self._endpoint.timeout)}"
-            f"{f' ({said})' if said else ''}.",
+            f"{f' ({codes})' if codes else ''}.",
             passing=passing,
             retry_after=error.retry_after if isinstance(error, failures.ModelAPIError) else None,
         )
@@ -132,10 +132,10 @@ _FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
     (failures.ModelAuthenticationError, "the API key was not accepted", False),
     (failures.ModelNotFoundError, "{address} knows no such model", False),
     (failures.ModelRequestRejectedError, "the request was rejected", False),
-    (failures.UserError, "the request cannot be put to this model", False),
+    (failures.UserError, "this model does not take such a request", False),
     (failures.ContentFilterError, "the answer was withheld by a content filter", False),
     (failures.ModelHTTPError, "the provider refused", False),
-    # A gateway's hiccup looks like this, and so does a base URL that leads to a web page: trying again is cheap.
+    # A gateway's hiccup looks like this, and so does a base URL of a web page. Trying again is cheap.
     (failures.ModelAPIError, "the answer could not be read", True),
     (failures.UnexpectedModelBehavior, "the answer could not be read", True),
 )
@@ -143,7 +143,7 @@ _OTHER = ("the answer could not be read", True)
 
 
 def _find_safe_codes(error: Exception) -> list[str]:
-    """What of the provider's words is safe to repeat: a status, and a code no key or sentence looks like."""
+    """What is safe to repeat of a provider's error: the status, and a code that cannot be a key or a sentence."""
     if not isinstance(error, failures.ModelAPIError | failures.UnexpectedModelBehavior):
         return [type(error).__name__]
     code = getattr(error, "provider_error_code", None)
@@ -154,18 +154,18 @@ def _find_safe_codes(error: Exception) -> list[str]:
 def _convert_messages(request: Request) -> list[ModelMessage]:
     names = {call.id: call.name for message in request.messages for call in message.calls}
     system = clean(request.system) or None
-    found: list[ModelMessage] = []
+    converted: list[ModelMessage] = []
     for message in request.messages:
         if message.role == "assistant":
-            found.append(_convert_assistant(message))
+            converted.append(_convert_assistant(message))
             continue
         part = _convert_answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
-        # Answers to the calls of one step, and what the user says after them, are one message to most providers.
-        if found and isinstance(previous := found[-1], ModelRequest):
-            found[-1] = ModelRequest([*previous.parts, part], instructions=system)
+        # Most providers expect the answers to the calls of one step, and the user's next words, in one message.
+        if converted and isinstance(previous := converted[-1], ModelRequest):
+            converted[-1] = ModelRequest([*previous.parts, part], instructions=system)
         else:
-            found.append(ModelRequest([part], instructions=system))
-    return found
+            converted.append(ModelRequest([part], instructions=system))
+    return converted
 
 
 def _convert_assistant(message: Message) -> ModelResponse:

@@ -1,7 +1,7 @@
 """A model that answers from a file, for examples that run anywhere: `scripted/FILE`.
 
-The file is a list in YAML or JSON. Each entry is one answer: `text`, `calls` (each a `tool` and its `args`), or both. Its texts
-may hold <HANDLE>, the last handle that was given, <ID>, the last background id, and <ANSWER>, the last tool's answer.
+The file is a list in YAML or JSON. Each entry is one answer: `text`, `calls` (each a `tool` and its `args`), or both. Texts may
+hold <HANDLE> for the last handle, <ID> for the last background id, and <ANSWER> for the last tool's answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Reply(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScriptFile:
-    """Its answers come in order."""
+    """Gives the answers of a file, in order."""
 
     def __init__(self, path: Path, facts: ModelFacts) -> None:
         self.name = f"{PROVIDER}/{path}"
@@ -66,12 +66,12 @@ def _read_script(path: Path) -> tuple[_Reply, ...]:
 
 
 def _find_words(request: Request) -> dict[str, str]:
-    said = [message.text for message in request.messages if message.role == "tool"]
-    everything = "\n".join(said)
+    answers = [message.text for message in request.messages if message.role == "tool"]
+    everything = "\n".join(answers)
     return {
         "<HANDLE>": (_HANDLE.findall(everything) or ["none"])[-1],
         "<ID>": (_ID.findall(everything) or ["none"])[-1],
-        "<ANSWER>": said[-1] if said else "",
+        "<ANSWER>": answers[-1] if answers else "",
     }
 
 

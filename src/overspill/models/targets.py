@@ -1,4 +1,4 @@
-"""Several models in order, each tried more than once: the first that answers is the one that answered."""
+"""Several models, asked in order, each more than once, until one answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         return not self.error
 
     def to_event(self, op: str = "") -> ModelCalled:
-        """As it goes on record, now."""
+        """The event to record, with the current time."""
         return ModelCalled(
             now_ms(),
             op=op,
@@ -64,7 +64,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 Observer: TypeAlias = Callable[[Attempt], None]
 
 Check: TypeAlias = Callable[[Response], str]
-"""What is wrong with an answer, as said of who gave it ("answered nothing."); empty where nothing is."""
+"""What is wrong with an answer, to follow the model's name ("answered nothing."); empty for a good answer."""
 
 
 class _Weight(Struct, frozen=True):
@@ -106,7 +106,7 @@ class Targets:
             yield
 
     async def ask(self, request: Request, check: Check = lambda _: "") -> Response:
-        """An answer that does not pass the check is a failed try, and counted as what it cost."""
+        """An answer that does not pass the check is a failed attempt; its usage counts all the same."""
         failed: list[ModelError] = []
         for model in self.models:
             try:
@@ -164,7 +164,7 @@ class Targets:
         return response
 
     def _choose_delay(self, repeat: int, asked: float | None) -> float:
-        """Doubling, spread so that parallel requests do not come back together, never sooner than the provider asked."""
+        """Doubles, with jitter so that parallel requests spread out, and is never shorter than the provider asked for."""
         doubled = FIRST_DELAY * 2**repeat * (0.5 + self._chance())
         return min(max(doubled, asked or 0.0), MAX_DELAY)
 
@@ -174,7 +174,7 @@ async def _ask(model: Model, request: Request) -> Response:
         return await model.ask(request)
     except OverspillError:
         raise
-    except Exception as error:  # whoever serves a model is not ours, and one broken answer must not end the others
+    except Exception as error:  # a host's model may raise anything, and one failure must not end the other requests
         raise ModelError(MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), passing=True) from error
 
 

@@ -1,7 +1,7 @@
 """Tool calls that a model wrote into its text instead of making them.
 
-Understood are `<tool_call>…</tool_call>` and its relatives, fenced blocks, and a text that is or ends with the call itself, as
-JSON or as Python would write it. A text in which no known tool is named stays as it is.
+Reads `<tool_call>…</tool_call>` and similar tags, fenced blocks, and text that is or ends with the call itself, as JSON or
+Python. Text that names no known tool is left unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from overspill.models.protocol import Response
 from overspill.types import ToolCall
 
 UNREADABLE = "INVALID_JSON"
-"""The one argument of a call whose arguments could not be read, with the text they were."""
+"""The only argument of a call whose arguments could not be read; its value is their text."""
 
 _Found: TypeAlias = tuple[str, dict[str, Any]]
 """A known tool's name and the arguments."""
@@ -40,13 +40,13 @@ _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action"
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "action_input", "tool_input", "kwargs")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _MAX_TEXT_CHARS = 100_000  # characters; a call is short
-_MAX_PYTHON_CHARS = 10_000  # that parser is slow
+_MAX_PYTHON_CHARS = 10_000  # the parser is slow
 _MAX_BARE_TRIES = 10
 _GAP = re.compile(r"[\s,;]+")
 
 
 def find_written_calls(response: Response, known: Collection[str]) -> Response:
-    """The response with the calls its text holds, and the text without them; unchanged where it holds none."""
+    """Move the calls in the response's text to its calls. Unchanged where there are none."""
     if response.calls or len(response.text) > _MAX_TEXT_CHARS:
         return response
     rest, found = _find_calls(_THOUGHT.sub("", response.text), known)
@@ -77,7 +77,7 @@ def _find_calls(text: str, known: Collection[str]) -> tuple[str, list[_Found]]:
 
 
 def _read_calls(written: str, name: str, known: Collection[str]) -> list[_Found]:
-    """Every value in the text has to be a call; a document that holds one among other things is no call."""
+    """Every value in the text must be a call: a document that holds one among other things is not a call."""
     values = _parse_values(written.strip(), known)
     if name:
         values = [{"name": name, "arguments": value} for value in values]
@@ -86,7 +86,7 @@ def _read_calls(written: str, name: str, known: Collection[str]) -> list[_Found]
 
 
 def _parse_values(written: str, known: Collection[str]) -> list[Any]:
-    """The JSON values of a text, one after the other; where it is not JSON, the values of its Python expressions."""
+    """The JSON values of a text, one after the other; where it is not JSON, those of its Python expressions."""
     decoder = json.JSONDecoder(strict=False)
     values: list[Any] = []
     position = 0
@@ -105,7 +105,7 @@ def _parse_expressions(written: str, known: Collection[str]) -> list[Any]:
     if len(written) > _MAX_PYTHON_CHARS:
         return []
     try:
-        with catch_warnings(action="ignore"):  # a pattern like "\\d" is worth a warning in a program only
+        with catch_warnings(action="ignore"):  # a pattern like "\\d" deserves a warning only in a program
             body = ast.parse(written).body
         return [_evaluate(statement.value, known) if isinstance(statement, ast.Expr) else None for statement in body]
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
@@ -182,7 +182,7 @@ def _read_arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] 
 
 
 def _match_tool(name: Any, known: Collection[str]) -> str | None:
-    """As the tool is really spelled: small models change its case or put a namespace before it."""
+    """The tool's real name: small models change its case or add a namespace."""
     if not isinstance(name, str):
         return None
     bare = name.rpartition(".")[2]

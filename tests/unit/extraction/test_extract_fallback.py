@@ -112,7 +112,7 @@ async def test_an_engine_that_fails_is_followed_by_the_next_way():
 async def test_without_model_and_engine_the_ends_are_left():
     result = await extract(stored(LOG), "needle")
     assert result.strategy == "truncate"
-    assert result.warnings[0].startswith("No model and no engine is there to extract. ")
+    assert result.warnings[0].startswith("There is no model and no engine to extract with. ")
 
 
 async def test_what_is_small_is_shown_whole():
@@ -122,7 +122,7 @@ async def test_what_is_small_is_shown_whole():
 
 
 async def test_with_nothing_to_fall_back_on_it_fails():
-    with pytest.raises(ExtractionFailed, match=r"Bad key\. Nothing is set to answer in its place"):
+    with pytest.raises(ExtractionFailed, match=r"Bad key\. No fallback is configured"):
         await extract(stored(LOG), "needle", model=once(failing()), policy=Policy(fallback=()), engine=engine)
 
 

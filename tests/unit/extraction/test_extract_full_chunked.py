@@ -199,7 +199,7 @@ async def test_quotes_that_are_not_there_are_dropped_and_counted():
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(model))
     assert [each.text for each in result.excerpts] == [NEEDLE]
     assert result.text == "A"
-    assert result.warnings == ("1 of 2 quoted passages do not stand in the stored output and were left out.",)
+    assert result.warnings == ("1 of 2 quoted passages are not in the stored output and were left out.",)
     assert result.confidence == 0.4
 
 
@@ -207,7 +207,7 @@ async def test_a_synthesis_without_quotes_stays_and_says_that_it_is_unchecked():
     model = ScriptedModel(lambda request: wrapped(request, "About 1,200 requests, one of which failed."))
     result = await extract(stored(LOG), "summary", mode="full-chunked", model=once(model))
     assert result.text == "About 1,200 requests, one of which failed."
-    assert result.warnings == ("The answer names no passage of the stored output that it rests on, so nothing of it is checked.",)
+    assert result.warnings == ("The answer quotes no passage of the stored output, so none of it could be checked.",)
     assert result.confidence == 0.5
 
 
@@ -301,7 +301,9 @@ async def test_asking_again_goes_on_where_it_stopped():
         "No content matching query found in the part of the tool output that was searched.",
         f"Searched: 2 of 6 chunks of the output of {document.tool} ({document.size.bytes:,} bytes).",
     ]
-    assert first.warnings == ("Only 2 of 6 chunks were searched. Not searched yet: 4; ask again with the same words to go on.",)
+    assert first.warnings == (
+        "Only 2 of 6 chunks were searched. Not searched yet: 4; ask again with the same words to continue.",
+    )
     second = await extract(document, "failed requests", mode="full-chunked", model=once(model), policy=policy, cache=cache)
     third = await extract(document, "failed requests", mode="full-chunked", model=once(model), policy=policy, cache=cache)
     assert (second.chunks_searched, third.chunks_searched) == (4, 6)
@@ -338,7 +340,9 @@ async def test_time_ends_the_reading_but_not_the_answer():
     policy = Policy(within_secs=100)
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(model), policy=policy)
     assert (result.text, result.chunks_searched, result.chunks_total) == ("Request 901 failed.", 5, 6)
-    assert result.warnings == ("Only 5 of 6 chunks were searched. Not searched yet: 1; ask again with the same words to go on.",)
+    assert result.warnings == (
+        "Only 5 of 6 chunks were searched. Not searched yet: 1; ask again with the same words to continue.",
+    )
 
 
 @on_a_clock_that_jumps()
@@ -436,7 +440,7 @@ async def test_snippets_are_verbatim_and_cut_by_half_the_window():
 
 async def test_snippets_that_are_all_made_up_are_a_failure():
     model = ScriptedModel(lambda request: wrapped(request, "QUOTES:\n> this was never said"))
-    with pytest.raises(ExtractionFailed, match="The model gave no passage that stands in the stored output"):
+    with pytest.raises(ExtractionFailed, match="The model quoted no passage that is in the stored output"):
         await extract(stored(LOG), "failed requests", mode="snippets", model=once(model), policy=NO_FALLBACK)
 
 

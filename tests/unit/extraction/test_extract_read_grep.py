@@ -76,7 +76,7 @@ async def test_the_sub_agent_looks_reports_and_is_checked():
         ("line 100 says error", 100),
         ("line 200 says error", 200),
     ]
-    assert result.warnings == ("1 of 3 quoted passages do not stand in the stored output and were left out.",)
+    assert result.warnings == ("1 of 3 quoted passages are not in the stored output and were left out.",)
     assert (result.strategy, result.found, result.chunks_searched, result.chunks_total) == ("read-grep", True, 1, 1)
     assert result.confidence == pytest.approx(0.6)
 
@@ -195,7 +195,7 @@ async def test_in_the_last_turn_there_are_no_tools():
     assert len(model.requests) == 15
     assert model.requests[-1].tool_choice == "none"
     assert model.requests[-1].messages[-1].text == (
-        "This is your last turn, and there are no tools any more. Give your final report in its wrapper now."
+        "This is your last turn, and there are no more tools. Give your final report in its wrapper now."
     )
 
 

@@ -100,7 +100,7 @@ async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
         True,
         f"TOOL_OUTPUT FAILED FOR get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n\n"
         "full-chunked extraction failed: None of 1 chunks could be read. test/reader: no key. "
-        "Nothing is set to answer in its place. The mode truncate shows the beginning and the end.",
+        "No fallback is configured. The mode truncate shows the beginning and the end.",
     )
 
 
@@ -135,7 +135,7 @@ async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
-    assert "WARNING: 1 of 2 quoted passages do not stand in the stored output and were left out." in reply.text
+    assert "WARNING: 1 of 2 quoted passages are not in the stored output and were left out." in reply.text
     assert "ERROR disk full" not in reply.text
     assert "It was the disk." in reply.text
 
