@@ -17,6 +17,7 @@ from overspill.errors import BadRequest, MissingPackage, SettingsError
 from overspill.extraction import wrapper
 from overspill.models.protocol import Response
 from overspill.schema import Unchecked, find_flaw, find_misfit
+from overspill.text.lenient_json import loads
 from overspill.types import ToolCall
 
 Source: TypeAlias = Literal["tool", "wrapper", "text"]
@@ -32,7 +33,7 @@ class Report(Struct, frozen=True):
     @property
     def value(self) -> Any:
         """The parsed value if the format is json, otherwise the text."""
-        return json.loads(self.content) if self.format == "json" else self.content
+        return loads(self.content) if self.format == "json" else self.content
 
 
 class ReportCheck:
@@ -68,7 +69,7 @@ class ReportCheck:
 
     def _check_json(self, given: object) -> str:
         try:
-            value = json.loads(given) if isinstance(given, str) else given
+            value = loads(given) if isinstance(given, str) else given
             written = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
         except ValueError as error:
             raise BadRequest(wording.not_json(str(error))) from None

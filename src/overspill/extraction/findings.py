@@ -9,6 +9,7 @@ from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.provenance import Located
 from overspill.extraction.report import Report
 from overspill.text import tokens
+from overspill.text.humanize import shorten
 from overspill.truncate import truncate
 from overspill.types import Extraction
 
@@ -96,8 +97,7 @@ def _rate_confidence(report: Report, quotes: int, missing: int) -> float:
 def _describe_nothing_found(report: Report, searched_where: str, *, is_complete: bool) -> str:
     lines = [NOT_FOUND if is_complete else NOT_FOUND_YET, searched_where]
     if described := " ".join(report.answer.split()):
-        shown = described if len(described) <= _MAX_DESCRIPTION_CHARS else f"{described[:_MAX_DESCRIPTION_CHARS]}…"
-        lines.append(CONTENT_DESCRIBED.format(described=shown))
+        lines.append(CONTENT_DESCRIBED.format(described=shorten(described, _MAX_DESCRIPTION_CHARS)))
     return "\n".join(lines)
 
 

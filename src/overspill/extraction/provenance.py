@@ -16,7 +16,8 @@ from msgspec import Struct
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
 from overspill.store.protocols import Reader
-from overspill.text.encoding import clean, decode, encode, line_ends, whole
+from overspill.text.encoding import clean, decode, encode, whole
+from overspill.text.lines import count_line_ends
 from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
@@ -98,7 +99,7 @@ class _Position:
                 data = data[: whole(data)]
             self._at += len(data)
             self.chars += len(data) if data.isascii() else len(decode(data))
-            self.ends += line_ends(data)
+            self.ends += count_line_ends(data)
             if data.endswith(b"\r") and self._reader.read(self._at, self._at + 1) == b"\n":
                 self.ends -= 1  # the LF that follows ends this line
 

@@ -14,7 +14,7 @@ from overspill.settings import Settings
 from overspill.store.protocols import Reader
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
-from overspill.truncate import ENDS_ARE_ENOUGH, Cut, Shape, truncate, truncate_ends
+from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
 
 _MAX_OUTLINED_BYTES = 8 << 20  # of JSON, parsed for a preview
@@ -44,7 +44,7 @@ class OutputText:
 
     def truncate_to_chars(self, limit: int, settings: Settings) -> Cut:
         """Shorten it to `limit` characters, by the tool's strategy."""
-        strategy, shape = settings.truncation.default_strategy, truncation_shape(settings)
+        strategy, shape = settings.truncation.default_strategy, read_shape(settings.truncation)
         if strategy == "none":  # a limit has to hold here
             strategy = "head_tail"
         if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _MAX_PARSED_BYTES)) is not None:
@@ -142,20 +142,6 @@ def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int]
         truncated_tokens=count(cut.text),
         omitted_lines=cut.omitted_lines,
         omitted_chars=cut.omitted_chars,
-    )
-
-
-def truncation_shape(settings: Settings) -> Shape:
-    section = settings.truncation
-    return Shape(
-        head_ratio=section.head_ratio,
-        head_lines=section.head_lines,
-        tail_lines=section.tail_lines,
-        line_from=section.line_from,
-        depth=section.depth,
-        first_elements=section.first_elements,
-        last_elements=section.last_elements,
-        max_keys=section.max_keys,
     )
 
 

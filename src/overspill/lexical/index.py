@@ -6,6 +6,7 @@ from array import array
 from functools import cached_property
 from itertools import accumulate
 from mmap import mmap
+from typing import assert_never
 
 from overspill.lexical import reading
 from overspill.lexical.failures import Signs, read_signs
@@ -18,6 +19,7 @@ from overspill.lexical.records.hunks import cut_hunks
 from overspill.lexical.records.passages import cut_passages
 from overspill.lexical.records.rows import cut_columns, cut_delimited
 from overspill.lexical.records.tree import cut_tree, json_tree, xml_tree
+from overspill.text.lines import count_line_ends
 
 MAX_MEMORY = 256 * 1024 * 1024
 _DEEPEST = 4
@@ -48,7 +50,7 @@ class Index:
     def lines(self) -> int:
         """Line ends of the source, counted only as far as it takes to know how long its lines are."""
         head = self.source[:_HEAD]
-        return max(1, (head.count(b"\n") + 1) * self.total_bytes // max(1, len(head)))
+        return max(1, (count_line_ends(head) + 1) * self.total_bytes // max(1, len(head)))
 
     def line_at(self, position: int) -> int:
         """The line of the source a byte stands in, counted from 1."""
@@ -99,7 +101,7 @@ def _line_ends(source: Source, start: int, end: int) -> int:
     """Those of a stretch; a line end that two blocks share belongs to the first."""
     part = source[start:end]
     shared = source[max(0, start - 1) : start + 1] == b"\r\n"
-    return part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n") - (shared and start < end)
+    return count_line_ends(part) - (shared and start < end)
 
 
 class _Cutting:
@@ -133,27 +135,29 @@ class _Cutting:
 
     def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
         text, outline = self.text, self.outline
-        if kind in ("json", "ndjson"):
-            tree = json_tree(text, start, end)
-            cut_tree(text, tree, start, end, outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
-        elif kind == "xml":
-            cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
-        elif kind == "csv":
-            cut_delimited(text, start, end, outline)
-        elif kind == "columns":
-            cut_columns(text, start, end, outline)
-        elif kind == "diff":
-            cut_hunks(text, start, end, outline)
-        elif kind == "code":
-            cut_blocks(text, start, end, outline)
-        elif kind == "matches":
-            cut_lines(text, start, end, outline)
-        elif kind == "log" and is_history(text, start):
-            cut_commits(text, start, end, outline)
-        elif kind == "log":
-            cut_events(text, start, end, outline)
-        else:
-            cut_passages(text, start, end, outline, wrapped=kind == "prose")
+        match kind:
+            case "json" | "ndjson":
+                tree = json_tree(text, start, end)
+                cut_tree(text, tree, start, end, outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
+            case "xml":
+                cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
+            case "csv":
+                cut_delimited(text, start, end, outline)
+            case "columns":
+                cut_columns(text, start, end, outline)
+            case "diff":
+                cut_hunks(text, start, end, outline)
+            case "code":
+                cut_blocks(text, start, end, outline)
+            case "matches":
+                cut_lines(text, start, end, outline)
+            case "log":
+                cut = cut_commits if is_history(text, start) else cut_events
+                cut(text, start, end, outline)
+            case "html" | "prose":
+                cut_passages(text, start, end, outline, wrapped=kind == "prose")
+            case _:
+                assert_never(kind)
 
     def _cut_embedded(self, start: int, end: int, depth: int) -> None:
         if depth >= _DEEPEST:

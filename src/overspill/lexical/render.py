@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from overspill.lexical.index import Index
 from overspill.text.encoding import decode
+from overspill.text.humanize import shorten
 
 _SPACES = re.compile(r"[ \t\f]{2,}|\f")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
@@ -35,14 +36,14 @@ def render(index: Index, start: int, end: int) -> str:
 def locator(index: Index, record: int, start: int, line: int) -> str:
     """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
     if index.kind == "json":
-        return _shorten(pointer(index, record), _POINTER) or "/"
+        return _on_one_line(pointer(index, record), _POINTER) or "/"
     place = f"@{start}" if index.total_bytes > _LONG_LINE * index.lines else f"L{line}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
     if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
         return place
     heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
-    return f"{place} {_shorten(heading, _HEADING)}" if "|" not in heading else place
+    return f"{place} {_on_one_line(heading, _HEADING)}" if "|" not in heading else place
 
 
 def pointer(index: Index, record: int) -> str:
@@ -123,7 +124,7 @@ def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
     """Two lines: that nothing was found, and what there is instead; then less of them."""
-    first = f"Nothing found for: {_shorten(query, 120)}{_CUT if cut else ''}{_describe_searched(index)}"
+    first = f"Nothing found for: {_on_one_line(query, 120)}{_CUT if cut else ''}{_describe_searched(index)}"
     second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
 
@@ -148,14 +149,13 @@ def _contents(index: Index) -> str:
         render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
     ]
     if any(names):
-        return _shorten("; ".join(name for name in names if name), _CONTENTS)
-    return _shorten(render(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
+        return _on_one_line("; ".join(name for name in names if name), _CONTENTS)
+    return _on_one_line(render(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
 
 
 def _escape(key: bytes) -> str:
     return decode(key).replace("~", "~0").replace("/", "~1")
 
 
-def _shorten(text: str, limit: int) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+def _on_one_line(text: str, limit: int) -> str:
+    return shorten(" ".join(text.split()), limit)

@@ -18,6 +18,7 @@ from warnings import catch_warnings
 from msgspec.structs import replace
 
 from overspill.models.protocol import Response
+from overspill.text.lenient_json import loads
 from overspill.types import ToolCall
 
 UNREADABLE = "INVALID_JSON"
@@ -175,7 +176,7 @@ def _read_arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] 
         return {}
     if isinstance(value, str):
         try:
-            value = json.loads(value or "{}", strict=False)
+            value = loads(value or "{}", allow_control_characters=True)
         except ValueError:
             return {UNREADABLE: value}
     return cast(dict[str, Any], value) if isinstance(value, dict) else None

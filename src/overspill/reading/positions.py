@@ -15,7 +15,8 @@ from threading import Lock
 from typing import NamedTuple
 
 from overspill.store.protocols import Reader
-from overspill.text.encoding import boundary, characters, line_ends, offset
+from overspill.text.encoding import boundary, characters, offset
+from overspill.text.lines import count_line_ends
 
 _BLOCK = 64 * 1024
 _LOOK_AHEAD = 3  # bytes that may follow the first one of a character
@@ -93,7 +94,7 @@ class View:
         # The LF of a CRLF still belongs to the line that the CR ends.
         if head.endswith(b"\r") and self._reader.read(byte, byte + 1) == b"\n":
             head = head[:-1]
-        return mark.ends + line_ends(head) + 1
+        return mark.ends + count_line_ends(head) + 1
 
     def char_at(self, byte: int) -> int:
         """How many characters stand before the one that the byte belongs to."""
@@ -129,4 +130,4 @@ class View:
         end = min(self._block, len(data))
         end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else boundary(data, end)
         data = data[:end]
-        return Mark(mark.byte + end, mark.chars + characters(data), mark.ends + line_ends(data))
+        return Mark(mark.byte + end, mark.chars + characters(data), mark.ends + count_line_ends(data))

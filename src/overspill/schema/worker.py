@@ -26,10 +26,7 @@ class Patterns:
     @staticmethod
     @cache
     def compile(pattern: str) -> Any:
-        matcher = import_module("re2")
-        options = matcher.Options()
-        options.log_errors = False
-        return matcher.compile(pattern.encode("utf-8", "surrogatepass"), options)
+        return import_module("overspill.text.patterns").compile_pattern(pattern.encode("utf-8", "surrogatepass"), utf8=True)
 
     @classmethod
     def search(cls, pattern: str, text: str) -> Any:
@@ -85,13 +82,8 @@ def _flaw_below(resolver: Any, part: Any) -> str:
         try:
             Patterns.compile(pattern)
         except Exception as error:  # the matcher's own kind, or not the form of a pattern
-            return _UNUSABLE.format(pattern=pattern, reason=_reason(error))
+            return _UNUSABLE.format(pattern=pattern, reason=error)
     return next((flaw for each in part.subresources() if (flaw := _flaw_below(resolver.in_subresource(each), each))), "")
-
-
-def _reason(error: Exception) -> str:
-    reason = error.args[0] if error.args else ""
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
 
 
 def _limit(what: int, most: int) -> None:
@@ -105,7 +97,7 @@ def main() -> None:
     sys.path[:] = sys.argv[1:]
     for module in ("_keywords", "_legacy_keywords", "_utils"):
         vars(import_module(f"jsonschema.{module}"))["re"] = Patterns
-    import_module("re2")
+    import_module("overspill.text.patterns")
     if sys.platform != "darwin":  # which knows this limit and refuses to set it
         _limit(resource.RLIMIT_AS, _MEMORY)
     _limit(resource.RLIMIT_CORE, 0)

@@ -19,6 +19,7 @@ from yaml.reader import ReaderError
 from overspill.errors import SettingsError
 from overspill.settings.keys import Author
 from overspill.settings.reading import Layer
+from overspill.text.lines import line_number
 
 WORKING_DIRECTORY_NAMES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
 USER_NAMES = ("config.yaml", "config.yml", "config.json")
@@ -50,7 +51,7 @@ def parse_yaml(text: str, name: str) -> Any:
         line = problem.problem_mark.line + 1 if problem.problem_mark else 1
         raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.problem}.") from None
     except ReaderError as problem:
-        line = text.count("\n", 0, problem.position) + 1
+        line = line_number(text, problem.position)
         raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.reason}.") from None
     except ValueError:
         # int() refuses thousands of digits.
@@ -112,7 +113,7 @@ def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
+        line = line_number(data, problem.start)
         raise SettingsError(f"{name} is not UTF-8, line {line}. Save it as UTF-8.") from None
 
 
@@ -153,7 +154,7 @@ def _parse_json(text: str, name: str) -> Any:
     try:
         parsed = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as problem:
-        raise SettingsError(f"{name} is not usable JSON, line {problem.lineno}: {problem.msg}.") from None
+        raise SettingsError(f"{name} is not usable JSON, line {line_number(text, problem.pos)}: {problem.msg}.") from None
     except RecursionError:
         raise SettingsError(f"{name} is nested too deeply.") from None
     except ValueError:

@@ -11,8 +11,9 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
+from overspill.truncate import StrategyName
+
 PresetName: TypeAlias = Literal["overspill", "tool_output", "artifacts", "slow"]
-Strategy: TypeAlias = Literal["head", "tail", "head_tail", "line", "element", "none"]
 LineFrom: TypeAlias = Literal["start", "end"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
@@ -84,7 +85,7 @@ class Override(Struct, frozen=True, kw_only=True):
     """What is different for one tool or one server; None leaves the general setting."""
 
     off: Annotated[bool | None, Key("Outputs pass as they are, whatever their size.", "anyone")] = None
-    strategy: Annotated[Strategy | None, Key("How outputs are shortened.", "anyone")] = None
+    strategy: Annotated[StrategyName | None, Key("How outputs are shortened.", "anyone")] = None
     inline_limit: Annotated[Limit | None, Key("As `truncation.inlineLimit`.", "anyone")] = None
     artifact_threshold: Annotated[Limit | None, Key("As `truncation.artifactThreshold`.", "anyone")] = None
     max_artifact_size: Annotated[Limit | None, Key("As `truncation.maxArtifactSize`.", "agent")] = None
@@ -128,9 +129,9 @@ class TruncationSettings(Struct, frozen=True):
         Limit, Key("Above this many characters the artifact form shows a reference only.", "anyone")
     ] = 50_000
     max_artifact_size: Annotated[Limit | None, Key("Bytes kept of one output at most; null: no limit.", "agent")] = 1_073_741_824
-    default_strategy: Annotated[Strategy, Key("How outputs of tools without a rule of their own are shortened.", "anyone")] = (
-        "head_tail"
-    )
+    default_strategy: Annotated[
+        StrategyName, Key("How outputs of tools without a rule of their own are shortened.", "anyone")
+    ] = "head_tail"
     head_ratio: Annotated[Ratio, Key("The head's share of what `head_tail` keeps.", "anyone")] = 0.6
     head_lines: Annotated[Limit, Key("Lines that `head` keeps at most.", "anyone")] = 300
     tail_lines: Annotated[Limit, Key("Lines that `tail` keeps at most.", "anyone")] = 200

@@ -12,9 +12,10 @@ from typing import Any, cast, get_origin
 from msgspec import Struct, ValidationError, convert, structs
 
 from overspill.errors import SettingsError
-from overspill.settings.keys import Author, Override, Strategy, ToolOutputSettings
+from overspill.settings.keys import Author, Override, ToolOutputSettings
 from overspill.settings.schema import Field, Path, Values, by_spelling, describe_type, fields
-from overspill.truncate import STRATEGIES
+from overspill.text.humanize import shorten
+from overspill.truncate import STRATEGIES, StrategyName
 
 COMMAND_LINE = "command line"
 OWN_PLACES = "in your own config file, in a file given with --config or on the command line"
@@ -118,7 +119,7 @@ class Reading:
                 if known in seen:
                     raise SettingsError(f"{spelled} has {_shown(known)} twice {self.layer.where}. Keep one.")
                 seen.add(known)
-                self._section(section, entry, (*path, known), f"{spelled}.{_shortened(name)}.")
+                self._section(section, entry, (*path, known), f"{spelled}.{shorten(name, _SHOWN_CHARS)}.")
 
     def _put(self, path: Path, value: object, spelled: str) -> None:
         if path in self.values and self.values[path] != value:
@@ -137,7 +138,7 @@ class Reading:
         try:
             checked = convert(value, field.type)
         except ValidationError:
-            if field.type in (Strategy, Strategy | None) and isinstance(given, str) and given in STRATEGIES:
+            if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
                 return given  # one that the program added
             raise self._not_allowed(field, given, spelled) from None
         if isinstance(checked, float) and not math.isfinite(checked):
@@ -180,8 +181,4 @@ def _hint(section: type, spelling: str, prefix: str) -> str:
 
 def _shown(value: object) -> str:
     text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
-    return _shortened(text)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + "..."
+    return shorten(text, _SHOWN_CHARS)

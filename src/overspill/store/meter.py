@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from overspill.text import encoding, tokens
+from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
 _SAMPLE = 2048  # bytes tokenized of each stride
@@ -39,7 +40,7 @@ class Meter:
             return
         if self._last == b"\r" and data[:1] == b"\n":
             self._ends -= 1  # the CR before was half of this line end
-        self._ends += encoding.line_ends(data)
+        self._ends += count_line_ends(data)
         self._last = data[-1:]
         self._count_chars(data)
         self._sample(data)

@@ -99,9 +99,3 @@ def characters(data: bytes) -> int:
         return len(data)
     escaped = data.decode("utf-8", "surrogateescape")
     return len(escaped) - 2 * sum(1 for _ in _ESCAPED_SURROGATE.finditer(escaped))
-
-
-def line_ends(data: bytes) -> int:
-    """How many lines end in data."""
-    # Looking for a CR is much faster than counting, and most outputs have none.
-    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+ELLIPSIS = "…"
 SUMMARY_CHARS = 100
 _QUOTE_CHARS = 300
 
@@ -48,11 +49,16 @@ def visible(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, with an ellipsis in place of the rest."""
+    return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS
+
+
 def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
     """Foreign words for the middle of one of our lines: no line ends, nothing that cannot be seen, at most `limit` characters."""
     # Of a very long text only so much is looked at as can be shown; more of it would have to be white space.
     flat = visible(" ".join(text[: 10 * limit].split()))
-    return flat if len(flat) <= limit and len(text) <= 10 * limit else flat[: limit - 1] + "…"
+    return shorten(flat, limit) if len(text) <= 10 * limit else flat[: limit - 1] + ELLIPSIS
 
 
 def quote_line(text: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.text.lenient_json import dumps
+from overspill.text.lines import line_and_column
 
 _MAX_DEPTH = 200
 _MAX_DIGITS = 1000
@@ -178,8 +179,7 @@ class _Scanner:
         return Node(self._text, at, found.end(), kind)
 
     def problem(self, at: int, what: str) -> SettingsError:
-        before = self._text[:at]
-        line, column = before.count("\n") + 1, at - before.rfind("\n")
+        line, column = line_and_column(self._text, at)
         return SettingsError(f"{self._name} is not usable JSON, line {line}, column {column}: {what}.")
 
     def _container(self, start: int, depth: int) -> Node:

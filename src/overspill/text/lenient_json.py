@@ -19,12 +19,15 @@ def dumps(value: Any, indent: int | None = None) -> bytes:
     return written if indent is None else msgspec.json.format(written, indent=indent)
 
 
-def loads(data: bytes) -> Any:
-    """ValueError or RecursionError where it is no JSON, or nested too deeply. Huge numbers are taken too."""
+def loads(data: str | bytes, *, allow_control_characters: bool = False) -> Any:
+    """Reads JSON that others wrote: lone surrogates and huge numbers too, and on request raw line ends inside strings.
+
+    Raises ValueError if it is not JSON, and RecursionError if it is nested too deeply.
+    """
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return json.loads(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return json.loads(data, strict=not allow_control_characters)
 
 
 def clean_value(value: Any) -> Any:

@@ -14,10 +14,20 @@ from overspill.truncate.head import head
 from overspill.truncate.head_tail import head_tail
 from overspill.truncate.line import line
 from overspill.truncate.none import none
-from overspill.truncate.shape import Cut, Shape, Strategy
+from overspill.truncate.shape import Cut, Shape, Strategy, StrategyName, read_shape
 from overspill.truncate.tail import tail
 
-__all__ = ["ENDS_ARE_ENOUGH", "STRATEGIES", "Cut", "Shape", "Strategy", "truncate", "truncate_ends"]
+__all__ = [
+    "ENDS_ARE_ENOUGH",
+    "STRATEGIES",
+    "Cut",
+    "Shape",
+    "Strategy",
+    "StrategyName",
+    "read_shape",
+    "truncate",
+    "truncate_ends",
+]
 
 _BY_ENDS: dict[str, EndsStrategy] = {"head": head, "tail": tail, "head_tail": head_tail, "line": line}
 

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from overspill.text.lines import count_lines
 from overspill.truncate import markers
-from overspill.truncate.lines import count_lines, cuts_line, ending, opening
+from overspill.truncate.lines import cuts_line, ending, opening
 from overspill.truncate.markers import Gap, Marker
 from overspill.truncate.shape import Cut, Shape, Strategy
 

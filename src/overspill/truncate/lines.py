@@ -11,14 +11,6 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _LONGEST_GRAPHEME = 16
 
 
-def count_lines(text: str) -> int:
-    """A trailing line end adds no line."""
-    ends = text.count("\n")
-    if returns := text.count("\r"):
-        ends += returns - text.count("\r\n")
-    return ends + (text != "" and not text.endswith(("\n", "\r")))
-
-
 def opening(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
     """Where the beginning to keep ends: at most `room` characters, at most `lines` lines.
 

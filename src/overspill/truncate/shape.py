@@ -12,6 +12,10 @@ from overspill.errors import SettingsError
 _LEAST = {"head_lines": 1, "tail_lines": 1, "depth": 1, "first_elements": 0, "last_elements": 0, "max_keys": 0}
 
 
+StrategyName: TypeAlias = Literal["head", "tail", "head_tail", "line", "element", "none"]
+"""The built-in strategies, as the settings name them. Each has a module of the same name."""
+
+
 class Shape(Struct, frozen=True):
     """The options of the strategies, named as in the settings' `truncation` section."""
 
@@ -34,6 +38,11 @@ class Shape(Struct, frozen=True):
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+
+
+def read_shape(options: object) -> Shape:
+    """The shape that the settings' `truncation` section, or anything else with the same attributes, describes."""
+    return Shape(**{name: getattr(options, name) for name in Shape.__struct_fields__})
 
 
 class Cut(Struct, frozen=True):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical import build, index, records, select
 from overspill.lexical.kinds import recognise
 from overspill.lexical.ordering import ordered_rows
 from overspill.lexical.outline import Outline
@@ -331,3 +333,9 @@ def test_a_paragraph_in_capitals_is_no_pile_of_headings() -> None:
     cut_passages(text.encode(), 0, len(text), outline)
     records = [text[start:end].strip() for start, end in zip(outline.starts, outline.ends, strict=True)]
     assert records == ["WARRANTY", "There is none.", "LIABILITY", shouted, "REST\nNothing else holds."]
+
+
+def test_the_index_uses_every_cutter() -> None:
+    modules = [import_module(f"{records.__name__}.{name}") for _, name, _ in iter_modules(records.__path__)]
+    cutters = {name for module in modules for name in vars(module) if name.startswith("cut_")}
+    assert cutters == {name for name in vars(index) if name.startswith("cut_")}

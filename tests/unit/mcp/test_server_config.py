@@ -188,6 +188,7 @@ def test_names_in_yaml_may_be_numbers(tmp_path: Path):
         (b"[]", "{path} has no mcpServers. Use the file in which your MCP client lists its servers."),
         (b'{"mcpServers": ["a"]}', "mcpServers in {path} must be a mapping of names to servers."),
         (b'{\n "a": s3cret\n}', "{path} is not usable JSON, line 2, column 7: a value is missing."),
+        (b'{\r "a": s3cret\r}', "{path} is not usable JSON, line 2, column 7: a value is missing."),
         (b'{ /*\n\n*/ "a": s3cret}', "{path} is not usable JSON, line 3, column 9: a value is missing."),
         (
             b'{"mcpServers": "unfinished',

@@ -165,6 +165,8 @@ REFUSED = [
     (".overspill.yaml", b"#" * 1_048_577, ".overspill.yaml is larger than 1048576 bytes, so it is not read."),
     (".overspill.json", '{"a": 1,\n "a": 2}', ".overspill.json has the key 'a' twice. Keep one."),
     (".overspill.json", '{\n"a": }', ".overspill.json is not usable JSON, line 2: Expecting value."),
+    (".overspill.json", '{\r\r"a": }', ".overspill.json is not usable JSON, line 3: Expecting value."),
+    (".overspill.yaml", b"a: 1\rb: \xff\r", ".overspill.yaml is not UTF-8, line 2. Save it as UTF-8."),
     (".overspill.json", "[" * 100_000, ".overspill.json is nested too deeply."),
     (".overspill.json", '{"surface": ' + "[" * 20 + "]" * 20 + "}", ".overspill.json is nested too deeply."),
     (".overspill.json", '{"surface": [' + "1," * 10_000 + "1]}", ".overspill.json has more than 10000 values."),

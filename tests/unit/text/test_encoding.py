@@ -46,11 +46,6 @@ def test_whole_stops_before_an_unfinished_character(data: bytes, whole: int):
     assert encoding.whole(data) == whole
 
 
-@pytest.mark.parametrize(("data", "ends"), [(b"", 0), (b"a\nb", 1), (b"a\r\nb\r\n", 2), (b"a\rb", 1), (b"\n\r\n\r", 3)])
-def test_lines_end_with_lf_crlf_or_cr(data: bytes, ends: int):
-    assert encoding.line_ends(data) == ends
-
-
 @pytest.mark.parametrize(("data", "readable"), [(b"", True), (b"abc\n", True), (b"a\0b", False), (b"\xff\xd8\xff", False)])
 def test_text_is_what_a_model_could_read(data: bytes, readable: bool):
     assert encoding.is_text(data) is readable

@@ -33,6 +33,16 @@ def test_what_is_no_json_is_refused(data: bytes):
         loads(data)
 
 
+def test_strings_with_raw_line_ends_are_read_only_on_request():
+    assert loads('{"a": "b\nc"}', allow_control_characters=True) == {"a": "b\nc"}
+    with pytest.raises(ValueError, match="control character"):
+        loads('{"a": "b\nc"}')
+
+
+def test_a_string_may_hold_a_lone_surrogate():
+    assert loads('["\ud800", "\\udfff"]') == ["\ud800", "\udfff"]
+
+
 def test_a_value_is_cleaned_through_and_through_and_otherwise_left_alone():
     assert clean_value({"a\ud800": ["\udfff", 2**80, None]}) == {"a\ufffd": ["\ufffd", 2**80, None]}
     plain = {"a": "\U0001f600", "b": 2**80}

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import get_args
+
 import pytest
+from msgspec.structs import asdict
 
 from overspill import truncate as room
 from overspill.errors import SettingsError
-from overspill.truncate import STRATEGIES, Cut, Shape, truncate, truncate_ends
+from overspill.settings.keys import Override, TruncationSettings
+from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape, truncate, truncate_ends
 
 NUMBERED = "".join(f"line {number:03}\n" for number in range(1000))
 
 
-def test_the_strategies_are_the_six_of_the_settings() -> None:
-    assert list(STRATEGIES) == ["head", "tail", "head_tail", "line", "element", "none"]
+def test_every_strategy_module_is_registered_and_can_be_named_in_the_settings() -> None:
+    modules = [import_module(f"{room.__name__}.{name}") for _, name, _ in iter_modules(room.__path__)]
+    strategies = {name for module in modules if callable(vars(module).get(name := module.__name__.rpartition(".")[2]))}
+    assert strategies == set(STRATEGIES) == set(get_args(StrategyName))
+
+
+def test_every_option_of_a_shape_is_a_setting_and_can_be_overridden_for_a_tool() -> None:
+    assert read_shape(TruncationSettings()) == Shape()
+    assert set(Shape.__struct_fields__) <= set(Override.__struct_fields__)
+    other = Shape(0.5, 1, 2, "end", 4, 6, 7, 8)
+    assert read_shape(TruncationSettings(**asdict(other))) == other
 
 
 def test_the_door_is_short() -> None:
-    assert room.__all__ == ["ENDS_ARE_ENOUGH", "STRATEGIES", "Cut", "Shape", "Strategy", "truncate", "truncate_ends"]
+    assert room.__all__ == [
+        "ENDS_ARE_ENOUGH",
+        "STRATEGIES",
+        "Cut",
+        "Shape",
+        "Strategy",
+        "StrategyName",
+        "read_shape",
+        "truncate",
+        "truncate_ends",
+    ]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

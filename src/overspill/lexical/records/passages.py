@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import ClassVar
 
 from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import TABLE_EDGE
@@ -22,8 +21,6 @@ _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
 class _Section:
     """Where the text has got to: which headings are open, which paragraph, which table."""
-
-    DEPTHS: ClassVar[int] = 7
 
     def __init__(self, text: Text, outline: Outline) -> None:
         self.text = text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from overspill.errors import SettingsError
 from overspill.settings.files import parse_yaml
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
+from overspill.text.lenient_json import loads
 from overspill.text.names import HEADER
 
 _SECTIONS = ("mcpServers", "servers")
@@ -101,7 +101,7 @@ def _parse(path: Path) -> Any:
 
 def _parse_json(text: str, name: str) -> Any:
     try:
-        return json.loads(text)  # fast: the file may hold a client's whole history
+        return loads(text)  # fast: the file may hold a client's whole history
     except (ValueError, RecursionError):
         return jsonc.scan(text, name).value
 

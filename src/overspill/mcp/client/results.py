@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from overspill.gate.collect import to_json
 from overspill.mcp.client.handshake import Raw, as_mapping
+from overspill.text.lenient_json import loads
 from overspill.types import Output
 
 _MAX_BYTES_ON_LOOP = 256 * 1024
@@ -74,8 +75,8 @@ def _is_same_value(text: str, value: Any) -> bool:
     if text == value:
         return True
     try:
-        return bool(msgspec.json.decode(text) == value)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return bool(loads(text) == value)
+    except (ValueError, RecursionError):
         return False
 
 

@@ -14,6 +14,8 @@ import mcp_types
 from anyio.abc import ObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
+from overspill.text.lenient_json import loads
+
 _SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]")
 # Match every escape as a whole: after an escaped backslash, `u` is only a letter.
 _ESCAPE = re.compile(
@@ -52,7 +54,7 @@ class Surrogates:
 
     def _restore_value(self, value: Any) -> Any:
         spelled = json.dumps(value)
-        return json.loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
+        return loads(spelled.replace(self._seal, "\\u")) if self._seal in spelled else value
 
 
 class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from overspill.errors import SettingsError
+from overspill.text.lines import line_number
 
 _MAX_BYTES = 32 * 1024 * 1024
 
@@ -78,7 +79,7 @@ def read(given: Path) -> ClientFile:
     try:
         return ClientFile(given, path, data.decode())
     except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
+        line = line_number(data, problem.start)
         raise SettingsError(f"{given} is not UTF-8, line {line}. Save it as UTF-8.") from None
 
 

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from overspill.errors import BadRequest
 from overspill.reading.passage import Bound
+from overspill.text.lines import line_and_column
 
 Value: TypeAlias = Any
 """dict, list, str, int, Number, bool, None, or Raw; a float where a JMESPath function computed one."""
@@ -155,7 +156,8 @@ def _complete(text: str) -> list[Value]:
         try:
             value, at = _DECODER.raw_decode(text, at)
         except json.JSONDecodeError as error:
-            raise BadRequest(_NOT_JSON.format(line=error.lineno, column=error.colno, reason=error.msg)) from None
+            line, column = line_and_column(text, error.pos)
+            raise BadRequest(_NOT_JSON.format(line=line, column=column, reason=error.msg)) from None
         found.append(value)
         at = _past_space(text, at)
     return found

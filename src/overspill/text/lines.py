@@ -1,0 +1,27 @@
+"""Counting lines. A line ends with LF, CRLF or CR, and with nothing else."""
+
+from __future__ import annotations
+
+
+def count_line_ends(text: str | bytes) -> int:
+    # Looking for a CR is much faster than counting, and most outputs have none.
+    if isinstance(text, str):
+        return text.count("\n") + (text.count("\r") - text.count("\r\n") if "\r" in text else 0)
+    return text.count(b"\n") + (text.count(b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
+
+
+def count_lines(text: str) -> int:
+    """A trailing line end adds no line."""
+    return count_line_ends(text) + (text != "" and not text.endswith(("\n", "\r")))
+
+
+def line_number(text: str | bytes, at: int) -> int:
+    """The line that contains position `at`, counted from 1. A line end belongs to the line it ends."""
+    inside_crlf = text[at - 1 : at + 1] in ("\r\n", b"\r\n") if at else False
+    return count_line_ends(text[:at]) - inside_crlf + 1
+
+
+def line_and_column(text: str, at: int) -> tuple[int, int]:
+    """The line and the column of position `at`, both counted from 1."""
+    stop = at - 1 if at and text[at - 1 : at + 1] == "\r\n" else at
+    return line_number(text, at), at - max(text.rfind("\n", 0, stop), text.rfind("\r", 0, stop))
