@@ -207,5 +207,5 @@ def test_a_usable_schema_has_no_flaw() -> None:
 
 def test_half_a_character_in_a_name_is_no_hindrance() -> None:
     assert fits_schema({"additionalProperties": {"type": "integer"}})({"\ud800": "x"}) == (
-        '$[\'\ud800\'] breaks the rule {"type":"integer"}.'
+        '$[\'\\ud800\'] breaks the rule {"type":"integer"}.'
     )
