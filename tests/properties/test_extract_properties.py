@@ -9,7 +9,7 @@ from overspill.extraction.provenance import Quote, locate
 from overspill.extraction.spelling import simplify
 from overspill.extraction.wrapper import closing_tag, opening_tag, unwrap
 from overspill.reading.positions import View
-from overspill.text.encoding import boundary
+from overspill.text.encoding import character_start
 
 NONCE = "0a1b2c3d4e5f"
 
@@ -47,7 +47,7 @@ def test_chunks_cover_every_byte_between_characters(content: bytes, tokens: int,
     for before, after in pairwise(spans):
         assert before.start <= after.start <= before.end < after.end
     for cut in {place for span in spans for place in span} - {len(content)}:
-        assert boundary(content, cut) == cut
+        assert character_start(content, cut) == cut
 
 
 @given(

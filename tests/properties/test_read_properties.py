@@ -12,7 +12,7 @@ from overspill.reading import Bound, Passage, Range, around, bytes_range, chars,
 from overspill.reading.pattern import compile_pattern
 from overspill.reading.positions import View
 from overspill.reading.search import Search
-from overspill.text.encoding import boundary, decode, offset, searchable
+from overspill.text.encoding import byte_offset, character_start, decode, make_searchable
 
 PIECES = [
     b"a",
@@ -96,16 +96,16 @@ def check(reader: BytesReader, answers: list[Passage], bound: Bound, start: int,
 def test_decoding_gives_one_character_for_each_naive_character(data: bytes) -> None:
     characters = naive_characters(data)
     assert decode(data) == "".join(map(shown, characters))
-    assert [offset(data, count) for count in range(len(characters) + 1)] == [
+    assert [byte_offset(data, count) for count in range(len(characters) + 1)] == [
         len(b"".join(characters[:count])) for count in range(len(characters) + 1)
     ]
-    assert len(searchable(data)) == len(data)
+    assert len(make_searchable(data)) == len(data)
 
 
 @given(contents)
 def test_cutting_at_a_boundary_changes_no_character(data: bytes) -> None:
     for at in range(len(data) + 1):
-        cut = boundary(data, at)
+        cut = character_start(data, at)
         assert decode(data[:cut]) + decode(data[cut:]) == decode(data)
 
 

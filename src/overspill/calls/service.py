@@ -151,7 +151,7 @@ class CallService:
                 kind=call.kind,
                 status="failed" if reply.is_error else "ok",
                 latency=round((time.perf_counter() - started) * 1000),
-                chars_in=encoding.characters(written or b""),
+                chars_in=encoding.count_characters(written or b""),
                 chars_out=len(reply.text),
                 id=kept.id if kept else "",
                 reason=kept.reason if kept else None,

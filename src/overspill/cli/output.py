@@ -27,7 +27,7 @@ from overspill.store.files.failures import explain_failures
 from overspill.store.files.store import FileStore
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 from overspill.text.lenient_json import dumps
 
 _UNBOUNDED_WIDTH = 100_000
@@ -81,14 +81,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for column in (columns[index] for index in shown):
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
     for row in rows:
-        table.add_row(*(Text(visible(row[index])) for index in shown))
+        table.add_row(*(Text(escape_invisible(row[index])) for index in shown))
     _print(table)
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
     table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
     for name, value in facts:
-        table.add_row(name, Text(visible(value), overflow="fold"))
+        table.add_row(name, Text(escape_invisible(value), overflow="fold"))
     _print(table)
 
 

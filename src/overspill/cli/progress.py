@@ -19,7 +19,7 @@ from rich.text import Text
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
 from overspill.cli.stderr import Level, format_message, inform, show_log, warn
 from overspill.cli.terminal import progress_console
-from overspill.text.humanize import format_size, visible
+from overspill.text.humanize import escape_invisible, format_size
 
 
 class ProgressView(Protocol):
@@ -95,11 +95,12 @@ class _Display:
 
     def render(self) -> RenderableType:
         now = time.monotonic()
-        turns = [Text(visible(describe(turn))) for turn in self._turns.values()]
+        turns = [Text(escape_invisible(describe(turn))) for turn in self._turns.values()]
         calls = [
-            Spinner("dots", Text(visible(f"{tool} {now - since:.0f}s")), style="dim") for tool, since in self._running.values()
+            Spinner("dots", Text(escape_invisible(f"{tool} {now - since:.0f}s")), style="dim")
+            for tool, since in self._running.values()
         ]
-        return Group(*turns, *calls, *([Text(visible(self._status), style="italic")] if self._status else []))
+        return Group(*turns, *calls, *([Text(escape_invisible(self._status), style="italic")] if self._status else []))
 
 
 def describe(event: Progress) -> str:

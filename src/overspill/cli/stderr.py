@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import click
 
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 
 Level: TypeAlias = Literal["note", "warning", "error"]
 _LABELS: dict[Level, str] = {"note": "", "warning": "warning: ", "error": "error: "}
@@ -18,7 +18,7 @@ _LOGGER = logging.getLogger("overspill")  # by name: importing the room that log
 
 
 def format_message(text: str, level: Level) -> str:
-    return f"overspill: {_LABELS[level]}{visible(text)}"
+    return f"overspill: {_LABELS[level]}{escape_invisible(text)}"
 
 
 def inform(text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from overspill.store.protocols import Reader
-from overspill.text.encoding import boundary
+from overspill.text.encoding import character_start
 
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)")
 _SHIFT_DIVISOR = 20  # a cut moves back to a line end by at most this fraction of a chunk
@@ -71,4 +71,4 @@ def _find_cut(reader: Reader, at: int, shift: int) -> int:
     low = max(at - shift - _MAX_CHARACTER_BYTES, 0)
     data = reader.read(low, at + _MAX_CHARACTER_BYTES)
     ends = [found.end() for found in _LINE_END.finditer(data) if at - shift <= low + found.end() <= at]
-    return low + (ends[-1] if ends else boundary(data, min(at - low, len(data))))
+    return low + (ends[-1] if ends else character_start(data, min(at - low, len(data))))

@@ -7,7 +7,7 @@ from overspill.extraction.document import Document, Engine, Policy, Strategy
 from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
 from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
-from overspill.text.encoding import boundary, decode
+from overspill.text.encoding import character_start, decode
 from overspill.truncate import Cut, truncate_ends
 from overspill.types import Extraction
 
@@ -44,7 +44,7 @@ def extract_by_truncation(document: Document, policy: Policy) -> Extraction:
     """Blocks. Reads no more of both ends than it may show."""
     limit = policy.max_tokens * tokens.CHARS_PER_TOKEN
     cut = _truncate(document, limit)
-    while tokens.more_than(cut.text, policy.max_tokens) and limit > 1:
+    while tokens.has_more_than(cut.text, policy.max_tokens) and limit > 1:
         limit = limit * 3 // 4
         cut = _truncate(document, limit)
     return Extraction(
@@ -64,6 +64,6 @@ def _truncate(document: Document, limit: int) -> Cut:
     head = document.reader.read(0, reach + _MAX_CHARACTER_BYTES)
     low = max(size - reach - _MAX_CHARACTER_BYTES, 0)
     tail = document.reader.read(low, size)
-    first = decode(head[: boundary(head, min(reach, len(head)))] if reach < len(head) else head)
-    last = decode(tail[boundary(tail, min(_MAX_CHARACTER_BYTES, len(tail))) :] if low else tail)
+    first = decode(head[: character_start(head, min(reach, len(head)))] if reach < len(head) else head)
+    last = decode(tail[character_start(tail, min(_MAX_CHARACTER_BYTES, len(tail))) :] if low else tail)
     return truncate_ends(first, last, document.size.chars, document.size.lines, limit)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
 from overspill.store.protocols import Reader
-from overspill.text.encoding import clean, decode, encode, whole
+from overspill.text.encoding import clean, complete_length, decode, encode
 from overspill.text.lines import count_line_ends
 from overspill.types import Excerpt
 
@@ -96,7 +96,7 @@ class _Position:
         while self._at < byte:
             data = self._reader.read(self._at, min(self._at + _PIECE_BYTES, byte))
             if self._at + len(data) < byte:
-                data = data[: whole(data)]
+                data = data[: complete_length(data)]
             self._at += len(data)
             self.chars += len(data) if data.isascii() else len(decode(data))
             self.ends += count_line_ends(data)

@@ -249,7 +249,7 @@ def _plain(value: Any) -> Any:
 
 
 def _media(head: bytes) -> Media:
-    return "text" if encoding.is_text(head[: encoding.whole(head)]) else "binary"
+    return "text" if encoding.is_text(head[: encoding.complete_length(head)]) else "binary"
 
 
 async def _slices(data: memoryview) -> AsyncIterator[memoryview]:

@@ -33,7 +33,7 @@ from overspill.store.meter import size_of
 from overspill.store.protocols import Shelf
 from overspill.store.spool import SealedOutput, Spool
 from overspill.text import encoding, tokens
-from overspill.text.names import source_of
+from overspill.text.names import describe_source
 from overspill.types import Block, Kept, Reason, Reply, Size, ToolCall
 
 
@@ -250,7 +250,7 @@ class Gate:
             sha256=sealed.sha256,
             created_ms=handles.created_ms(collected.spool.id),
             media=collected.media,
-            source=source_of(call.name, call.args),
+            source=describe_source(call.name, call.args),
             blocks=collected.boundaries,
             missing=missing,
         )

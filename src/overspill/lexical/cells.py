@@ -12,7 +12,7 @@ import msgspec
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
-from overspill.lexical.words import STOP, stem, subwords
+from overspill.lexical.words import STOP, split_subwords, stem
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other."""
@@ -21,7 +21,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
 
 
-def columns_of(index: Index, table: Table) -> list[str]:
+def read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
     if table.cells == "json":
         return list(_fields(index, table.first))
@@ -29,9 +29,9 @@ def columns_of(index: Index, table: Table) -> list[str]:
     return _split(text, table)
 
 
-def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
+def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
     """Of these records, or of all."""
-    names = columns_of(index, table)
+    names = read_columns(index, table)
     for record in records or range(table.first, table.last):
         if table.cells == "json":
             fields = _fields(index, record)
@@ -43,7 +43,9 @@ def rows_of(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
     """The column that the first of these words names which names one; of several such, the one that most of them name."""
-    known = [{stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *subwords(word))} for name in names]
+    known = [
+        {stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *split_subwords(word))} for name in names
+    ]
     stems = [stem(word) for word in words if word not in STOP and len(word) > 1]
 
     def naming(number: int) -> int:

@@ -15,7 +15,7 @@ _ANY = 0.1
 """How sure an answer is whose records are only the first of many alike."""
 
 
-def coverage(index: Index, ranking: Ranking) -> float:
+def measure_coverage(index: Index, ranking: Ranking) -> float:
     """The worth of the terms the best record holds, itself or in its labels, against all of them."""
     total = sum(ranking.worth)
     best = ranking.best(1)
@@ -27,7 +27,7 @@ def coverage(index: Index, ranking: Ranking) -> float:
     return sum(ranking.worth[term] for term in held) / total
 
 
-def confidence(query: Query, ranking: Ranking, share: float, evidence: float) -> float:
+def estimate_confidence(query: Query, ranking: Ranking, share: float, evidence: float) -> float:
     present = {term for spots in ranking.hits.values() for _, _, term in spots} | {
         term for marks in ranking.labels.values() for term in marks
     }

@@ -10,7 +10,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import render
-from overspill.lexical.words import INSTRUCTION, STOP, stem, words_of
+from overspill.lexical.words import INSTRUCTION, STOP, split_words, stem
 
 _PASSAGES, _SHARED = 8, 3
 """Best passages that are read for such words, and in how many of them a word has to stand."""
@@ -27,7 +27,7 @@ def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
     shared: Counter[str] = Counter()
     for record in ranking.best(_PASSAGES):
         start = index.outline.starts[record]
-        words = words_of(render(index, start, min(index.outline.ends[record], start + _LONGEST)))
+        words = split_words(render(index, start, min(index.outline.ends[record], start + _LONGEST)))
         shared.update({stem(word) for word in words if _tells(word)} - asked)
     company = sorted((word for word in shared if shared[word] >= _SHARED), key=lambda word: (-shared[word], word))[:_MOST]
     if not company:

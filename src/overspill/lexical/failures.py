@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from overspill.lexical.outline import Kind, Outline, Source, Text
-from overspill.lexical.reading import red_starts
+from overspill.lexical.reading import find_red
 from overspill.text.patterns import compile_pattern
 
 _REACH = 8_000
@@ -151,7 +151,7 @@ def _wording(index: Read) -> tuple[dict[int, float], set[int]]:
         for record, words in found.items()
     }
     sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
-    for position in islice(red_starts(index.source, index.searched_bytes), _MANY_WORDS):
+    for position in islice(find_red(index.source, index.searched_bytes), _MANY_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
             sure.add(record)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.lexical.index import Index
 from overspill.lexical.rank import Ranking
-from overspill.lexical.records.lines import lines_of, split_long
+from overspill.lexical.records.lines import iterate_lines, split_long
 from overspill.lexical.render import render
 
 _TRIES = 100
@@ -107,7 +107,7 @@ class BudgetFill:
     def _telling_lines(self, record: int) -> list[tuple[int, int]]:
         """The lines of a record that hold what was asked for, or its first."""
         outline, terms = self.index.outline, self.ranking.terms
-        lines = list(lines_of(self.index.text, outline.starts[record], outline.ends[record]))
+        lines = list(iterate_lines(self.index.text, outline.starts[record], outline.ends[record]))
         spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
         held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
         return _join_spans([lines[number] for number in held or [0]])

@@ -123,7 +123,7 @@ class _Cutting:
     def _prepare(self) -> None:
         coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR, 0, self.size) >= 0
         if self.kind in ("html", "json", "ndjson") or coloured:
-            self.fill = reading.filler(self.text)
+            self.fill = reading.find_filler(self.text)
         if not self.fill:
             return
         if self.kind in ("json", "ndjson") and self.text.find(_LETTER, 0, self.size) >= 0:

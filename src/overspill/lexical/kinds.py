@@ -74,7 +74,7 @@ def _sample(data: Text, start: int, end: int) -> bytes:
     return bytes(data[start : min(end, start + _SAMPLE)]).translate(None, bytes(NEVER_IN_UTF8))
 
 
-def delimiter_of(lines: list[str]) -> str:
+def find_delimiter(lines: list[str]) -> str:
     """The character that parts these lines into the same number of cells; empty when there is none."""
     best, width = "", 1
     for mark in ",\t;|":
@@ -129,7 +129,7 @@ def _by_lines(whole_lines: list[str]) -> Kind:
     if sum(bool(_DIFF.match(line)) for line in lines) >= 2 and sum(line[:1] in "+- @" for line in lines) > 0.7 * len(lines):
         return "diff"
     stamped = share(_STAMP.match) + share(_LEVEL.match)
-    if len(lines) > 2 and not _STAMP.match(lines[0]) and delimiter_of(whole_lines):
+    if len(lines) > 2 and not _STAMP.match(lines[0]) and find_delimiter(whole_lines):
         return "csv"
     if stamped > 0.3:
         return "log"

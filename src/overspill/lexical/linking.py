@@ -11,13 +11,13 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MOST_ROWS, columns_of, find_column, rows_of
+from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import render
-from overspill.lexical.words import stem, subwords, word_set
+from overspill.lexical.words import split_subwords, stem, word_set
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
 _NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(?P<what>[^\W_]+)", re.IGNORECASE)
@@ -41,14 +41,14 @@ class _Row(Struct, frozen=True):
     table: Table
 
 
-def linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def find_linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty where the question leads from no row to another."""
     if not index.outline.tables:
         return []
-    return _similar_rows(index, query, ranking) or _belonging(index, query, ranking)
+    return _find_similar_rows(index, query, ranking) or _find_belonging_rows(index, query, ranking)
 
 
-def _similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """The same year as this one: its row, its cell, and the rows with the same."""
     asked = _SAME.search(query.text)
     if not asked:
@@ -58,31 +58,37 @@ def _similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     found: list[int] = []
     read: dict[tuple[int, int], dict[int, str]] = {}
     for row in _anchors(index, ranking, keys):
-        column = find_column(columns_of(index, row.table), words)
+        column = find_column(read_columns(index, row.table), words)
         by_year = "year" in words
         if column is None and by_year:
-            column = _date_of(index, row)
+            column = _find_date_column(index, row)
         if column is None:
             continue
         place = (row.table.first, column)
         if place not in read:
-            read[place] = {record: _same(cells[column], by_year) for record, cells in _whole(index, row.table, column)}
+            read[place] = {
+                record: _normalize_cell(cells[column], by_year) for record, cells in _rows_with_column(index, row.table, column)
+            }
         cells = read[place]
         found += [record for record, cell in cells.items() if cell and cell == cells.get(row.record)]
     return list(dict.fromkeys(found))
 
 
-def unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def find_unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Which are not running: the rows with something else where many have that word."""
     asked = _NOT.search(query.text)
     word = stem(asked["what"].lower()) if asked else ""
     tables = {table.first: table for record in ranking.hits if (table := index.outline.table_of(record))} if asked else {}
     for table in nlargest(_FOREMOST, tables.values(), key=lambda table: table.last - table.first):
-        sample = [list(map(_first_stem, cells)) for _, cells in islice(rows_of(index, table), _SAMPLE)]
+        sample = [list(map(_first_stem, cells)) for _, cells in islice(read_rows(index, table), _SAMPLE)]
         having = Counter(number for stems in sample for number, each in enumerate(stems) if each == word)
         column, times = max(having.items(), key=lambda pair: pair[1], default=(0, 0))
         if times >= max(_FOREMOST, _USUAL * len(sample)):
-            return [record for record, cells in _whole(index, table, column) if _first_stem(cells[column]) not in ("", word)]
+            return [
+                record
+                for record, cells in _rows_with_column(index, table, column)
+                if _first_stem(cells[column]) not in ("", word)
+            ]
     return []
 
 
@@ -91,18 +97,18 @@ def _first_stem(cell: str) -> str:
     return stem(found[0].lower()) if found else ""
 
 
-def _same(cell: str, by_year: bool) -> str:
+def _normalize_cell(cell: str, by_year: bool) -> str:
     year = _YEAR.search(cell) if by_year else None
     return year[0] if year else cell.strip().casefold()
 
 
-def _date_of(index: Index, row: _Row) -> int | None:
-    cells = next(rows_of(index, row.table, [row.record]))[1]
+def _find_date_column(index: Index, row: _Row) -> int | None:
+    cells = next(read_rows(index, row.table, [row.record]))[1]
     return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
 
 
-def _whole(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[str]]]:
-    for record, cells in rows_of(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
+def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple[int, list[str]]]:
+    for record, cells in read_rows(index, table, range(table.first, min(table.last, table.first + MOST_ROWS))):
         if column < len(cells):
             yield record, cells
 
@@ -122,7 +128,7 @@ def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> li
     return [_Row(record, table) for record in best if (table := index.outline.table_of(record))]
 
 
-def _belonging(index: Index, query: Query, ranking: Ranking) -> list[int]:
+def _find_belonging_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """What has its key in another table, when the question has words for that table that the row's own has not."""
     tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
     if not 1 < len(tables) <= _TABLES:
@@ -148,7 +154,7 @@ class _Names:
         label = index.outline.under[table.first]
         self.table = table
         self.own = render(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
-        self.columns = columns_of(index, table)
+        self.columns = read_columns(index, table)
 
     def speak_of(self, words: list[str]) -> bool:
         return find_column([self.own, *self.columns], words) is not None
@@ -156,12 +162,12 @@ class _Names:
 
 def _rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
     """The rows of the other table that hold this row's key, or whose key it holds."""
-    cells = next(rows_of(index, own.table, [record]))[1]
+    cells = next(read_rows(index, own.table, [record]))[1]
     pairs = [
         (value, number)
         for name, value in zip(own.columns, cells, strict=True)
         for number, theirs in enumerate(other.columns)
-        if value not in _NO_KEY and (_points(theirs, name, own.own) or _points(name, theirs, other.own))
+        if value not in _NO_KEY and (_refers_to(theirs, name, own.own) or _refers_to(name, theirs, other.own))
     ]
     spelt = {value.encode() for value, _ in pairs}
     text, outline = index.text, index.outline
@@ -170,11 +176,11 @@ def _rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[
         for each in range(other.table.first, min(other.table.last, other.table.first + MOST_ROWS))
         if any(value in text[outline.starts[each] : outline.ends[each]] for value in spelt)
     ]
-    found = rows_of(index, other.table, holding) if holding else ()
+    found = read_rows(index, other.table, holding) if holding else ()
     return [each for each, cells in found if any(cells[number] == value for value, number in pairs)]
 
 
-def _points(column: str, key: str, table: str) -> bool:
+def _refers_to(column: str, key: str, table: str) -> bool:
     """`country_code` points at a country's `code` and at its like, `airline` and `airline_id` at an airline's `id`."""
     words, ends, named = _stems(column), _stems(key), _stems(table)
     if not words or not ends or ends[-1] not in _KEYS:
@@ -185,4 +191,4 @@ def _points(column: str, key: str, table: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _stems(name: str) -> tuple[str, ...]:
-    return tuple(stem(part) for part in subwords(name))
+    return tuple(stem(part) for part in split_subwords(name))

@@ -19,7 +19,7 @@ _SHARE = 0.8
 _SHOWN = 12
 
 
-def listed_rows(index: Index, *, high: bool) -> list[int]:
+def find_listed_rows(index: Index, *, high: bool) -> list[int]:
     """Lines by the size that each of them has at one place; of several such places the one with the largest."""
     outline = index.outline
     places = _places(index)
@@ -43,7 +43,7 @@ def _places(index: Index) -> int:
     return 1 if index.kind == "log" else 0
 
 
-def newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
+def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
     """The commits at one end of a history; nothing where this is none."""
     if index.kind != "log" or not _COMMIT.match(index.text):
         return []

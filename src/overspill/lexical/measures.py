@@ -33,7 +33,7 @@ _MOSTLY = 0.5
 Scale: TypeAlias = Literal["number", "date", "span"]
 
 
-def scale_of(cells: Sequence[str]) -> Scale:
+def find_scale(cells: Sequence[str]) -> Scale:
     """How the cells of a column are measured. An `m` alone may be metres or thousandths, which keep their order as numbers."""
     heads = [cell[:_LONGEST] for cell in cells]
     spans = [cell for cell in heads if _SPAN.fullmatch(cell.strip())]
@@ -45,7 +45,7 @@ def scale_of(cells: Sequence[str]) -> Scale:
 def are_measures(cells: Sequence[str]) -> bool:
     """Whether cells begin with what they measure, and do not only mention a number."""
     filled = [cell for cell in cells if cell.strip()]
-    return sum(_BEGINS.match(cell) is not None for cell in filled) > _MOSTLY * len(filled) or scale_of(filled) != "number"
+    return sum(_BEGINS.match(cell) is not None for cell in filled) > _MOSTLY * len(filled) or find_scale(filled) != "number"
 
 
 def measure(cell: str, scale: Scale = "number") -> float | None:

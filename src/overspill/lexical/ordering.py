@@ -9,10 +9,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from overspill.lexical.cells import MOST_ROWS, columns_of, find_column, rows_of
+from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
-from overspill.lexical.listings import listed_rows, newest_rows
-from overspill.lexical.measures import Scale, are_measures, measure, scale_of
+from overspill.lexical.listings import find_listed_rows, find_newest_rows
+from overspill.lexical.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
@@ -79,7 +79,7 @@ class _OrderQuestion(Struct, frozen=True):
         return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
 
 
-def ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
+def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
     """Empty when the question does not ask about order or nothing here has one. Some rows alone may be meant already."""
     asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
@@ -110,11 +110,11 @@ def _otherwise(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows
     rows: list[int] = []
     if asked.most >= 0:
         rows = _commonest(index, tables[0], asked) if tables and asked.high else []
-        rows = rows or listed_rows(index, high=asked.high)
+        rows = rows or find_listed_rows(index, high=asked.high)
     if rows or asked.place < 0:
         return Rows(rows, _BY_PLACE if rows else 0.0)
     dated = _by_date(index, tables[0], asked) if tables else []
-    rows = [*dated, *_by_place(tables, asked)] if tables else newest_rows(index, asked.many, newest=asked.last)
+    rows = [*dated, *_by_place(tables, asked)] if tables else find_newest_rows(index, asked.many, newest=asked.last)
     return Rows(rows, _BY_PLACE if rows else 0.0, compared=bool(dated))
 
 
@@ -144,7 +144,7 @@ def _by_place(tables: list[Table], asked: _OrderQuestion) -> list[int]:
 
 def _by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """The first ones where the rows stand in another order than they happened."""
-    names = columns_of(index, table)
+    names = read_columns(index, table)
     column = find_column(names, asked.words)
     if column is None or _scale(index, table, column) != "date":
         column = find_column(names, _DATES)
@@ -152,14 +152,14 @@ def _by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
         return []
     dated = [
         (value, record)
-        for record, cells in islice(rows_of(index, table), MOST_ROWS)
+        for record, cells in islice(read_rows(index, table), MOST_ROWS)
         if column < len(cells) and (value := measure(cells[column], "date")) is not None
     ]
     return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
 
 
 def _scale(index: Index, table: Table, column: int) -> Scale:
-    return scale_of([cells[column] for _, cells in islice(rows_of(index, table), _SAMPLE) if column < len(cells)])
+    return find_scale([cells[column] for _, cells in islice(read_rows(index, table), _SAMPLE) if column < len(cells)])
 
 
 def _by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
@@ -170,12 +170,12 @@ def _by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Rankin
     scale, records = _scale(index, table, column), records[:MOST_ROWS]
     values = [
         (value, record)
-        for record, cells in rows_of(index, table, records)
+        for record, cells in read_rows(index, table, records)
         if column < len(cells) and cells[column] and (value := measure(cells[column], scale)) is not None
     ]
     if len(values) < 3 or len(values) < 0.3 * len(records):
         return []
-    high = asked.high != _is_reversed(columns_of(index, table), column, asked, scale)
+    high = asked.high != _is_reversed(read_columns(index, table), column, asked, scale)
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     fitting = [
         [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
@@ -188,11 +188,11 @@ def _column(index: Index, table: Table, asked: _OrderQuestion) -> int | None:
     """Of those that measure something, then one that goes with the superlative, then any."""
     words, after = asked.words, asked.most + 1
     near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
-    names = columns_of(index, table)
-    rows = [cells for _, cells in islice(rows_of(index, table), _SAMPLE)]
+    names = read_columns(index, table)
+    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLE)]
     columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
     named = find_column([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
-    if named is not None and (not asked.when or scale_of(columns[named]) != "number"):
+    if named is not None and (not asked.when or find_scale(columns[named]) != "number"):
         return named
     meant = find_column(names, _AGES if asked.when else (*_TIMES, *_SPEEDS) if asked.slow else ())
     return next((column for column in (meant, named) if column is not None), find_column(names, near))
@@ -207,11 +207,11 @@ def _is_reversed(names: list[str], column: int, asked: _OrderQuestion, scale: Sc
 
 def _commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """Which of them has the most rows: the first of those rows."""
-    column = find_column(columns_of(index, table), asked.words[: asked.most][::-1])
+    column = find_column(read_columns(index, table), asked.words[: asked.most][::-1])
     if column is None:
         return []
     places: dict[str, list[int]] = {}
-    for record, cells in islice(rows_of(index, table), MOST_ROWS):
+    for record, cells in islice(read_rows(index, table), MOST_ROWS):
         if column < len(cells) and cells[column].strip():
             places.setdefault(cells[column].strip().casefold(), []).append(record)
     most = nlargest(_FOREMOST, places.values(), key=len)

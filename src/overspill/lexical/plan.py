@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.failures import Signs
 from overspill.lexical.index import Index
-from overspill.lexical.linking import linked_rows, unlike_rows
-from overspill.lexical.ordering import Rows, ordered_rows
+from overspill.lexical.linking import find_linked_rows, find_unlike_rows
+from overspill.lexical.ordering import Rows, find_ordered_rows
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
@@ -62,12 +62,12 @@ class Plan(Struct, frozen=True):
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     way = _plan(index, query, ranking, max_tokens)
-    if query.counting and (counts := _counts(index, ranking)):
+    if query.counting and (counts := _find_counts(index, ranking)):
         return replace(way, steps=(Step(counts, _COUNTS), *way.steps))
     return way
 
 
-def _counts(index: Index, ranking: Ranking) -> Order:
+def _find_counts(index: Index, ranking: Ranking) -> Order:
     """What says a number of what was asked: `58 passed`."""
     return _order(
         {
@@ -86,15 +86,15 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     signs = index.signs if query.failure and told else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_blame_scores(ranking, signs))
-        steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _causes(signs, order, max_tokens)
+        steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order, max_tokens)
         return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     _raise_bodies(scores, index, ranking)
     if query.after or query.before:
         _raise_neighbours(scores, ranking, query, len(index.outline))
-    unlike = unlike_rows(index, query, ranking)
-    linked = unlike or linked_rows(index, query, ranking)
-    rows = ordered_rows(index, query, ranking, linked)
+    unlike = find_unlike_rows(index, query, ranking)
+    linked = unlike or find_linked_rows(index, query, ranking)
+    rows = find_ordered_rows(index, query, ranking, linked)
     if unlike and not rows.records:
         rows = Rows(unlike[:_LINKED], _UNLIKE)
     top = max(scores.values(), default=1.0)
@@ -103,7 +103,7 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
     least = 0.0 if query.listing else _LEAST * top
-    order = _are_similar(scores) if query.listing and not rows.records else _order(scores)
+    order = _order_by_tier(scores) if query.listing and not rows.records else _order(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
     if query.listing and index.kind == "code":
         # What stands inside a definition that was asked for is no other of its kind.
@@ -116,7 +116,7 @@ def _order(scores: dict[int, float]) -> Order:
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _are_similar(scores: dict[int, float]) -> Order:
+def _order_by_tier(scores: dict[int, float]) -> Order:
     """For what has no best: records that hold about as much of it, as they stand."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
@@ -153,12 +153,12 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     return [
         Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
-        Step(_are_similar(speaking)),
+        Step(_order_by_tier(speaking)),
         Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
 
 
-def _causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
+def _plan_causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
     """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
     top = order[0][1] if order else 1.0
     share = max(_STRETCH_LEAST, min(_STRETCH_MOST, _STRETCH_TOKENS / max(1.0, max_tokens)))

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill.lexical.words import INSTRUCTION, STOP, stem, subwords, words_of
+from overspill.lexical.words import INSTRUCTION, STOP, split_subwords, split_words, stem
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
@@ -104,7 +104,7 @@ def parse(question: str) -> Query:
         _add_token(token, 1.0, silent, terms.add)
     for numbers in _COUNTED.findall(text):
         terms.pop((max(numbers), True), None)
-    words = [word for token in tokens for word in words_of(token) if word not in silent]
+    words = [word for token in tokens for word in split_words(token) if word not in silent]
     return Query(
         text=text,
         terms=tuple(terms.values()),
@@ -122,7 +122,7 @@ def parse(question: str) -> Query:
 
 def _silent(text: str, tokens: list[str]) -> frozenset[str]:
     """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
-    words = {word for token in tokens for word in words_of(token)}
+    words = {word for token in tokens for word in split_words(token)}
     if words <= STOP:
         return frozenset()
     shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
@@ -131,14 +131,14 @@ def _silent(text: str, tokens: list[str]) -> frozenset[str]:
 
 def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:
     lower = token.lower()
-    parts = subwords(token)
+    parts = split_subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(Term(lower, 2.0 * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in STOP and (len(part) > 1 or part.isdigit()):
                 add(Term(stem(part), 0.3 * weight, role="part"))
         return
-    for word in words_of(lower):
+    for word in split_words(lower):
         if word not in silent:
             wording = word in INSTRUCTION and weight <= 1.0
             add(Term(stem(word), 0.35, role="wording") if wording else Term(stem(word), weight))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.query import Query, Term
-from overspill.lexical.scan import Finder, telling
+from overspill.lexical.scan import Finder, drop_common_terms
 
 _K1 = 1.2
 _B = 0.5
@@ -115,13 +115,15 @@ def rank(index: Index, query: Query) -> Ranking:
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
     code = index.kind in _CODE
-    terms, everywhere = telling(every, index.text, index.searched_bytes, code=code)
+    terms, everywhere = drop_common_terms(every, index.text, index.searched_bytes, code=code)
     hits = _collect(index, terms, _MANY if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
         return terms, hits
     left = tuple(term for term in every if term not in terms)
-    rarest, _ = telling(tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code)
+    rarest, _ = drop_common_terms(
+        tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code
+    )
     return terms + rarest, _collect(index, terms + rarest, _MANY)
 
 

@@ -47,7 +47,7 @@ _ESCAPE = re.compile(rb"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
 _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b"\t", b"b": b" ", b"f": b" "}
 
 
-def filler(data: Text) -> bytes:
+def find_filler(data: Text) -> bytes:
     """A byte the text does not have; empty when it has them all, which only arbitrary bytes do."""
     return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
@@ -63,7 +63,7 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
     return plain
 
 
-def red_starts(data: Text, end: int) -> Iterator[int]:
+def find_red(data: Text, end: int) -> Iterator[int]:
     """Where a terminal would begin to write in red."""
     return (found.start() for found in _RED.finditer(data, 0, end))
 

@@ -33,10 +33,10 @@ def render(index: Index, start: int, end: int) -> str:
     return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
-def locator(index: Index, record: int, start: int, line: int) -> str:
+def make_locator(index: Index, record: int, start: int, line: int) -> str:
     """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
     if index.kind == "json":
-        return _on_one_line(pointer(index, record), _POINTER) or "/"
+        return _on_one_line(make_pointer(index, record), _POINTER) or "/"
     place = f"@{start}" if index.total_bytes > _LONG_LINE * index.lines else f"L{line}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
@@ -46,7 +46,7 @@ def locator(index: Index, record: int, start: int, line: int) -> str:
     return f"{place} {_on_one_line(heading, _HEADING)}" if "|" not in heading else place
 
 
-def pointer(index: Index, record: int) -> str:
+def make_pointer(index: Index, record: int) -> str:
     """The JSON pointer of a record; of the container it lies in when it is a run of plain members."""
     outline = index.outline
     lineage = outline.lineage(record)
@@ -91,7 +91,7 @@ class Tally(Struct, frozen=True):
     """How many rows were compared, where there are more."""
 
 
-def closing_line(index: Index, tally: Tally) -> str:
+def write_closing_line(index: Index, tally: Tally) -> str:
     """The last line: how much of what matched stands above, what else does, and how to get the rest."""
     whole = tally.showing == tally.matched and not tally.more
     said = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from overspill.lexical.outline import Text
 from overspill.lexical.query import Term
-from overspill.lexical.words import KEYWORDS, is_unspaced, stem, subwords, words_of
+from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
 from overspill.text.encoding import decode
 from overspill.text.patterns import compile_pattern
 
@@ -96,7 +96,7 @@ class Finder:
             found[self._literals[lower]] = 1.0
         if word in self._keywords:
             found[self._keywords[word]] = 1.0
-        for part in dict.fromkeys((*subwords(word), *words_of(word), *(sign for sign in self._signs if sign in word))):
+        for part in dict.fromkeys((*split_subwords(word), *split_words(word), *(sign for sign in self._signs if sign in word))):
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0
             elif part and (near := self._nearest(part)) is not None:
@@ -148,7 +148,7 @@ def _add_boundaries(literal: str) -> str:
     return f"{opening}{_escape(literal)}{closing}"
 
 
-def telling(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[tuple[Term, ...], bool]:
+def drop_common_terms(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[tuple[Term, ...], bool]:
     """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable.
 
     Also whether even the rarest stands everywhere.

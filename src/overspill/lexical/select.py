@@ -9,14 +9,14 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from overspill.lexical.cells import MOST_ROWS
-from overspill.lexical.confidence import confidence, coverage
+from overspill.lexical.confidence import estimate_confidence, measure_coverage
 from overspill.lexical.expansion import expand
 from overspill.lexical.fill import BudgetFill, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import RUNNING, Plan, plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
-from overspill.lexical.render import Tally, closing_line, describe_none_fits, describe_nothing_found, locator, render
+from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found, make_locator, render, write_closing_line
 from overspill.text.encoding import decode
 
 _GAP = 4_000
@@ -59,7 +59,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     if index.kind == "prose":
         ranking = expand(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    room = max_tokens - count(closing_line(index, least)) - 1
+    room = max_tokens - count(write_closing_line(index, least)) - 1
     if index.kind in RUNNING:
         # Read now, a question about a failure later costs no more than any other.
         _ = index.signs
@@ -73,7 +73,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
             describe_none_fits(index, least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         )
         text = next((line for line in said if count(line) <= max_tokens), "")
-    trust = confidence(asked, ranking, coverage(index, ranking), way.evidence) if excerpts else 0.0
+    trust = estimate_confidence(asked, ranking, measure_coverage(index, ranking), way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
 
 
@@ -113,7 +113,7 @@ def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]
     pieces = _merge_pieces(index, [piece for record in taken for piece in record])
     excerpts = _excerpts(index, pieces)
     tally = _tally(index, pieces, ranking, way)
-    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), closing_line(index, tally)]), tally)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)]), tally)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
@@ -154,7 +154,7 @@ def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
     for piece in pieces:
         line = index.line_at(piece.start)
         last = index.line_at(piece.end - 1)
-        place = locator(index, piece.record, piece.start, line)
+        place = make_locator(index, piece.record, piece.start, line)
         text = decode(bytes(index.source[piece.start : piece.end]))
         found.append(Found(text, piece.start, piece.end, line, last, place, round(piece.score, 3), piece.trimmed))
     return found

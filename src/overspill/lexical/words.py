@@ -53,7 +53,7 @@ def stem(word: str) -> str:
     return (_RUSSIAN if _CYRILLIC.match(word) else _ENGLISH).stemWord(word)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """In small letters; where spaces do not part words, every two characters beside each other."""
     words: list[str] = []
     for word in re.split(r"[\W_]+", text.lower()):
@@ -66,7 +66,7 @@ def is_unspaced(word: str) -> bool:
     return _is_unspaced.match(word) is not None
 
 
-def subwords(word: str) -> list[str]:
+def split_subwords(word: str) -> list[str]:
     """`parseHTTPReply_v2` → parse, http, reply, v, 2."""
     return [part.lower() for part in _SUBWORD.findall(word)]
 

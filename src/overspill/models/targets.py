@@ -187,4 +187,4 @@ def _weigh(request: Request, model: str) -> _Weight:
 
 def _cut_preview(answer: str) -> str:
     data = encoding.encode(answer)[:PREVIEW_BYTES]
-    return encoding.decode(data[: encoding.whole(data)])
+    return encoding.decode(data[: encoding.complete_length(data)])

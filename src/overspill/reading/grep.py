@@ -10,12 +10,12 @@ from itertools import islice
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, whole_passage
+from overspill.reading.passage import Bound, clip, require_whole_number
 from overspill.reading.pattern import compile_pattern
 from overspill.reading.positions import View
 from overspill.reading.search import Hit, Search
 from overspill.store.protocols import Reader
-from overspill.text.encoding import boundary, decode
+from overspill.text.encoding import character_start, decode
 
 _PAST = "from {start} is past the end: the output has {total} bytes."
 _NO_PATTERN = "The pattern has to be text, not {value!r}."
@@ -56,7 +56,7 @@ def grep(
     literal: bool = False,
     start_byte: object = 0,
 ) -> Grep:
-    start, around = whole_passage("from", start_byte, 0), whole_passage("context", context, 0)
+    start, around = require_whole_number("from", start_byte, 0), require_whole_number("context", context, 0)
     if start > view.bytes:
         raise BadRequest(_PAST.format(start=start, total=view.bytes))
     if not isinstance(pattern, str):
@@ -166,4 +166,4 @@ class _Page:
     def _character(self, byte: int) -> int:
         """The byte, or the start of the character it is inside of."""
         start = max(byte - 3, 0)
-        return start + boundary(self._reader.read(start, byte + 3), max(byte, 0) - start)
+        return start + character_start(self._reader.read(start, byte + 3), max(byte, 0) - start)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from overspill.errors import BadRequest
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
-from overspill.text.encoding import boundary, decode, offset
+from overspill.text.encoding import byte_offset, character_start, decode
 
 Unit: TypeAlias = Literal["bytes", "lines", "chars"]
 
@@ -99,21 +99,21 @@ def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
     """
     data = reader.read(start, min(end, start + max(bound.bytes, 0) + _LOOK_AHEAD))
     whole = start + len(data) == end
-    cut = len(data) if whole else boundary(data, min(max(bound.bytes, 0), len(data)))
+    cut = len(data) if whole else character_start(data, min(max(bound.bytes, 0), len(data)))
     text = decode(data[:cut])
     if bound.holds(text) and text:
         return start + cut
-    return start + offset(data, max(len(clip(text, bound)), 1))
+    return start + byte_offset(data, max(len(clip(text, bound)), 1))
 
 
 def clip(text: str, bound: Bound) -> str:
     """As many characters from the beginning of the text as the bound holds."""
     room = max(bound.bytes, 0)
     encoded = text[: room if bound.chars is None else min(room, bound.chars)].encode("utf-8", "surrogatepass")
-    return decode(encoded[: boundary(encoded, min(room, len(encoded)))])
+    return decode(encoded[: character_start(encoded, min(room, len(encoded)))])
 
 
-def whole_passage(name: str, value: object, least: int) -> int:
+def require_whole_number(name: str, value: object, least: int) -> int:
     """A number that came from a model, which may have sent anything."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRequest(_NOT_WHOLE.format(name=name, value=value))

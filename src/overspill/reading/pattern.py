@@ -71,6 +71,6 @@ def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Patter
     return Expression(pattern if literal else _AT_LINES + pattern, ignore_case=ignore_case, literal=literal)
 
 
-def occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
+def find_occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
     """Where the needle begins, byte for byte, without overlaps."""
     return (match.start() for match in patterns.compile_pattern(needle, literal=True).finditer(buffer))

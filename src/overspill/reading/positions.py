@@ -15,7 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from overspill.store.protocols import Reader
-from overspill.text.encoding import boundary, characters, offset
+from overspill.text.encoding import byte_offset, character_start, count_characters
 from overspill.text.lines import count_line_ends
 
 _BLOCK = 64 * 1024
@@ -100,7 +100,7 @@ class View:
         """How many characters stand before the one that the byte belongs to."""
         mark, head = self._head(byte)
         following = self._reader.read(byte, min(byte + _LOOK_AHEAD, self.bytes))
-        return mark.chars + characters(head[: boundary(head + following, len(head))])
+        return mark.chars + count_characters(head[: character_start(head + following, len(head))])
 
     def _head(self, byte: int) -> tuple[Mark, bytes]:
         self._pass_over(byte)
@@ -114,7 +114,7 @@ class View:
             self._grow(last)
         block = bisect_right(self._marks, char, key=_CHARS) - 1
         before, after = self._marks[block : block + 2]
-        return before.byte + offset(self._reader.read(before.byte, after.byte), char - before.chars)
+        return before.byte + byte_offset(self._reader.read(before.byte, after.byte), char - before.chars)
 
     def _pass_over(self, byte: int) -> None:
         while (last := self._marks[-1]).byte < byte:
@@ -128,6 +128,6 @@ class View:
     def _after(self, mark: Mark) -> Mark:
         data = self._reader.read(mark.byte, min(mark.byte + self._block + _LOOK_AHEAD, self.bytes))
         end = min(self._block, len(data))
-        end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else boundary(data, end)
+        end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else character_start(data, end)
         data = data[:end]
-        return Mark(mark.byte + end, mark.chars + characters(data), mark.ends + count_line_ends(data))
+        return Mark(mark.byte + end, mark.chars + count_characters(data), mark.ends + count_line_ends(data))

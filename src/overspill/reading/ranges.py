@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, Passage, Range, Unit, fit, make_passage, whole_passage
-from overspill.reading.pattern import occurrences
+from overspill.reading.passage import Bound, Passage, Range, Unit, fit, make_passage, require_whole_number
+from overspill.reading.pattern import find_occurrences
 from overspill.reading.positions import View
 from overspill.store.protocols import Reader
 
@@ -53,7 +53,7 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
     """`length` characters from the character `start` on; None as `length` means all that follow."""
-    end = None if length is None else whole_passage("start", start, 0) + whole_passage("length", length, 1)
+    end = None if length is None else require_whole_number("start", start, 0) + require_whole_number("length", length, 1)
     first, last = _range("chars", start, end, view.chars)
     start_byte, end_byte = view.char_span(first, last)
     cut = fit(reader, start_byte, end_byte, bound)
@@ -67,8 +67,8 @@ def around(
     """`window` characters with an occurrence of the anchor in their middle; where the bound holds fewer, less on both sides."""
     if not isinstance(anchor, str) or not anchor:
         raise BadRequest(_NO_ANCHOR.format(value=anchor))
-    wide = max(whole_passage("window", window, 1), len(anchor))
-    index = whole_passage("match_index", match_index, 0)
+    wide = max(require_whole_number("window", window, 1), len(anchor))
+    index = require_whole_number("match_index", match_index, 0)
     at, count = _locate(reader, anchor, index)
     if at is None:
         raise BadRequest(_NO_SUCH_MATCH.format(index=index, count=count) if count else _NOT_FOUND)
@@ -96,7 +96,7 @@ def _locate(reader: Reader, anchor: str, index: int) -> tuple[int | None, int]:
     Raises nothing: a traceback would keep the buffer from being closed.
     """
     at, count = None, 0
-    for place in occurrences(reader.buffer(), anchor.encode("utf-8", "surrogatepass")):
+    for place in find_occurrences(reader.buffer(), anchor.encode("utf-8", "surrogatepass")):
         if count == index:
             at = place
         count += 1
@@ -113,8 +113,8 @@ def _window(view: View, middle: int, length: int, wide: int) -> tuple[int, int]:
 def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int]:
     start_name, end_name = _NAMES[unit]
     least = 1 if unit == "lines" else 0
-    first = whole_passage(start_name, start, least)
-    last = total if end is None else whole_passage(end_name, end, least)
+    first = require_whole_number(start_name, start, least)
+    last = total if end is None else require_whole_number(end_name, end, least)
     if end is not None and last - first + least <= 0:
         raise BadRequest(_INVERTED.format(start=start_name, first=first, end=end_name, last=last))
     if not total:

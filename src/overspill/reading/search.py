@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from overspill.reading.pattern import Literal, Pattern
-from overspill.text.encoding import boundary, searchable
+from overspill.text.encoding import character_start, make_searchable
 
 _BLOCK = 4 * 1024 * 1024
 _PIECE = 256 * 1024
@@ -91,7 +91,7 @@ def _normalize_block(block: memoryview) -> bytes | memoryview:
         try:
             text, used = codecs.utf_8_decode(block[at:end], "strict", end == size)
         except UnicodeDecodeError:
-            return searchable(bytes(block)).translate(_CR_TO_LF)
+            return make_searchable(bytes(block)).translate(_CR_TO_LF)
         returns = returns or "\r" in text
         at += used
     return bytes(block).translate(_CR_TO_LF) if returns else block
@@ -99,4 +99,4 @@ def _normalize_block(block: memoryview) -> bytes | memoryview:
 
 def _between_characters(text: bytes | memoryview, at: int) -> int:
     start = max(at - 3, 0)
-    return start + boundary(bytes(text[start : at + 3]), at - start)
+    return start + character_start(bytes(text[start : at + 3]), at - start)

@@ -243,7 +243,7 @@ class RunningReader:
         self._reader = reader
         size = reader.size
         tail = reader.read(size - 4, size)
-        self.size = size - len(tail) + encoding.whole(tail)
+        self.size = size - len(tail) + encoding.complete_length(tail)
 
     def read(self, start: int, end: int) -> bytes:
         return self._reader.read(start, min(end, self.size))

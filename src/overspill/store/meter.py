@@ -65,7 +65,7 @@ class Meter:
             self._chars += len(data)
             return
         data = self._tail + data
-        end = encoding.whole(data)
+        end = encoding.complete_length(data)
         self._chars += len(encoding.decode(data[:end]))
         self._tail = data[end:]
 
@@ -106,4 +106,4 @@ def encode_arguments(args: Mapping[str, Any]) -> bytes | None:
 
 def chars_in(args: Mapping[str, Any]) -> int:
     """Characters of a call's arguments as JSON."""
-    return encoding.characters(encode_arguments(args) or b"")
+    return encoding.count_characters(encode_arguments(args) or b"")

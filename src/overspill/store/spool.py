@@ -120,7 +120,7 @@ class Spool:
             if self._writer is not None:
                 return None
             data = bytes(self._memory[:most])
-            data = data[: encoding.whole(data)] if len(data) < self.total else data
+            data = data[: encoding.complete_length(data)] if len(data) < self.total else data
             meter = Meter(self._model)
             meter.add(data)
             missing = wording.lost_bytes(self.total - len(data), why) if len(data) < self.total else ""
@@ -149,7 +149,7 @@ class Spool:
         if self._limit is None or self._meter.bytes + len(data) <= self._limit:
             return data
         cut = data[: self._limit - self._meter.bytes]
-        return cut[: encoding.whole(cut)]
+        return cut[: encoding.complete_length(cut)]
 
     def _to_store(self) -> None:
         """Memory is given up only as far as it is stored: with no store at all, its beginning can still be shown."""

@@ -38,27 +38,27 @@ def clean(text: str) -> str:
     return text if text.isascii() else _SURROGATE.sub(_REPLACEMENT, text)
 
 
-def searchable(data: bytes) -> bytes:
+def make_searchable(data: bytes) -> bytes:
     """Valid UTF-8 (lone surrogates allowed) of the same length: each invalid byte becomes the control character SUBSTITUTE."""
     parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
     parts[::2] = [_ESCAPED_BYTE.sub("\x1a", part) for part in parts[::2]]
     return "".join(parts).encode("utf-8", "surrogateescape")
 
 
-def boundary(data: bytes, at: int) -> int:
+def character_start(data: bytes, at: int) -> int:
     """`at`, or the start of the character that it lies inside of; data has to go on for three bytes after it, or to its end."""
     for back in range(1, min(_LOOK_AHEAD, at) + 1):
         lead = data[at - back]
         if lead >= 0xC0:
             length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
             character = data[at - back : at - back + length]
-            return at - back if len(character) == length > back and characters(character) == 1 else at
+            return at - back if len(character) == length > back and count_characters(character) == 1 else at
         if lead < 0x80:
             break
     return at
 
 
-def offset(data: bytes, chars: int) -> int:
+def byte_offset(data: bytes, chars: int) -> int:
     """How many bytes the first `chars` characters of data take."""
     if data.isascii():
         return min(chars, len(data))
@@ -81,7 +81,7 @@ def is_text(data: bytes) -> bool:
     return True
 
 
-def whole(data: bytes) -> int:
+def complete_length(data: bytes) -> int:
     """How many leading bytes end with a whole character; an unfinished sequence, at most three bytes, comes after them."""
     for back in range(1, min(3, len(data)) + 1):
         byte = data[-back]
@@ -93,7 +93,7 @@ def whole(data: bytes) -> int:
     return len(data)
 
 
-def characters(data: bytes) -> int:
+def count_characters(data: bytes) -> int:
     """How many there are."""
     if data.isascii():
         return len(data)

@@ -34,17 +34,17 @@ def format_size(count: int) -> str:
     raise AssertionError
 
 
-def short_size(count: int) -> str:
+def format_short_size(count: int) -> str:
     """`45KB`: as in the list of completed tools."""
     return format_size(count).replace(" bytes", "B").replace(" ", "")
 
 
-def short_tokens(count: int) -> str:
+def format_tokens(count: int) -> str:
     """`~45K tokens`: as in the notice."""
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Control and format characters as they are written in source code: foreign text commands no terminal and hides nothing."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
@@ -57,7 +57,7 @@ def shorten(text: str, limit: int) -> str:
 def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
     """Foreign words for the middle of one of our lines: no line ends, nothing that cannot be seen, at most `limit` characters."""
     # Of a very long text only so much is looked at as can be shown; more of it would have to be white space.
-    flat = visible(" ".join(text[: 10 * limit].split()))
+    flat = escape_invisible(" ".join(text[: 10 * limit].split()))
     return shorten(flat, limit) if len(text) <= 10 * limit else flat[: limit - 1] + ELLIPSIS
 
 

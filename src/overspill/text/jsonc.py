@@ -53,7 +53,7 @@ class Node(Struct, frozen=True):
         return [key.value for key in self.keys]
 
     @property
-    def twice(self) -> str:
+    def duplicate_key(self) -> str:
         """A key that stands there more than once, or nothing."""
         return next((name for name, count in Counter(self.names).items() if count > 1), "")
 
@@ -119,7 +119,7 @@ def remove(container: Node, indexes: Sequence[int]) -> list[Edit]:
     return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _remove_run(container, first, last)]
 
 
-def string(value: str) -> str:
+def quote(value: str) -> str:
     return dumps(value).decode()
 
 

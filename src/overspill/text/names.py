@@ -12,18 +12,18 @@ from overspill.text.humanize import one_line
 
 _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """What can be the name of an HTTP header."""
 _PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
 """Arguments that say where an output comes from."""
 _LONGEST = 64  # characters that every provider takes in a tool's name
 
 
-def offer_name(tool: str, server: str) -> str:
+def qualify_name(tool: str, server: str) -> str:
     return _usable(f"{server}{_SEPARATOR}{tool}")[:_LONGEST]
 
 
-def prefixes(servers: Collection[str]) -> dict[str, str]:
+def assign_prefixes(servers: Collection[str]) -> dict[str, str]:
     """What stands before the tools of each, no two the same; a usable name stays as it is."""
     found, taken = dict[str, str](), set(servers)
     for server in servers:
@@ -43,7 +43,7 @@ def own_name(name: str, server: str) -> str:
     return name[len(prefix) :] or name if _usable(name).startswith(prefix) else name
 
 
-def source_of(tool: str, args: Mapping[str, Any]) -> str:
+def describe_source(tool: str, args: Mapping[str, Any]) -> str:
     """`read_file: large.txt`. Only the last part of a path or address is named: the rest of a call may be private."""
     for name in _PLACES:
         value = args.get(name)

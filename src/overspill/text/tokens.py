@@ -63,7 +63,7 @@ def count(text: str, model: str | None = None) -> Count:
     return Count(round(sample * len(text) / (_SLICE * _SLICES)), True)
 
 
-def more_than(text: str, limit: int) -> bool:
+def has_more_than(text: str, limit: int) -> bool:
     """Whether text has more than `limit` tokens, without counting further than needed to know."""
     if len(text) * 4 <= limit:  # no token is shorter than a byte, and no character longer than four
         return False

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from overspill.errors import SettingsError
 from overspill.truncate.element import element
-from overspill.truncate.ends import BothEnds, EndsStrategy, over_text
+from overspill.truncate.ends import BothEnds, EndsStrategy, for_whole_text
 from overspill.truncate.head import head
 from overspill.truncate.head_tail import head_tail
 from overspill.truncate.line import line
@@ -35,7 +35,7 @@ ENDS_ARE_ENOUGH = frozenset(_BY_ENDS)
 """Strategies that do not look at the middle."""
 
 STRATEGIES: dict[str, Strategy] = {
-    **{name: over_text(strategy) for name, strategy in _BY_ENDS.items()},
+    **{name: for_whole_text(strategy) for name, strategy in _BY_ENDS.items()},
     "element": element,
     "none": none,
 }

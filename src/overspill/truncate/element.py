@@ -7,12 +7,12 @@ import re
 from overspill.text.lines import count_lines
 from overspill.truncate.element_json import outline_json
 from overspill.truncate.element_xml import outline_xml
-from overspill.truncate.ends import over_text
+from overspill.truncate.ends import for_whole_text
 from overspill.truncate.head_tail import head_tail
 from overspill.truncate.shape import Cut, Shape
 
 _XML = re.compile(r"\ufeff?[ \t\r\n]*<")
-_either_end = over_text(head_tail)
+_either_end = for_whole_text(head_tail)
 
 
 def element(text: str, limit: int, shape: Shape) -> Cut:

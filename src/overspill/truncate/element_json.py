@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from overspill.truncate import markers
 from overspill.truncate.shape import Shape
-from overspill.truncate.shrink import Level, join_within, largest, levels
+from overspill.truncate.shrink import Level, find_largest, join_within, shrink_levels
 
 _NOTHING_FITS = f'"{markers.ELLIPSIS}"'
 _INDENTED = re.compile(r"[ \t\r\n]*[\[{]\r?\n([ \t]+)")
@@ -51,7 +51,7 @@ def outline_json(text: str, limit: int, shape: Shape) -> str | None:
         root: Json = _DECODER.decode(text)
     except ValueError:
         return _outline_documents(text, limit, shape)
-    found = largest(lambda level, longest: _Outline(level, longest, shape.head_ratio).value(root, 1), limit, shape)
+    found = find_largest(lambda level, longest: _Outline(level, longest, shape.head_ratio).value(root, 1), limit, shape)
     if not found:
         return _NOTHING_FITS
     compact, level, longest = found
@@ -74,11 +74,11 @@ def _outline_documents(text: str, limit: int, shape: Shape) -> str | None:
         return None
     if not documents:
         return None
-    for level in levels(shape):
+    for level in shrink_levels(shape):
         whole = join_within(_Outline(level, len(text), shape.head_ratio).documents(verbatim), limit)
         if whole is not None and level.first + level.last:
             return whole
-    found = largest(lambda level, longest: _Outline(level, longest, shape.head_ratio).documents(documents), limit, shape)
+    found = find_largest(lambda level, longest: _Outline(level, longest, shape.head_ratio).documents(documents), limit, shape)
     return found[0] if found else _NOTHING_FITS
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from overspill.truncate import markers
 from overspill.truncate.shape import Shape
-from overspill.truncate.shrink import Level, largest
+from overspill.truncate.shrink import Level, find_largest
 
 _TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 
@@ -38,7 +38,7 @@ def outline_xml(text: str, limit: int, shape: Shape) -> str | None:
         root = _parse(source)
     except (UnicodeEncodeError, expat.ExpatError, EntitiesRefused):
         return None
-    found = largest(lambda level, longest: _Outline(source, level, longest, shape.head_ratio).document(root), limit, shape)
+    found = find_largest(lambda level, longest: _Outline(source, level, longest, shape.head_ratio).document(root), limit, shape)
     return found[0] if found else None
 
 

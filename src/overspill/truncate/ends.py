@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.text.lines import count_lines
 from overspill.truncate import markers
-from overspill.truncate.lines import cuts_line, ending, opening
+from overspill.truncate.lines import cuts_line, find_head_end, find_tail_start
 from overspill.truncate.markers import Gap, Marker
 from overspill.truncate.shape import Cut, Shape, Strategy
 
@@ -42,7 +42,7 @@ class Plan(Struct, frozen=True):
 EndsStrategy: TypeAlias = Callable[[BothEnds, int, Shape], Cut]
 
 
-def over_text(strategy: EndsStrategy) -> Strategy:
+def for_whole_text(strategy: EndsStrategy) -> Strategy:
     def shortened(text: str, limit: int, shape: Shape) -> Cut:
         return strategy(BothEnds(text, text, len(text), count_lines(text)), limit, shape)
 
@@ -72,8 +72,8 @@ def _longest(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
 def _leave(ends: BothEnds, room: int, plan: Plan) -> Gap:
     """What is missing when `room` characters may stay. What the head does not need goes to the tail."""
     room = max(room, 0)
-    stop = opening(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)
-    start = ending(ends.tail, room - stop, plan.tail_lines, plan.whole_lines)
+    stop = find_head_end(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)
+    start = find_tail_start(ends.tail, room - stop, plan.tail_lines, plan.whole_lines)
     head, tail = ends.head[:stop], ends.tail[start:]
     return Gap(
         head,

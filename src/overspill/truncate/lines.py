@@ -11,7 +11,7 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _LONGEST_GRAPHEME = 16
 
 
-def opening(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+def find_head_end(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
     """Where the beginning to keep ends: at most `room` characters, at most `lines` lines.
 
     It ends with a line, unless that would leave more than half of the room unused: then the line is over-long and is cut.
@@ -27,7 +27,7 @@ def opening(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
     return _between_graphemes(text, room, -1)
 
 
-def ending(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
+def find_tail_start(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
     """Where the ending to keep starts; the mirror image of `opening`."""
     floor = max(len(text) - room, 0)
     if floor and text[floor - 1 : floor + 1] == "\r\n":

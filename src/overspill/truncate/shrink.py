@@ -28,7 +28,7 @@ Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
 """(level, the longest string to show) -> the outline, piece by piece, so that one too long is given up early."""
 
 
-def levels(shape: Shape) -> Iterator[Level]:
+def shrink_levels(shape: Shape) -> Iterator[Level]:
     """Ever less: first fewer elements and keys, then a smaller depth, in the end only their count."""
     depth, first, last, keys = shape.depth, shape.first_elements, shape.last_elements, shape.max_keys
     yield Level(depth, first, last, keys)
@@ -41,9 +41,9 @@ def levels(shape: Shape) -> Iterator[Level]:
     yield Level(depth, 0, 0, 0, shortest=1)
 
 
-def largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
+def find_largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
     """The first level that fits, with the longest strings that fit there; None when nothing does."""
-    for level in levels(shape):
+    for level in shrink_levels(shape):
         short, long = min(level.shortest, max(_RECOGNISABLE, limit // 8)), limit
         if (text := join_within(outline(level, short), limit)) is None:
             continue

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from overspill.errors import ExpiredHandle, HandleError, OverspillError
-from overspill.text.humanize import count_noun, one_line, visible
+from overspill.text.humanize import count_noun, escape_invisible, one_line
 from overspill.types import Excerpt, Kept
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
@@ -35,7 +35,7 @@ def retrieval_failure(tool: str, spelling: str, error: OverspillError) -> str:
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
         return "Tool output expired" if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {one_line(spelling)}"
-    return visible(str(error))
+    return escape_invisible(str(error))
 
 
 def abstract(tool: str, handle: str, strategy: str, text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from overspill.text.humanize import one_line, short_size, short_tokens
+from overspill.text.humanize import format_short_size, format_tokens, one_line
 from overspill.types import JobState, Size
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
@@ -97,7 +97,7 @@ def _pending_line(job: JobStatus) -> str:
 def _ready_line(job: JobStatus) -> str:
     facts = [f"id: {job.id}"]
     if job.size is not None:
-        facts.append(short_tokens(job.size.tokens))
+        facts.append(format_tokens(job.size.tokens))
     if job.exceeds:
         facts.append("exceeds threshold")
     if job.retrievals:
@@ -106,7 +106,7 @@ def _ready_line(job: JobStatus) -> str:
 
 
 def _done_line(job: JobStatus) -> str:
-    outcome = f"size: {short_size(job.size.bytes if job.size else 0)}"
+    outcome = f"size: {format_short_size(job.size.bytes if job.size else 0)}"
     if job.error or job.state == "failed":
         outcome = f"failed: {one_line(job.error, MAX_ERROR_LINE_CHARS)}"
     return f"- {one_line(job.tool)} (id: {job.id}, {outcome})"

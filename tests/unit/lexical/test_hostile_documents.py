@@ -144,7 +144,7 @@ def test_a_question_is_read_in_linear_time(document: Document):
 
 @every_document
 def test_names_are_read_in_linear_time(document: Document):
-    assert is_read_in_linear_time(lambda text: names.own_name(names.offer_name(text, "alpha"), text), document)
+    assert is_read_in_linear_time(lambda text: names.own_name(names.qualify_name(text, "alpha"), text), document)
 
 
 @pytest.mark.parametrize("words", [700, 100_000])

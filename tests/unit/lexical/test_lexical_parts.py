@@ -10,16 +10,16 @@ import pytest
 
 from overspill.lexical import build, index, records, select
 from overspill.lexical.kinds import recognise
-from overspill.lexical.ordering import ordered_rows
+from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
-from overspill.lexical.reading import filler, strip_colours, strip_tags, unescape
+from overspill.lexical.reading import find_filler, strip_colours, strip_tags, unescape
 from overspill.lexical.records.blocks import cut_blocks
 from overspill.lexical.records.hunks import cut_hunks
 from overspill.lexical.records.lines import split_long
 from overspill.lexical.records.passages import cut_passages
-from overspill.lexical.words import stem, subwords
+from overspill.lexical.words import split_subwords, stem
 from overspill.text.encoding import decode
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village ever asks why it does so every morning. " * 9
@@ -104,14 +104,14 @@ def test_what_is_never_closed_is_left_as_it_is() -> None:
 
 
 def test_a_filler_is_a_byte_the_text_does_not_have() -> None:
-    assert filler(b"abc") == b"\xff"
-    assert filler(b"abc\xff\xfe") == b"\xc0"
-    assert filler(bytes(range(256))) == b""
+    assert find_filler(b"abc") == b"\xff"
+    assert find_filler(b"abc\xff\xfe") == b"\xc0"
+    assert find_filler(bytes(range(256))) == b""
     assert select(build(b"<html><p>needle" + bytes(range(256)) + b"</p></html>"), "needle").excerpts
 
 
 def test_identifiers_have_subwords() -> None:
-    assert subwords("parseHTTPReply_v2") == ["parse", "http", "reply", "v", "2"]
+    assert split_subwords("parseHTTPReply_v2") == ["parse", "http", "reply", "v", "2"]
     assert stem("countries") == stem("country")
 
 
@@ -186,7 +186,7 @@ def test_xml_comments_and_cdata_are_no_elements() -> None:
 
 def _rows(text: str, question: str) -> list[str]:
     index = build(text.encode())
-    rows = ordered_rows(index, parse(question), rank(index, parse(question)))
+    rows = find_ordered_rows(index, parse(question), rank(index, parse(question)))
     return [decode(bytes(index.text[index.outline.starts[row] : index.outline.ends[row]])).strip() for row in rows.records]
 
 

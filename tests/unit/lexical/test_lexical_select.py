@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from overspill.lexical import Found, build, select
-from overspill.lexical.render import pointer
+from overspill.lexical.render import make_pointer
 
 LOG = "\n".join(
     f"2026-01-01 10:00:{number % 60:02d} INFO request {number} served by node-{number % 5}" for number in range(400)
@@ -165,7 +165,7 @@ def test_a_pointer_leads_to_the_element() -> None:
     data = {"rows": [{"n": number, "pad": "p" * 50} for number in range(80)]}
     index = build(json.dumps(data).encode())
     for record in (0, 41, 79):
-        assert pointer(index, record) == f"/rows/{record}"
+        assert make_pointer(index, record) == f"/rows/{record}"
 
 
 @pytest.mark.parametrize("indent", [None, 2])

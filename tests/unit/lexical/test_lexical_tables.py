@@ -8,8 +8,8 @@ import pytest
 
 from overspill.lexical import build, select
 from overspill.lexical.index import Index
-from overspill.lexical.linking import linked_rows
-from overspill.lexical.ordering import ordered_rows
+from overspill.lexical.linking import find_linked_rows
+from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 
@@ -71,8 +71,8 @@ def rows_for(output: str, question: str) -> list[str]:
     """The rows that stand out by order or by a link, best first."""
     index, query = build(output.encode()), parse(question)
     ranking = rank(index, query)
-    linked = linked_rows(index, query, ranking)
-    return [_text(index, record) for record in ordered_rows(index, query, ranking, linked).records or linked]
+    linked = find_linked_rows(index, query, ranking)
+    return [_text(index, record) for record in find_ordered_rows(index, query, ranking, linked).records or linked]
 
 
 def _text(index: Index, record: int) -> str:

@@ -7,7 +7,7 @@ from readers import BytesReader
 
 from overspill.reading.positions import View
 from overspill.store.meter import Meter
-from overspill.text.encoding import boundary, clean, decode, offset, searchable
+from overspill.text.encoding import byte_offset, character_start, clean, decode, make_searchable
 
 
 def view(data: bytes, block: int = 64 * 1024) -> View:
@@ -40,7 +40,7 @@ def test_cleaning_returns_the_same_text_when_there_is_nothing_to_do() -> None:
 
 
 def test_searchable_bytes_are_valid_and_as_long_as_before() -> None:
-    assert searchable(b"a\xff\xc3\xa9\xe2\x82\xed\xa0\x80") == b"a\x1a\xc3\xa9\x1a\x1a\xed\xa0\x80"
+    assert make_searchable(b"a\xff\xc3\xa9\xe2\x82\xed\xa0\x80") == b"a\x1a\xc3\xa9\x1a\x1a\xed\xa0\x80"
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_searchable_bytes_are_valid_and_as_long_as_before() -> None:
     ],
 )
 def test_a_boundary_is_never_inside_a_character(data: bytes, at: int, expected: int) -> None:
-    assert boundary(data, at) == expected
+    assert character_start(data, at) == expected
 
 
 def test_the_bytes_of_the_first_characters_are_counted_in_any_content() -> None:
     data = b"a\xff\xed\xa0\x80\xc3\xa9\xed\xb2\x80z"
-    assert [offset(data, count) for count in range(8)] == [0, 1, 2, 5, 7, 10, 11, 11]
-    assert offset(b"abc", 2) == 2
+    assert [byte_offset(data, count) for count in range(8)] == [0, 1, 2, 5, 7, 10, 11, 11]
+    assert byte_offset(b"abc", 2) == 2
 
 
 def test_an_empty_output_has_no_lines() -> None:

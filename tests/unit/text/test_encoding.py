@@ -43,7 +43,7 @@ def test_a_model_never_sees_a_lone_surrogate():
     ],
 )
 def test_whole_stops_before_an_unfinished_character(data: bytes, whole: int):
-    assert encoding.whole(data) == whole
+    assert encoding.complete_length(data) == whole
 
 
 @pytest.mark.parametrize(("data", "readable"), [(b"", True), (b"abc\n", True), (b"a\0b", False), (b"\xff\xd8\xff", False)])

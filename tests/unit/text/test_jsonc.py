@@ -32,8 +32,8 @@ def test_a_value_knows_its_own_text():
     assert inner is not None
     assert inner.raw == '{"b": [ 1, "two" ]}'
     assert node.get("b") is None
-    assert scan('{"a": 1, "b": 2, "a": 3}').twice == "a"
-    assert node.twice == ""
+    assert scan('{"a": 1, "b": 2, "a": 3}').duplicate_key == "a"
+    assert node.duplicate_key == ""
 
 
 @pytest.mark.parametrize(

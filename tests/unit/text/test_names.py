@@ -2,7 +2,7 @@
 
 import pytest
 
-from overspill.text.names import offer_name, own_name, prefixes
+from overspill.text.names import assign_prefixes, own_name, qualify_name
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from overspill.text.names import offer_name, own_name, prefixes
     ],
 )
 def test_a_model_calls_a_servers_tool_by_a_name_that_every_provider_takes(tool: str, server: str, offered: str):
-    assert offer_name(tool, server) == offered
+    assert qualify_name(tool, server) == offered
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_tools_own_name_is_the_one_without_its_server(name: str, server: str, 
 
 
 def test_no_two_servers_have_one_prefix():
-    assert prefixes(["my server", "my.server", "time", "my_server", "ü"]) == {
+    assert assign_prefixes(["my server", "my.server", "time", "my_server", "ü"]) == {
         "my server": "my_server_2__",
         "my.server": "my_server_3__",
         "time": "time__",

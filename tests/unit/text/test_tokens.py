@@ -52,9 +52,9 @@ def test_lone_surrogates_are_counted_like_the_replacement_a_model_sees():
 
 @pytest.mark.parametrize(("limit", "more"), [(0, True), (1, True), (2, False), (50, False)])
 def test_more_than_is_strict(limit: int, more: bool):
-    assert tokens.more_than("hello world", limit) is more
+    assert tokens.has_more_than("hello world", limit) is more
 
 
 def test_more_than_stops_when_it_knows():
-    assert tokens.more_than(LINE * 2_000_000, 10_000)
-    assert not tokens.more_than(LINE * 10_000, 1_000_000)
+    assert tokens.has_more_than(LINE * 2_000_000, 10_000)
+    assert not tokens.has_more_than(LINE * 10_000, 1_000_000)

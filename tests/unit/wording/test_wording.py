@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from overspill import wording
 from overspill.errors import BadRequest, ExpiredHandle, MalformedHandle, UnknownHandle
-from overspill.text.humanize import format_size, short_size
-from overspill.text.names import source_of
+from overspill.text.humanize import format_short_size, format_size
+from overspill.text.names import describe_source
 from overspill.types import Kept, Size, ToolCall
 from overspill.wording import JobStatus
 
@@ -206,7 +206,7 @@ def test_options_depend_on_the_state_of_the_jobs(jobs: list[JobStatus], second: 
 )
 def test_sizes_for_people_are_decimal(count: int, people: str, short: str):
     assert format_size(count) == people
-    assert short_size(count) == short
+    assert format_short_size(count) == short
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_sizes_for_people_are_decimal(count: int, people: str, short: str):
     ],
 )
 def test_a_source_names_only_the_last_part_of_a_path(call: ToolCall, source: str):
-    assert source_of(call.name, call.args) == source
+    assert describe_source(call.name, call.args) == source
 
 
 def test_a_part_names_its_place_in_the_output():

@@ -12,7 +12,7 @@ from overspill.agent.progress import ModelSaid, Observe
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import MissingPackage, ServerError, SettingsError
 from overspill.reading.references import Check
-from overspill.text.names import offer_name
+from overspill.text.names import qualify_name
 from overspill.types import Output
 
 FitsSchema: TypeAlias = Callable[[object], Check]
@@ -52,7 +52,7 @@ async def _list_offers(name: str, server: Any, fits_schema: FitsSchema) -> dict[
 def _offer(name: str, server: Any, tool: Any, fits_schema: FitsSchema) -> OfferedTool:
     run = partial(_call, server, tool.name)
     parameters: dict[str, Any] = {"type": "object", "properties": {}, **tool.input_schema}
-    offered_as, description = offer_name(tool.name, name), tool.description or tool.name
+    offered_as, description = qualify_name(tool.name, name), tool.description or tool.name
     return OfferedTool(offered_as, description, parameters, run, server=name, kind="mcp", check=fits_schema(parameters))
 
 

@@ -21,7 +21,7 @@ from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.outputs import StoredOutput
 from overspill.text import encoding, humanize
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 
 _BLOCK_BYTES = 1 << 20
 
@@ -197,10 +197,10 @@ def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
     rest = b""
     for block in _read_blocks(stored, start, end):
         block = rest + block
-        whole = encoding.whole(block)
-        click.echo(visible(encoding.decode(block[:whole])), nl=False)
+        whole = encoding.complete_length(block)
+        click.echo(escape_invisible(encoding.decode(block[:whole])), nl=False)
         rest = block[whole:]
-    click.echo(visible(encoding.decode(rest)))
+    click.echo(escape_invisible(encoding.decode(rest)))
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:

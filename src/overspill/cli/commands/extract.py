@@ -27,7 +27,7 @@ from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
 from overspill.session.oneshot import extract as extract_from
 from overspill.settings import Settings
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
 _BLOCK_BYTES = 1 << 20
@@ -122,7 +122,7 @@ def _print(found: Extraction, source: str, max_tokens: int) -> None:
         return
     cited = found.excerpts and found.model != BUILTIN
     shown = f"{found.text}\n\n{wording.citations(found.excerpts, quoted=True)}" if cited else found.text
-    click.echo(visible(shown) if on_terminal() else shown)
+    click.echo(escape_invisible(shown) if on_terminal() else shown)
 
 
 def _describe_nothing(found: Extraction, source: str) -> str:

@@ -26,7 +26,7 @@ from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists
 from overspill.text.encoding import clean
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 
 EXIT_CODES = {"reported": 0, "unreported": 1, "failed": 3, "aborted": 130}
 
@@ -224,7 +224,7 @@ def _print(record: RunRecord, *, as_json: bool) -> None:
             }
         )
     elif outcome.report is not None:
-        click.echo(visible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
+        click.echo(escape_invisible(outcome.report.content) if on_terminal() else clean(outcome.report.content))
     if outcome.report is None:
         report_error(outcome.why)
     elif outcome.report.source == "text":

@@ -14,7 +14,7 @@ from overspill.cli import output
 from overspill.cli.group import CommandGroup
 from overspill.cli.terminal import console
 from overspill.errors import BadRequest
-from overspill.text.humanize import count_noun, visible
+from overspill.text.humanize import count_noun, escape_invisible
 
 
 @click.group(cls=CommandGroup)
@@ -93,4 +93,4 @@ def _format_seconds(timed: dict[str, Any]) -> str:
 
 
 def _style(text: str, style: str = "") -> Text:
-    return Text(visible(text), style=style, overflow="fold")
+    return Text(escape_invisible(text), style=style, overflow="fold")

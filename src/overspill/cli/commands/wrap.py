@@ -19,7 +19,7 @@ from overspill.cli.target import Target, clients, find_target
 from overspill.errors import BadRequest, MissingPackage
 from overspill.mcp.host_configs import display, rewriting
 from overspill.mcp.host_configs.rewriting import Outcome, Rewriting
-from overspill.text.humanize import visible
+from overspill.text.humanize import escape_invisible
 
 _REQUIRED = ("mcp", "mcp_types")  # looked up but not imported, which would take a second
 
@@ -125,7 +125,7 @@ def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None
         output.print_json(_describe_outcomes(target, result, copy))
         return
     for line in _render_changes(result) if dry else _describe_result(target, result, copy):
-        click.echo(visible(line))
+        click.echo(escape_invisible(line))
 
 
 def _describe_outcomes(target: Target, result: Rewriting, copy: Path | None) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, lines_of, split_long
+from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
 BLOCK = 900
 
 
 def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
     """A line with everything indented under it is a block; blocks too large become a label over smaller ones."""
-    lines = [(a, b, _indent(text[a:b])) for a, b in lines_of(text, start, end) if not is_blank(text[a:b])]
+    lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
     spans = _extents(lines)
     stack = [(0, len(lines), -1)]
     while stack:

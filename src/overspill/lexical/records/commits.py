@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overspill.lexical.kinds import HISTORY
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import lines_of
+from overspill.lexical.records.lines import iterate_lines
 
 LONGEST = 1_500
 
@@ -15,7 +15,7 @@ def is_history(text: Text, start: int) -> bool:
 
 def cut_commits(text: Text, start: int, end: int, outline: Outline) -> None:
     label, open_at, reached = -1, start, start
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         commit = HISTORY.match(text, line_start, line_end)
         if commit or line_end - open_at > LONGEST:
             outline.record(open_at, reached, label)

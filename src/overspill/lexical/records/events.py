@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, lines_of, split_long
+from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
 LONGEST = 1_500
 
@@ -15,7 +15,7 @@ _STAMP = re.compile(rb"\W{0,3}\d{2,4}[-/.:]\d{1,2}[-/.:]\d{1,4}|[A-Z][a-z]{2}\s+
 
 def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
     open_at, open_end = start, start
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
         goes_on = (
             _FRAME.match(line) and not _STAMP.match(line.lstrip()) and open_end == line_start and line_end - open_at <= LONGEST
@@ -30,7 +30,7 @@ def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
 
 def cut_lines(text: Text, start: int, end: int, outline: Outline) -> None:
     """Search results: every line stands for itself."""
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         if not is_blank(text[line_start:line_end]):
             _event(text, line_start, line_end, outline)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import lines_of, split_long
+from overspill.lexical.records.lines import iterate_lines, split_long
 
 HUNK = 1_500
 
@@ -15,7 +15,7 @@ _HUNK = re.compile(rb"@@ ")
 
 def cut_hunks(text: Text, start: int, end: int, outline: Outline) -> None:
     label, opened, in_header = -1, start, False
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start : line_start + 12]
         if _FILE.match(line) and not in_header:
             _hunk(text, opened, line_start, label, outline)

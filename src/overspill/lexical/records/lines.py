@@ -16,7 +16,7 @@ _WIDEST = 4
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 
-def lines_of(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
+def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Every line with its end, as (start, end)."""
     for found in _LINE.finditer(text, start, end):
         yield found.span()

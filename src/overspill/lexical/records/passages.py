@@ -6,7 +6,7 @@ import re
 
 from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import TABLE_EDGE
-from overspill.lexical.records.lines import is_blank, lines_of, split_long
+from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
 PASSAGE = 1_000
 """Bytes above which a paragraph is cut between sentences."""
@@ -76,7 +76,7 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     """`wrapped`: a paragraph runs over several lines up to a blank one; otherwise every line is one."""
     section = _Section(text, outline)
     shouted = False
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
         # Lines in capitals, one after the other, are a paragraph in capitals: contracts have them.
         shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)

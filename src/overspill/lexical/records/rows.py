@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from overspill.lexical.kinds import delimiter_of
+from overspill.lexical.kinds import find_delimiter
 from overspill.lexical.outline import Cells, Outline, Table, Text
-from overspill.lexical.records.lines import is_blank, lines_of
+from overspill.lexical.records.lines import is_blank, iterate_lines
 from overspill.text.encoding import decode
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
@@ -17,12 +17,12 @@ _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
 def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
-    mark = delimiter_of(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
+    mark = find_delimiter(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
     position, header, first = start, -1, len(outline)
     if text.find(b'"', start, end) < 0:
         position = _line_end(text, start, end)
         header = outline.label(start, position)
-        for line_start, line_end in lines_of(text, position, end):
+        for line_start, line_end in iterate_lines(text, position, end):
             if line_end - line_start > 2 or not is_blank(text[line_start:line_end]):
                 outline.record(line_start, line_end, header)
         position = end
@@ -43,7 +43,7 @@ def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
 def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
     """The first line of each block names the columns; lines drawn between rows are left out."""
     header, first = -1, 0
-    for line_start, line_end in lines_of(text, start, end):
+    for line_start, line_end in iterate_lines(text, start, end):
         line = bytes(text[line_start:line_end])
         if is_blank(line):
             _note_columns(text, header, first, outline)

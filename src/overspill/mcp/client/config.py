@@ -17,7 +17,7 @@ from overspill.settings.files import parse_yaml
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.lenient_json import loads
-from overspill.text.names import HEADER
+from overspill.text.names import HEADER_NAME
 
 _SECTIONS = ("mcpServers", "servers")
 _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
@@ -149,7 +149,7 @@ class _Entry:
     def _check_headers(self) -> dict[str, str]:
         headers = {name: value.strip() for name, value in self._string_map("headers").items()}
         for name, value in headers.items():
-            if not HEADER.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
+            if not HEADER_NAME.fullmatch(name) or not value.isascii() or not value.replace("\t", " ").isprintable():
                 raise self._error(f"has a bad header {name!r}: it contains characters that are not allowed in a header")
         return headers
 

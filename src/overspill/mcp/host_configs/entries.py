@@ -13,7 +13,7 @@ from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, head
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
 from overspill.text.jsonc import Edit, Node
-from overspill.text.names import HEADER
+from overspill.text.names import HEADER_NAME
 
 ALREADY_WRAPPED = "it already runs through Overspill"
 _STREAMABLE = {"http", "streamablehttp"}
@@ -34,7 +34,7 @@ def find_refusal(name: str, entry: Node) -> Refusal | None:
     if entry.kind != "object":
         return Refusal("it is not an object")
     for part in (entry, entry.get("headers")):
-        if part and (twice := part.twice):
+        if part and (twice := part.duplicate_key):
             return Refusal(f"it has the key {twice!r} twice")
     if recognize(name, entry):
         return Refusal(ALREADY_WRAPPED)
@@ -107,14 +107,14 @@ def _is_header_map(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     headers = cast("dict[str, object]", value)
-    return all(HEADER.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
+    return all(HEADER_NAME.fullmatch(name) and isinstance(text, str) for name, text in headers.items())
 
 
 def _wrap_stdio(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     command, args = entry.get("command"), entry.get("args")
     assert command
-    parts = [*map(jsonc.string, [*words, "--"]), command.raw]
-    start = jsonc.replace(command, jsonc.string(program))
+    parts = [*map(jsonc.quote, [*words, "--"]), command.raw]
+    start = jsonc.replace(command, jsonc.quote(program))
     return [start, jsonc.insert(args, parts) if args else jsonc.append(entry, "command", f'"args": [{", ".join(parts)}]')]
 
 
@@ -126,11 +126,11 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
     names = headers.names if headers else []
     variables = header_variables(names)
     pairs = [word for name, variable in zip(names, variables, strict=True) for word in ("--header-env", f"{name}={variable}")]
-    address = jsonc.string(URL_VARIABLE) if hidden else url.raw
-    args = [*map(jsonc.string, [*words, *pairs, "--url-env" if hidden else "--url"]), address]
+    address = jsonc.quote(URL_VARIABLE) if hidden else url.raw
+    args = [*map(jsonc.quote, [*words, *pairs, "--url-env" if hidden else "--url"]), address]
     edits = [
         jsonc.replace(entry.key("url"), '"command"'),
-        jsonc.replace(url, jsonc.string(program)),
+        jsonc.replace(url, jsonc.quote(program)),
         jsonc.append(entry, "url", f'"args": [{", ".join(args)}]'),
     ]
     extra = [f'"{URL_VARIABLE}": {url.raw}'] if hidden else []
@@ -139,7 +139,7 @@ def _wrap_url(entry: Node, program: str, words: Sequence[str]) -> list[Edit]:
         extra += [f'"{TYPE_VARIABLE}": {kind.raw}'] if kind.value != "http" else []
     if headers and names:
         edits.append(jsonc.replace(entry.key("headers"), '"env"'))
-        edits += [jsonc.replace(key, jsonc.string(variable)) for key, variable in zip(headers.keys, variables, strict=True)]
+        edits += [jsonc.replace(key, jsonc.quote(variable)) for key, variable in zip(headers.keys, variables, strict=True)]
         edits += [jsonc.insert(headers, extra)] if extra else []
     elif extra:
         edits.append(jsonc.append(entry, "url", f'"env": {{{", ".join(extra)}}}'))

@@ -40,11 +40,11 @@ def _remove_args(entry: Node, env: Node | None, found: ProxyArguments) -> list[E
     headers = {variable: name for name, variable in found.headers}
     held = [at for at, name in enumerate(env.names) if name in headers]
     if held and len(held) == len(found.headers) == len(env.names) - len(own):
-        names = [jsonc.replace(env.keys[at], jsonc.string(headers[env.names[at]])) for at in held]
+        names = [jsonc.replace(env.keys[at], jsonc.quote(headers[env.names[at]])) for at in held]
         return [*jsonc.remove(entry, gone), jsonc.replace(entry.key("env"), '"headers"'), *names, *jsonc.remove(env, own)]
     added: list[Edit] = []
     if held:
-        members = [f"{jsonc.string(name)}: {value.raw}" for name, variable in found.headers if (value := env.get(variable))]
+        members = [f"{jsonc.quote(name)}: {value.raw}" for name, variable in found.headers if (value := env.get(variable))]
         added.append(jsonc.append(entry, "command", f'"headers": {{{", ".join(members)}}}'))
     if own and len(own) == len(env.names):
         return added + jsonc.remove(entry, [*gone, entry.names.index("env")])

@@ -102,8 +102,8 @@ def _find_tables(root: Node, name: str) -> Iterator[tuple[str, Node]]:
         for key in _TABLES if place is root else _TABLES[:1]:
             table = place.get(key)
             if table and table.kind == "object":
-                if table.twice:
-                    raise SettingsError(f"{name} has the server {table.twice!r} twice. Keep one.")
+                if table.duplicate_key:
+                    raise SettingsError(f"{name} has the server {table.duplicate_key!r} twice. Keep one.")
                 yield project, table
 
 

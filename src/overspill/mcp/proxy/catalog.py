@@ -14,7 +14,7 @@ from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.schemas import widen_schema
 from overspill.retrieval.definitions import TOOLS, definition
 from overspill.session.session import Session
-from overspill.text.names import prefixes
+from overspill.text.names import assign_prefixes
 
 _PREFIX = "overspill_"
 _WAIT_FOR_NAMES, _WAIT_FOR_SCHEMAS = 3.0, 1.0  # seconds, only for a client that calls a tool it has not listed
@@ -25,7 +25,7 @@ class Catalog:
 
     def __init__(self, servers: Mapping[str, Server], session: Session, *, always: bool) -> None:
         self._servers = servers
-        self._prefixes = prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
+        self._prefixes = assign_prefixes(servers) if len(servers) > 1 else dict.fromkeys(servers, "")
         self._session = session
         self._always = always
         self._known: dict[str, dict[str, Raw]] = {}

@@ -64,7 +64,7 @@ def _read_part(session: Session, handle: str, start: int) -> Raw:
         total = stored.reader.size
         is_text = stored.kept.media == "text"
         if is_text and start + len(raw) < total:
-            raw = raw[: encoding.whole(raw) or len(raw)]
+            raw = raw[: encoding.complete_length(raw) or len(raw)]
         end = start + len(raw)
         uri = f"{uri_of(stored.kept)}?from={start}" if start else uri_of(stored.kept)
         shown = {"text": encoding.decode(raw)} if is_text else {"blob": base64.b64encode(raw).decode()}

@@ -11,10 +11,10 @@ from jmespath.exceptions import JMESPathError  # pyright: ignore[reportMissingTy
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.reading.passage import Bound, clip, whole_passage
-from overspill.reading.query.document import Number, Value, expand, is_object, parse, quote, skeleton, write_within
-from overspill.reading.query.outline import kind, outline_within
-from overspill.reading.query.pointer import append_token, follow, is_pointer, tokens
+from overspill.reading.passage import Bound, clip, require_whole_number
+from overspill.reading.query.document import Number, Value, expand, is_object, parse, parse_lazily, quote, write_within
+from overspill.reading.query.outline import describe_kind, outline_within
+from overspill.reading.query.pointer import append_token, follow, is_pointer, split_pointer
 from overspill.reading.query.stream import follow_stream
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
@@ -55,14 +55,14 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
     """A JSON pointer if it is empty or begins with / or #, else JMESPath. `start` goes on in a text that did not fit."""
     if not isinstance(expression, str):
         raise BadRequest(_NOT_TEXT.format(value=expression))
-    begin = whole_passage("from", start, 0)
+    begin = require_whole_number("from", start, 0)
     try:
         value, expanded = _evaluate(reader, expression, largest)
         text = value if isinstance(value, str) else value.spelling if isinstance(value, Number) else None
         if text is not None:
             return _text(text, begin, bound, expanded=expanded)
         if begin:
-            raise BadRequest(_NOT_A_TEXT.format(kind=kind(value)))
+            raise BadRequest(_NOT_A_TEXT.format(kind=describe_kind(value)))
         json = write_within(value, bound)
         return _outline_within(value, expression, bound, expanded=expanded) if json is None else Found(json, True, expanded)
     except RecursionError:
@@ -79,8 +79,8 @@ def lookup(reader: Reader, pointer: str, *, largest: int = _LARGEST) -> Value:
 
 def _evaluate(reader: Reader, expression: str, largest: int) -> tuple[Value, bool]:
     if is_pointer(expression):
-        path = tokens(expression)
-        return follow_stream(reader, path) if reader.size > largest else follow(skeleton(_text_of(reader)), path)
+        path = split_pointer(expression)
+        return follow_stream(reader, path) if reader.size > largest else follow(parse_lazily(_text_of(reader)), path)
     try:
         compiled = cast("Any", untyped_jmespath).compile(expression)
     except JMESPathError as error:
@@ -139,7 +139,7 @@ def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bo
     note = _LARGER.format(example=_example(value, expression))
     outline = outline_within(value, bound.after(f"\n[{note}]"))
     if outline is None:
-        return Found(clip(kind(value), bound), False, expanded)
+        return Found(clip(describe_kind(value), bound), False, expanded)
     return Found(outline, False, expanded, note=note)
 
 
@@ -155,6 +155,6 @@ def _part(first: str | int, expression: str) -> str:
     if not is_pointer(expression):
         return f"{expression} | {quote(first) if isinstance(first, str) else '[0]'}"
     place = ""
-    for token in [*tokens(expression), first]:
+    for token in [*split_pointer(expression), first]:
         place = append_token(place, token)
     return place

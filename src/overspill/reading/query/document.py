@@ -70,7 +70,7 @@ def documents(text: str) -> list[Value]:
         return _complete(text)
 
 
-def skeleton(text: str) -> Value:
+def parse_lazily(text: str) -> Value:
     """The one document, or an array of the several."""
     return _together(documents(text))
 
@@ -93,7 +93,7 @@ def parse_embedded(text: str) -> Value:
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:
-        value = open_raw(skeleton(text))
+        value = open_raw(parse_lazily(text))
     except (BadRequest, RecursionError):
         return text
     value = parse_embedded(value) if isinstance(value, str) else value

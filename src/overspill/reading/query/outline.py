@@ -39,7 +39,7 @@ def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
     return None
 
 
-def kind(value: Value) -> str:
+def describe_kind(value: Value) -> str:
     """`object with 3 keys`, `array of 5`; a short scalar as it is."""
     if is_object(value):
         return f"object with {count_noun(len(value), 'key')}"
@@ -65,11 +65,11 @@ class _Sketch:
     def lines(self, value: Value, depth: int, keys: int) -> list[str]:
         value, label = self._open(value)
         if is_object(value) and depth:
-            return [label + kind(value), *self._members(value, depth, keys)]
+            return [label + describe_kind(value), *self._members(value, depth, keys)]
         if is_array(value) and value and depth:
             first, *rest = self.lines(value[0], depth - 1, keys)
-            return [f"{label}{kind(value)}, the first: {first}", *rest]
-        return [label + kind(value)]
+            return [f"{label}{describe_kind(value)}, the first: {first}", *rest]
+        return [label + describe_kind(value)]
 
     def _members(self, members: dict[str, Value], depth: int, keys: int) -> list[str]:
         lines: list[str] = []

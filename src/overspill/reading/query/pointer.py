@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from overspill.errors import BadRequest
 from overspill.reading.query.document import Value, is_array, is_object, open_raw, parse_embedded
-from overspill.reading.query.outline import kind, shorten_value
+from overspill.reading.query.outline import describe_kind, shorten_value
 
 _MALFORMED = "{pointer} is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."
 _NO_KEY = "{place}: there is no such key. {keys}"
@@ -24,7 +24,7 @@ def is_pointer(expression: str) -> bool:
     return not expression or expression.startswith(("/", "#"))
 
 
-def tokens(pointer: str) -> list[str]:
+def split_pointer(pointer: str) -> list[str]:
     path = unquote(pointer[1:]) if pointer.startswith("#") else pointer
     if _WRONG_ESCAPE.search(path) or (path and not path.startswith("/")):
         raise BadRequest(_MALFORMED.format(pointer=pointer))
@@ -46,29 +46,29 @@ def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]
             through, value = True, inner
         if is_object(value):
             if token not in value:
-                raise no_key(place, list(value), len(value))
+                raise missing_key_error(place, list(value), len(value))
             value = value[token]
         elif is_array(value):
-            index = index_of(token, place)
+            index = parse_index(token, place)
             if index >= len(value):
-                raise no_element(place, len(value))
+                raise missing_element_error(place, len(value))
             value = value[index]
         else:
-            raise BadRequest(_NOTHING_BELOW.format(place=place, what=kind(value)))
+            raise BadRequest(_NOTHING_BELOW.format(place=place, what=describe_kind(value)))
     return open_raw(value), through
 
 
-def index_of(token: str, place: str) -> int:
+def parse_index(token: str, place: str) -> int:
     if not _INDEX.fullmatch(token):
         raise BadRequest(_NO_INDEX.format(place=place))
     return int(token)
 
 
-def no_key(place: str, keys: list[str], count: int) -> BadRequest:
+def missing_key_error(place: str, keys: list[str], count: int) -> BadRequest:
     return BadRequest(_NO_KEY.format(place=place, keys=list_keys(keys, count)))
 
 
-def no_element(place: str, count: int) -> BadRequest:
+def missing_element_error(place: str, count: int) -> BadRequest:
     return BadRequest(_NO_ELEMENT.format(place=place, count=count, s="" if count == 1 else "s"))
 
 

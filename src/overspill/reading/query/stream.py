@@ -16,7 +16,15 @@ from ijson.common import JSONError, ObjectBuilder  # pyright: ignore[reportMissi
 
 from overspill.errors import BadRequest
 from overspill.reading.query.document import Number, Value, documents, is_object
-from overspill.reading.query.pointer import SHOWN_KEYS, append_token, follow, index_of, list_keys, no_element, no_key
+from overspill.reading.query.pointer import (
+    SHOWN_KEYS,
+    append_token,
+    follow,
+    list_keys,
+    missing_element_error,
+    missing_key_error,
+    parse_index,
+)
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 
@@ -80,7 +88,7 @@ def _descend(events: Events, path: list[str]) -> tuple[Value, bool]:
         if event == "start_map":
             event, value = _member(events, token, place)
         elif event == "start_array":
-            event, value = _element(events, index_of(token, place), place)
+            event, value = _element(events, parse_index(token, place), place)
         else:
             return follow(_scalar(value), path[position:], here)
     return _build(events, event, value, place), False
@@ -97,7 +105,7 @@ def _member(events: Events, token: str, place: str) -> Event:
         count += 1
         keys += [key][: SHOWN_KEYS - len(keys)]
         _skip(events, next(events))
-    raise no_key(place, keys, count)
+    raise missing_key_error(place, keys, count)
 
 
 def _element(events: Events, index: int, place: str) -> Event:
@@ -109,7 +117,7 @@ def _element(events: Events, index: int, place: str) -> Event:
             return event
         _skip(events, event)
         count += 1
-    raise no_element(place, count)
+    raise missing_element_error(place, count)
 
 
 def _skip(events: Events, event: Event) -> None:

@@ -22,7 +22,7 @@ from overspill.cli.target import clients, find_target
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.settings import Settings
-from overspill.text.humanize import count_noun, visible
+from overspill.text.humanize import count_noun, escape_invisible
 
 if TYPE_CHECKING:
     from overspill.cli.commands.doctor.servers import ServerReport
@@ -123,7 +123,7 @@ def _print(findings: Sequence[Finding], reports: Sequence[ServerReport], hints: 
     wrong = sum(finding.level == "wrong" for finding in (*findings, *(report.finding for report in reports)))
     verdict = f"Found {count_noun(wrong, 'problem')}." if wrong else "No problems found."
     for line in [*lines, *hints, verdict]:
-        click.echo(visible(line))
+        click.echo(escape_invisible(line))
 
 
 def _render(finding: Finding) -> list[str]:
