@@ -116,7 +116,7 @@ async def test_ids_of_calls_make_no_difference_to_what_is_replayed_but_their_pla
 
 
 @pytest.mark.anyio
-async def test_a_slow_tool_ends_when_it_is_let_go() -> None:
+async def test_a_slow_tool_ends_when_it_is_released() -> None:
     tool = SlowTool("result")
     got: list[object] = []
 
@@ -168,7 +168,7 @@ async def test_a_slow_tool_can_fail() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_streaming_slow_tool_gives_the_first_piece_at_once() -> None:
+async def test_a_streaming_slow_tool_gives_the_first_piece_immediately() -> None:
     tool = SlowTool(["a", "b", "c"])
     pieces: list[str] = []
     with anyio.fail_after(30):

@@ -34,6 +34,6 @@ def find_strategy(mode: ModelMode) -> ModelStrategy:
 
 
 def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
-    """What `auto` stands for. A few chunks are read whole, and so are long lines: line numbers and patterns do not help there."""
+    """The mode that `auto` means. It reads a few chunks whole, and long lines, where line numbers and patterns do not help."""
     few = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent) <= policy.max_chunks
     return "full-chunked" if few or size.average_line_bytes > policy.avg_line_bytes_threshold else "read-grep"

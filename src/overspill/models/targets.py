@@ -136,7 +136,7 @@ class Targets:
         return await self._attempt(model, request, check, weight)
 
     async def _attempt(self, model: Model, request: Request, check: Check, weight: _Weight) -> Response:
-        begun = perf_counter()
+        started = perf_counter()
 
         def tell(error: str, usage: Usage = Usage(), preview: str = "") -> None:  # noqa: B008  # frozen
             if self._observe:
@@ -145,7 +145,7 @@ class Targets:
                     messages=len(request.messages),
                     request_bytes=weight.bytes,
                     estimated_tokens=weight.tokens,
-                    latency_ms=round((perf_counter() - begun) * 1000),
+                    latency_ms=round((perf_counter() - started) * 1000),
                     error=error,
                     usage=usage,
                     preview=preview,

@@ -54,12 +54,12 @@ async def test_without_a_model_the_engine_answers_in_every_mode(mode: Mode, plan
     assert [(each.text, each.start_line, each.start_byte) for each in result.excerpts] == [("needle", 5001, len(LOG) - 7)]
 
 
-async def test_what_the_engine_does_not_find_is_not_found():
+async def test_an_engine_without_matches_answers_that_nothing_was_found():
     result = await extract(stored(LOG), "haystack", engine=engine)
     assert (result.found, result.text) == (False, "No content matching query found in tool output.\nnothing")
 
 
-async def test_what_matches_but_fits_into_no_answer_is_found():
+async def test_a_match_too_large_for_the_answer_still_counts_as_found():
     def narrow(document: Document, query: str, max_tokens: int) -> Selection:
         return Selection("(matched 3 records, none fits)", (), 0.0, document.size.bytes, matched=3)
 
@@ -85,7 +85,7 @@ async def test_a_failed_strategy_is_answered_by_the_engine_with_a_warning():
     )
 
 
-async def test_the_last_resort_keeps_both_ends_and_says_so():
+async def test_the_last_resort_shows_both_ends_with_a_warning():
     result = await extract(
         stored(LOG), "needle", mode="read-grep", model=once(failing()), policy=Policy(fallback=("truncate",)), engine=engine
     )
@@ -101,7 +101,7 @@ async def test_the_last_resort_keeps_both_ends_and_says_so():
     assert (result.excerpts, result.confidence, result.chunks_searched) == ((), 0.0, 0)
 
 
-async def test_an_engine_that_fails_is_followed_by_the_next_way():
+async def test_the_next_fallback_answers_when_the_engine_fails():
     result = await extract(stored(LOG), "needle", model=once(failing()), engine=broken_engine)
     assert result.strategy == "truncate"
     assert "The built-in engine failed (too large). What follows" in result.warnings[0]
@@ -109,13 +109,13 @@ async def test_an_engine_that_fails_is_followed_by_the_next_way():
     assert alone.warnings[0].startswith("The built-in engine failed (too large). What follows")
 
 
-async def test_without_model_and_engine_the_ends_are_left():
+async def test_without_a_model_and_an_engine_both_ends_are_shown():
     result = await extract(stored(LOG), "needle")
     assert result.strategy == "truncate"
     assert result.warnings[0].startswith("There is no model and no engine to extract with. ")
 
 
-async def test_what_is_small_is_shown_whole():
+async def test_a_small_output_is_shown_whole():
     result = await extract(stored("all of it"), "needle", model=once(failing()), policy=Policy(fallback=("truncate",)))
     assert result.text == "all of it"
     assert result.warnings[0].endswith("What follows is not an extraction: it is the whole output.")
@@ -126,7 +126,7 @@ async def test_with_nothing_to_fall_back_on_it_fails():
         await extract(stored(LOG), "needle", model=once(failing()), policy=Policy(fallback=()), engine=engine)
 
 
-async def test_truncate_can_be_asked_for():
+async def test_you_can_ask_for_truncation():
     result = await extract(stored(LOG), "needle", mode="truncate", model=once(failing()), engine=engine)
     assert (result.strategy, result.warnings) == ("truncate", ())
 

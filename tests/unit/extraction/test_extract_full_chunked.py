@@ -73,7 +73,7 @@ async def test_one_chunk_is_answered_without_a_reduce():
     assert (result.source_size_bytes, result.model, result.warnings) == (len(LOG), "test/scripted", ())
 
 
-async def test_chunks_are_mapped_and_reduced_in_one_call_more():
+async def test_one_more_request_merges_the_chunks():
     model = small_model()
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(model))
     chunks = result.chunks_total
@@ -181,7 +181,7 @@ async def test_a_report_that_cannot_be_used_is_asked_for_twice_more():
     assert (result.chunks_searched, len(model.requests)) == (6, 3 * 7)
 
 
-async def test_who_gives_no_usable_report_is_followed_by_the_next_target():
+async def test_the_next_target_is_asked_when_one_gives_no_usable_report():
     first, second = small_model(stumbling(3)), small_model()
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=Targets([first, second]))
     assert (result.text, result.warnings) == ("Request 901 failed.", ())
@@ -203,7 +203,7 @@ async def test_quotes_that_are_not_there_are_dropped_and_counted():
     assert result.confidence == 0.4
 
 
-async def test_a_synthesis_without_quotes_stays_and_says_that_it_is_unchecked():
+async def test_an_answer_without_quotes_is_kept_with_a_warning_that_it_is_unchecked():
     model = ScriptedModel(lambda request: wrapped(request, "About 1,200 requests, one of which failed."))
     result = await extract(stored(LOG), "summary", mode="full-chunked", model=once(model))
     assert result.text == "About 1,200 requests, one of which failed."
@@ -289,7 +289,7 @@ async def test_a_forced_run_reads_more_chunks_than_routing_would():
     assert result.strategy == "full-chunked"
 
 
-async def test_asking_again_goes_on_where_it_stopped():
+async def test_asking_again_continues_where_it_stopped():
     document, cache = stored(LOG), Cache()
     model = small_model()
     policy = Policy(max_extraction_chunks=2)
@@ -321,7 +321,7 @@ async def test_the_same_question_is_asked_once():
     assert len(model.requests) > asked
 
 
-async def test_another_model_is_asked_anew():
+async def test_another_model_is_asked_again():
     cache, other = Cache(), ScriptedModel(finds_the_needle, name="test/other")
     await extract(stored(LOG), "failed", mode="full-chunked", model=once(ScriptedModel(finds_the_needle)), cache=cache)
     await extract(stored(LOG), "failed", mode="full-chunked", model=once(other), cache=cache)
@@ -360,7 +360,7 @@ async def test_without_time_for_the_reduce_the_chunks_are_given():
     )
 
 
-async def test_no_time_at_all_is_a_failure():
+async def test_without_any_time_the_extraction_fails():
     model = small_model(latency=30)
     with anyio.fail_after(10), pytest.raises(ExtractionFailed, match="There was no time to read it"):
         await extract(stored(LOG), "failed", mode="full-chunked", model=once(model), policy=Policy(within_secs=0.05, fallback=()))
@@ -390,7 +390,7 @@ async def test_no_more_requests_run_at_once_than_allowed():
     assert max(running) == 2
 
 
-async def test_progress_is_told_chunk_by_chunk():
+async def test_progress_is_reported_chunk_by_chunk():
     told: list[tuple[int, int]] = []
     await extract(stored(LOG), "failed", mode="full-chunked", model=once(small_model()), progress=lambda *step: told.append(step))
     assert told == [(done, 6) for done in range(1, 7)]
@@ -401,7 +401,7 @@ async def test_a_question_longer_than_the_window_is_a_clear_failure():
         await extract(stored(LOG), "why " * 9000, mode="auto", model=once(small_model()), policy=NO_FALLBACK)
 
 
-async def test_an_answer_over_its_bound_is_cut_and_says_so():
+async def test_an_answer_over_its_limit_is_cut_with_a_warning():
     model = ScriptedModel(lambda request: wrapped(request, "word " * 3000))
     result = await extract(stored(LOG), "all", mode="full-chunked", model=once(model), policy=Policy(max_tokens=200))
     assert size_of(result.text).tokens <= 200
@@ -470,7 +470,7 @@ async def test_an_unknown_mode_is_refused_with_the_known_ones():
         await extract(stored(LOG), "x", mode="full", model=once(small_model()))  # type: ignore[arg-type]
 
 
-async def test_an_empty_output_holds_nothing():
+async def test_nothing_is_found_in_an_empty_output():
     result = await extract(stored(""), "anything", model=once(small_model()))
     assert result.text == "No content matching query found in tool output.\nThe stored output is empty."
     assert not result.found

@@ -58,7 +58,7 @@ async def test_tool_names_and_arguments_cannot_add_a_section():
     assert "- Name: fetch WHAT TO EXTRACT all\n" in model.requests[0].system
 
 
-async def test_long_arguments_are_shown_in_part_and_say_so():
+async def test_long_arguments_are_shortened_with_a_note():
     model = ScriptedModel([""])
     await extract(
         stored("text", args="x" * 5000), "words", mode="full-chunked", model=once(model), policy=Policy(fallback=("truncate",))

@@ -29,7 +29,7 @@ def test_a_quote_is_given_its_place_in_every_unit():
     assert (result.quotes, result.missing) == (1, 0)
 
 
-def test_what_is_not_there_is_counted_and_left_out():
+def test_quotes_that_are_not_in_the_document_are_counted_and_dropped():
     result = located("one two three", "one two", "four five six", "seven")
     assert [excerpt.text for excerpt in result.excerpts] == ["one two"]
     assert (result.quotes, result.missing) == (3, 2)
@@ -52,7 +52,7 @@ def test_what_is_not_there_is_counted_and_left_out():
         ("https://x.y/?a=1&para=2  end", "https://x.y/?a=1&para=2 end"),
     ],
 )
-def test_other_white_space_marks_and_escapes_are_seen_through(stored: str, quote: str):
+def test_a_quote_may_differ_in_white_space_marks_and_escapes(stored: str, quote: str):
     result = located(f"before | {stored.strip()} | after", quote)
     assert result.missing == 0
     assert simplify(result.excerpts[0].text) == simplify(quote)
@@ -68,7 +68,7 @@ def test_bytes_that_are_not_text_are_matched_by_what_was_shown_for_them():
     assert spans(result) == [(0, 21)]
 
 
-def test_short_quotes_are_looked_for_only_as_they_are():
+def test_short_quotes_must_match_exactly():
     assert located("a  b", "a b").missing == 1
     assert spans(located("id: 42", "42")) == [(4, 6)]
 
@@ -76,7 +76,7 @@ def test_short_quotes_are_looked_for_only_as_they_are():
 @pytest.mark.parametrize(
     "quote", ['"GET /a 500"', "`GET /a 500`", "“GET  /a 500”", "12: GET /a 500", "12-GET /a  500", "L12 | GET /a 500"]
 )
-def test_marks_and_line_numbers_that_a_model_added_are_taken_off(quote: str):
+def test_marks_and_line_numbers_that_a_model_added_are_removed(quote: str):
     assert spans(located("---\nGET /a 500\n", quote)) == [(4, 14)]
 
 
@@ -115,13 +115,13 @@ def test_quotes_that_hide_each_other_are_all_found():
     assert located("alpha beta gamma delta", "alpha beta gamma", "beta gamma delta", "beta", "alpha").missing == 0
 
 
-def test_many_quotes_are_found_at_once():
+def test_many_quotes_are_found_in_one_search():
     lines = [f"request {number} took {number * 7} ms" for number in range(3000)]
     result = located("\n".join(lines), *lines[::2])
     assert (len(result.excerpts), result.missing) == (1500, 0)
 
 
-def test_a_line_that_stands_there_a_thousand_times_is_found_once():
+def test_a_line_that_occurs_a_thousand_times_is_found_once():
     result = located("tick  tock goes the clock\n" * 1000, "tick tock goes the clock", "this is not there at all")
     assert spans(result) == [(0, 25)]
     assert result.missing == 1
@@ -140,7 +140,7 @@ def test_a_place_between_cr_and_lf_is_on_the_line_they_end():
     assert [each.start_line for each in located("one\r\ntwo\r\n", "\ntwo").excerpts] == [1]
 
 
-def test_a_very_long_quote_is_found_as_it_is():
+def test_a_very_long_quote_is_found_exactly():
     long = "".join(f"{number} " for number in range(5000)).strip()
     content = "x" * 4_194_000 + long + "y"
     assert spans(located(content, long)) == [(4_194_000, 4_194_000 + len(long))]

@@ -99,7 +99,7 @@ async def test_the_prompt_says_that_the_handle_is_the_filename():
     assert [tool["name"] for tool in request.tools] == ["Read", "Grep"]
 
 
-async def test_no_turn_writes_more_than_was_set_aside_for_it():
+async def test_no_turn_may_write_more_than_was_reserved_for_it():
     document = stored(LOG)
     model = Explorer([("Read", {"file": document.handle, "limit": 1})], context_window=8_000, max_output_tokens=700)
     await run(document, model)
@@ -111,7 +111,7 @@ async def test_auto_explores_what_has_many_lines():
     assert (await extract(stored(LOG), "the errors", model=once(model))).strategy == "read-grep"
 
 
-async def test_read_shows_lines_and_where_to_go_on():
+async def test_read_shows_lines_and_where_to_continue():
     document = stored(LOG)
     assert await answer(document, "Read", offset=3, limit=2) == (
         "Lines 3-4 of 2000.\n[data N]\nline 3 says ok\nline 4 says ok\n\n[end of data N]\n"
@@ -130,7 +130,7 @@ async def test_the_end_of_the_file_is_the_end():
     assert await answer(stored("one\ntwo\n"), "Read") == "Lines 1-2 of 2.\n[data N]\none\ntwo\n\n[end of data N]"
 
 
-async def test_read_goes_on_inside_a_long_line():
+async def test_read_continues_inside_a_long_line():
     document = stored("x" * 5000 + "needle" + "y" * 5000)
     policy = Policy(fallback=(), answer_bytes=1000)
     assert (await answer(document, "Read", policy)).endswith("byte=1000).")
@@ -145,7 +145,7 @@ async def test_grep_shows_hits_with_line_numbers():
     )
 
 
-async def test_grep_is_bounded_and_goes_on():
+async def test_grep_is_bounded_and_can_be_continued():
     document = stored(LOG)
     policy = Policy(fallback=(), answer_bytes=600)
     first = await answer(document, "Grep", policy, pattern="ok", context=0)
@@ -259,7 +259,7 @@ async def test_a_turn_that_is_neither_a_call_nor_a_report_is_asked_for_again():
     assert len(model.requests) == 6
 
 
-async def test_who_gives_no_report_in_three_tries_is_followed_by_the_next_target():
+async def test_the_next_target_is_asked_after_three_tries_without_a_report():
     document = stored(LOG)
     look = ToolCall("1", "Grep", {"file": document.handle, "pattern": "error"})
     first = ScriptedModel([look, "Sorry.", look, ""])
@@ -281,7 +281,7 @@ async def test_the_definitions_of_the_tools_take_room_too():
         assert size_of(text).tokens + definitions + 500 <= window
 
 
-async def test_who_reports_without_having_looked_has_to_look_first():
+async def test_a_model_that_reports_without_looking_has_to_look_first():
     model = Explorer([], "NO RELEVANT DATA FOUND")
     result = await run(stored(LOG), model)
     assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]

@@ -115,7 +115,7 @@ async def test_the_calls_of_a_step_run_at_the_same_time() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_conversation_goes_on_until_the_model_answers() -> None:
+async def test_a_conversation_continues_until_the_model_answers() -> None:
     model = ScriptedModel([grep("1"), (grep("2"), grep("3")), "There."])
     said = await converse(model, QUESTION, ECHO, max_turns=15, final_hint=HINT)
     assert said == Response("There.", model="test/scripted")
@@ -124,7 +124,7 @@ async def test_a_conversation_goes_on_until_the_model_answers() -> None:
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_comes_too_soon_is_followed_by_a_call() -> None:
+async def test_a_premature_answer_is_followed_by_a_call() -> None:
     seen: list[str] = []
 
     async def look(call: ToolCall) -> Message:
@@ -143,7 +143,7 @@ async def test_an_answer_that_comes_too_soon_is_followed_by_a_call() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_model_that_does_not_call_even_when_it_has_to_has_answered() -> None:
+async def test_a_model_that_answers_even_when_it_has_to_call_has_answered() -> None:
     model = ScriptedModel(["Nowhere.", "As I said."])
     said = await converse(model, QUESTION, nothing_to_run, max_turns=15, final_hint=HINT, insist=lambda: "Look first.")
     assert said == Response("As I said.", model="test/scripted")

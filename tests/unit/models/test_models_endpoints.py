@@ -93,14 +93,14 @@ def test_an_unknown_provider_is_answered_with_the_nearest_and_the_way_to_add_one
         ),
     ],
 )
-def test_an_endpoint_that_cannot_work_says_what_is_missing(target: str, endpoints: dict[str, Endpoint], text: str) -> None:
+def test_an_incomplete_endpoint_is_refused_with_what_is_missing(target: str, endpoints: dict[str, Endpoint], text: str) -> None:
     with pytest.raises(SettingsError) as refused:
         open_model(target, endpoints, {})
     assert str(refused.value) == text
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://", "http://[::1", "http://box:port/v1", "http://box:99999"])
-def test_a_base_url_that_is_no_address_is_refused_when_it_is_to_be_asked(url: str) -> None:
+def test_an_invalid_base_url_is_refused_when_the_model_is_opened(url: str) -> None:
     endpoint = Endpoint(kind="openai-compatible", base_url=url)
     with pytest.raises(SettingsError) as refused:
         open_model("lab/m", {"lab": endpoint}, {})
@@ -111,7 +111,7 @@ def test_a_base_url_that_is_no_address_is_refused_when_it_is_to_be_asked(url: st
 
 
 @pytest.mark.parametrize("host", ["box:port", "http://[::1"])
-def test_a_wrong_address_of_ollama_is_said_only_to_who_asks_it(host: str) -> None:
+def test_an_invalid_address_of_ollama_is_reported_only_when_it_is_asked(host: str) -> None:
     found = from_environment({"OLLAMA_HOST": host})
     with pytest.raises(SettingsError, match=r"^The base URL of the model endpoint 'ollama' is no address of a server"):
         open_model("ollama/qwen3", found, {})

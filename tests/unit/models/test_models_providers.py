@@ -170,7 +170,7 @@ async def test_what_the_request_limits_is_sent(server: Server) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_tool_call_goes_there_and_back(server: Server) -> None:
+async def test_a_tool_call_and_its_answer_reach_the_server(server: Server) -> None:
     server.answers = [chat_call("Grep", '{"pattern": "moon"}'), completion({"content": "Found."})]
     model = local(server)
     asked = Request("", QUESTION.messages, (GREP,), "required")
@@ -280,7 +280,7 @@ async def test_a_request_ends_with_its_time_out_however_slowly_the_answer_comes(
 
 
 @pytest.mark.anyio
-async def test_a_server_that_is_not_there_is_named() -> None:
+async def test_an_unreachable_server_is_named() -> None:
     server = Server()
     server.close()
     with pytest.raises(ModelError) as failed:

@@ -50,6 +50,6 @@ async def test_what_was_not_given_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", ["text: x", "- txt: x", "- calls: [{args: {}}]", "- 3"])
-def test_a_file_that_is_no_script_is_refused(tmp_path: Path, script: str) -> None:
+def test_a_file_that_is_not_a_script_is_refused(tmp_path: Path, script: str) -> None:
     with pytest.raises(SettingsError, match=r"s\.yaml is not a script: .* It is a list of answers"):
         model(tmp_path, script)

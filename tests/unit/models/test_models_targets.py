@@ -34,7 +34,7 @@ def test_no_model_at_all_is_refused() -> None:
         Targets([])
 
 
-def test_targets_are_a_model_that_fits_whoever_answers() -> None:
+def test_targets_have_the_smallest_limits_of_their_models() -> None:
     targets = Targets(
         [
             ScriptedModel(name="a/m", context_window=1000, max_output_tokens=10),
@@ -70,7 +70,7 @@ async def test_the_wait_a_provider_asks_for_is_honoured_up_to_a_minute() -> None
 
 
 @pytest.mark.anyio
-async def test_a_failure_that_stays_goes_to_the_next_target_at_once() -> None:
+async def test_a_permanent_failure_moves_to_the_next_target_without_waiting() -> None:
     clock = Clock()
     first, second = ScriptedModel([DENIED]), ScriptedModel(["yes"], name="b/m")
     assert (await Targets([first, second], sleep=clock.sleep).ask(QUESTION)).model == "b/m"
@@ -103,7 +103,7 @@ def must_be_yes(response: Response) -> str:
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_is_not_accepted_is_asked_for_again_at_once() -> None:
+async def test_an_answer_that_is_not_accepted_is_asked_for_again_without_waiting() -> None:
     clock, seen = Clock(), list[Attempt]()
     model = ScriptedModel([Response("no", usage=Usage(5, 6, 0.01)), "maybe", "yes"], name="a/m")
     targets = Targets([model], observe=seen.append, sleep=clock.sleep)
@@ -118,7 +118,7 @@ async def test_an_answer_that_is_not_accepted_is_asked_for_again_at_once() -> No
 
 
 @pytest.mark.anyio
-async def test_who_never_gives_an_acceptable_answer_is_followed_by_the_next() -> None:
+async def test_the_next_target_is_asked_when_one_never_gives_an_acceptable_answer() -> None:
     first, second = ScriptedModel(["no"] * 3, name="a/m"), ScriptedModel(["no", "yes"], name="b/m")
     assert (await Targets([first, second]).ask(QUESTION, must_be_yes)).model == "b/m"
     assert (len(first.requests), len(second.requests)) == (3, 2)

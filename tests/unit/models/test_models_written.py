@@ -109,7 +109,7 @@ def test_several_written_calls_are_several_calls(text: str) -> None:
         '{"name": "Grep", "arguments": {"pattern": "' + "x" * 100_000 + '"}}',
     ],
 )
-def test_other_text_stays_as_it_is(text: str) -> None:
+def test_other_text_is_left_unchanged(text: str) -> None:
     assert find_written_calls(Response(text), KNOWN) == Response(text)
 
 
@@ -121,12 +121,12 @@ def test_what_was_said_around_a_call_stays_the_text() -> None:
     assert find_written_calls(Response('So:\n{"tool": "Grep", "pattern": "a"}'), KNOWN).text == "So:"
 
 
-def test_each_written_call_has_an_id_of_its_own() -> None:
+def test_each_written_call_has_its_own_id() -> None:
     calls = find_written_calls(Response('[{"tool": "Grep", "pattern": "a"}, {"tool": "Grep", "pattern": "a"}]'), KNOWN).calls
     assert len({call.id for call in calls}) == 2
 
 
-def test_arguments_that_cannot_be_read_are_handed_on_as_such() -> None:
+def test_unreadable_arguments_are_passed_on_as_text() -> None:
     assert found('{"name": "Grep", "arguments": "pattern=moon"}') == [("Grep", {UNREADABLE: "pattern=moon"})]
     assert found('{"name": "Read", "arguments": null}') == [("Read", {})]
     assert found('{"name": "Read", "arguments": ""}') == [("Read", {})]
