@@ -107,7 +107,7 @@ def scale_for_model(model: ModelPool, document: Document) -> Document:
     """The document with its size in the model's own tokens, estimated from evenly spread samples where it is long. Blocks."""
     reader, whole = document.reader, document.reader.size
     spans = [(0, whole)]
-    if whole > tokens.EXACT_UP_TO:
+    if whole > tokens.MAX_EXACT_CHARS:
         spans = [(start, start + _SAMPLE_BYTES) for start in range(0, whole - _SAMPLE_BYTES, whole // _SAMPLE_COUNT)]
     counted = sum(tokens.count(decode(reader.read(*span)), model.name).tokens for span in spans)
     estimated = round(counted * whole / sum(end - start for start, end in spans))

@@ -16,7 +16,7 @@ from overspill.lexical.words import STOP, split_subwords, stem
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other."""
-_DEEPEST = 3
+_MAX_FIELD_DEPTH = 3
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
 
@@ -77,7 +77,7 @@ def _fields(index: Index, record: int) -> dict[str, str]:
 def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
     """What stands in an object inside a row is a field of that row: `status.phase`."""
     for key, field in fields.items():
-        if depth < _DEEPEST and isinstance(field, dict):
+        if depth < _MAX_FIELD_DEPTH and isinstance(field, dict):
             yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
         else:
             yield above + key, str(cast(object, field))

@@ -6,12 +6,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
-_EVEN = 0.34
+_EVEN_ODDS_COVERAGE = 0.34
 """The share of the question's worth, held by one record, at which an answer is as likely right as wrong."""
-_MISSING = 0.5
+_MISSING_TERM_FACTOR = 0.5
 """What is left of the confidence when an identifier, a number or a version that was asked for is nowhere in the text."""
 
-_ANY = 0.1
+_ARBITRARY_CONFIDENCE = 0.1
 """How sure an answer is whose records are only the first of many alike."""
 
 
@@ -32,9 +32,9 @@ def estimate_confidence(query: Query, ranking: Ranking, share: float, evidence: 
         term for marks in ranking.labels.values() for term in marks
     }
     absent = any(term.literal and number not in present for number, term in enumerate(ranking.terms))
-    trust = 1 - 0.5 ** (share / _EVEN)
+    trust = 1 - 0.5 ** (share / _EVEN_ODDS_COVERAGE)
     if absent and not query.failure:
-        trust *= _MISSING
+        trust *= _MISSING_TERM_FACTOR
     if ranking.everywhere or query.vague:
-        trust = _ANY
+        trust = _ARBITRARY_CONFIDENCE
     return round(max(trust, evidence), 3)

@@ -12,12 +12,12 @@ from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import render
 from overspill.lexical.words import INSTRUCTION, STOP, split_words, stem
 
-_PASSAGES, _SHARED = 8, 3
+_SAMPLED_PASSAGES, _MIN_PASSAGES_SHARING = 8, 3
 """Best passages that are read for such words, and in how many of them a word has to stand."""
-_MOST = 30
-_WEIGHT = 0.3
-_SHORTEST = 4
-_LONGEST = 4_000
+_MAX_ADDED_WORDS = 30
+_ADDED_WORD_WEIGHT = 0.3
+_MIN_WORD_CHARS = 4
+_MAX_PASSAGE_BYTES = 4_000
 """Bytes of a passage that are read."""
 
 
@@ -25,16 +25,18 @@ def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
     """The same matches, scored also by the words that the best of them share."""
     asked = {term.key for term in query.terms}
     shared: Counter[str] = Counter()
-    for record in ranking.best(_PASSAGES):
+    for record in ranking.best(_SAMPLED_PASSAGES):
         start = index.outline.starts[record]
-        words = split_words(render(index, start, min(index.outline.ends[record], start + _LONGEST)))
-        shared.update({stem(word) for word in words if _tells(word)} - asked)
-    company = sorted((word for word in shared if shared[word] >= _SHARED), key=lambda word: (-shared[word], word))[:_MOST]
+        words = split_words(render(index, start, min(index.outline.ends[record], start + _MAX_PASSAGE_BYTES)))
+        shared.update({stem(word) for word in words if _is_telling(word)} - asked)
+    company = sorted((word for word in shared if shared[word] >= _MIN_PASSAGES_SHARING), key=lambda word: (-shared[word], word))[
+        :_MAX_ADDED_WORDS
+    ]
     if not company:
         return ranking
-    terms = tuple(Term(word, _WEIGHT, role="wording") for word in company)
+    terms = tuple(Term(word, _ADDED_WORD_WEIGHT, role="wording") for word in company)
     return replace(ranking, scores=rank(index, replace(query, terms=query.terms + terms)).scores)
 
 
-def _tells(word: str) -> bool:
-    return len(word) >= _SHORTEST and word.isalpha() and word not in STOP and word not in INSTRUCTION
+def _is_telling(word: str) -> bool:
+    return len(word) >= _MIN_WORD_CHARS and word.isalpha() and word not in STOP and word not in INSTRUCTION

@@ -14,19 +14,19 @@ from overspill.lexical.outline import Kind, Outline, Source, Text
 from overspill.lexical.reading import find_red
 from overspill.text.patterns import compile_pattern
 
-_REACH = 8_000
+_CAUSE_REACH_BYTES = 8_000
 """Bytes before a sign of giving up in which its cause is looked for."""
-_STRETCH = 300
+_MAX_STRETCH_RECORDS = 300
 """Records before a sign of giving up that may be read as one stretch."""
-_MANY = 2_000
-_MANY_WORDS = 20_000
+_MAX_SIGNS = 2_000
+_MAX_FAILURE_WORDS = 20_000
 """More words of failure than this say that the text is about failures, not where its own is."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
-_FADE = 1_500.0
-_LATER = 0.5
-_END = 0.6
-_BESIDE = 0.6
-_SURE = 0.75
+_FADE_BYTES = 1_500.0
+_LATER_SIGN_WEIGHT = 0.5
+_END_OF_TEXT_WEIGHT = 0.6
+_NEIGHBOUR_SHARE = 0.6
+_SIGNS_EVIDENCE = 0.75
 _STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
 _NONE = (
@@ -102,42 +102,42 @@ class Signs(Struct, frozen=True):
 
 def read_signs(index: Read) -> Signs:
     outline, end = index.outline, index.searched_bytes
-    gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MANY)]
+    gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MAX_SIGNS)]
     message = next(iter(_message.finditer(index.text, 0, end)), None)
     said = outline.record_at(message.end() - 1) if message else -1
-    marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MANY))
+    marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
-    own, sure = _wording(index)
+    own, sure = _score_wording(index)
     return Signs(
-        before=_backwards(last),
-        end=_backwards(len(outline) - 1),
+        before=_list_backwards(last),
+        end=_list_backwards(len(outline) - 1),
         first_message=[said] if said >= 0 else [],
         verdicts=verdicts,
         failing={record: own[record] for record in sure},
-        scores=_scores(index, own, gave_up),
-        evidence=_SURE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
+        scores=_score_causes(index, own, gave_up),
+        evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
     )
 
 
-def _backwards(last: int) -> list[int]:
-    return list(range(last, max(-1, last - _STRETCH), -1))
+def _list_backwards(last: int) -> list[int]:
+    return list(range(last, max(-1, last - _MAX_STRETCH_RECORDS), -1))
 
 
-def _scores(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
-    near = _nearness(index, gave_up)
+def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
+    near = _score_nearness(index, gave_up)
     scores = {record: own.get(record, 0.0) * (0.4 + near.get(record, 0.0)) + near.get(record, 0.0) for record in {*own, *near}}
-    scores = _with_surroundings(scores, len(index.outline))
+    scores = _spread_to_neighbours(scores, len(index.outline))
     top = max(scores.values(), default=1.0)
     return {record: score / top for record, score in scores.items()}
 
 
-def _wording(index: Read) -> tuple[dict[int, float], set[int]]:
+def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
     """How strongly a record speaks of failure, a word the log is full of saying less; and which surely do."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
-    for match in islice(_words.finditer(text, 0, index.searched_bytes), _MANY_WORDS):
+    for match in islice(_words.finditer(text, 0, index.searched_bytes), _MAX_FAILURE_WORDS):
         start, end = match.span()
         word = bytes(text[start:end]).lower()
         if word not in weights:
@@ -151,34 +151,40 @@ def _wording(index: Read) -> tuple[dict[int, float], set[int]]:
         for record, words in found.items()
     }
     sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
-    for position in islice(find_red(index.source, index.searched_bytes), _MANY_WORDS):
+    for position in islice(find_red(index.source, index.searched_bytes), _MAX_FAILURE_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
             sure.add(record)
     return own, sure
 
 
-def _nearness(index: Read, signs: list[int]) -> dict[int, float]:
+def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
     """How close before a sign of giving up a record stands; the first sign counts most, the end of the text is one too."""
     outline = index.outline
-    weights = {position: 1.0 if number == 0 else _LATER for number, position in enumerate(signs[:50])}
-    weights.setdefault(index.searched_bytes, _END if signs else 1.0)
+    weights = {position: 1.0 if number == 0 else _LATER_SIGN_WEIGHT for number, position in enumerate(signs[:50])}
+    weights.setdefault(index.searched_bytes, _END_OF_TEXT_WEIGHT if signs else 1.0)
     near: dict[int, float] = {}
     for position, weight in weights.items():
         record = outline.record_at(position - 1)
         if record < 0:
             record = len(outline) - 1
-        while record >= 0 and (distance := position - outline.ends[record]) < _REACH:
-            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / _FADE))
+        while record >= 0 and (distance := position - outline.ends[record]) < _CAUSE_REACH_BYTES:
+            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / _FADE_BYTES))
             record -= 1
     return near
 
 
-def _with_surroundings(scores: dict[int, float], total: int) -> dict[int, float]:
+def _spread_to_neighbours(scores: dict[int, float], total: int) -> dict[int, float]:
     """A message goes on in the lines after it and is announced in those before it."""
     spread = dict(scores)
     for record, score in scores.items():
-        for step, share in ((1, _BESIDE), (2, _BESIDE**2), (3, _BESIDE**3), (-1, _BESIDE), (-2, _BESIDE**2)):
+        for step, share in (
+            (1, _NEIGHBOUR_SHARE),
+            (2, _NEIGHBOUR_SHARE**2),
+            (3, _NEIGHBOUR_SHARE**3),
+            (-1, _NEIGHBOUR_SHARE),
+            (-2, _NEIGHBOUR_SHARE**2),
+        ):
             if 0 <= record + step < total and spread.get(record + step, 0.0) < share * score:
                 spread[record + step] = share * score
     return spread

@@ -12,17 +12,17 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import iterate_lines, split_long
 from overspill.lexical.render import render
 
-_TRIES = 100
+_MAX_MISFITS = 100
 """Records that do not fit after which the others are not tried any more."""
-_LOCATOR = 4
+_LOCATOR_TOKENS = 4
 """Tokens a locator costs, near enough to plan with."""
-_LARGEST = 0.6
+_MAX_RECORD_SHARE = 0.6
 """Share of the budget one record may take before it is trimmed inside."""
-_SMALLEST = 40
+_MIN_TRIMMED_TOKENS = 40
 """Tokens below which trimming a record is not worth it."""
-_PIECE = 160
+_PIECE_BYTES = 160
 """Bytes a record is trimmed by, less where not even two such pieces fit."""
-_HEADER = 400
+_MAX_HEADER_CHARS = 400
 
 
 class Piece(Struct, frozen=True, order=True):
@@ -55,9 +55,9 @@ class BudgetFill:
     def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
         """Add records in the order given while they fit into `share` of the budget, or into all that is left."""
         kept_back = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
-        tries = _TRIES
+        tries = _MAX_MISFITS
         for record, score in order:
-            if tries == 0 or self.left - kept_back < _LOCATOR:
+            if tries == 0 or self.left - kept_back < _LOCATOR_TOKENS:
                 return
             if record not in self.records and not self._add(record, score, self.left - kept_back):
                 tries -= 1
@@ -66,14 +66,14 @@ class BudgetFill:
         outline = self.index.outline
         start, end = outline.starts[record], outline.ends[record]
         header, extra = self._header_cost(record)
-        extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR
-        allowed = min(room - extra, max(_SMALLEST, _LARGEST * self.max_tokens))
+        extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR_TOKENS
+        allowed = min(room - extra, max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * self.max_tokens))
         spans = self._telling_lines(record) if self.brief else [(start, end)]
         cost = (
             sum(self.count(render(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
         )
         if cost > allowed:
-            spans = self._trim(record, allowed) if allowed >= _SMALLEST else []
+            spans = self._trim(record, allowed) if allowed >= _MIN_TRIMMED_TOKENS else []
             cost = sum(self.count(render(self.index, *span)) + 1 for span in spans)
         if not spans or cost + extra > room:
             return False
@@ -99,10 +99,10 @@ class BudgetFill:
             or outline.record_at(outline.label_starts[label]) in self.records
         ):
             return -1, 0.0
-        if outline.label_ends[label] - outline.label_starts[label] > _HEADER * 8:
+        if outline.label_ends[label] - outline.label_starts[label] > _MAX_HEADER_CHARS * 8:
             return -1, 0.0
         text = render(self.index, outline.label_starts[label], outline.label_ends[label])
-        return (label, self.count(text) + 1) if len(text) <= _HEADER else (-1, 0.0)
+        return (label, self.count(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, 0.0)
 
     def _telling_lines(self, record: int) -> list[tuple[int, int]]:
         """The lines of a record that hold what was asked for, or its first."""
@@ -115,7 +115,7 @@ class BudgetFill:
     def _trim(self, record: int, allowed: float) -> list[tuple[int, int]]:
         """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
         outline = self.index.outline
-        size = min(_PIECE, int(2 * allowed))
+        size = min(_PIECE_BYTES, int(2 * allowed))
         parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], size))
         worths = self._worths(record, parts)
         best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))

@@ -22,15 +22,15 @@ from overspill.lexical.records.tree import cut_tree, json_tree, xml_tree
 from overspill.text.lines import count_line_ends
 
 MAX_MEMORY = 256 * 1024 * 1024
-_DEEPEST = 4
-_HEAD = 1 << 20
-_BLOCK = 1 << 12
-_COST: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
+_MAX_EMBEDDED_DEPTH = 4
+_HEAD_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 12
+_MEMORY_PER_BYTE: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
 """Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
 
-_COLOURED = 5
-_COLOUR = b"\x1b["
-_LETTER = b"\\u"
+_COLOURED_MEMORY_PER_BYTE = 5
+_COLOUR_START = b"\x1b["
+_ESCAPED_LETTER = b"\\u"
 
 
 class Index:
@@ -40,8 +40,8 @@ class Index:
         self.source = source
         self.total_bytes = len(source)
         self.kind: Kind = recognise(source, 0, self.total_bytes)
-        coloured = source.find(_COLOUR, 0, _HEAD) >= 0
-        cost = max(_COST.get(self.kind, 1), _COLOURED if coloured else 1)
+        coloured = source.find(_COLOUR_START, 0, _HEAD_BYTES) >= 0
+        cost = max(_MEMORY_PER_BYTE.get(self.kind, 1), _COLOURED_MEMORY_PER_BYTE if coloured else 1)
         self.searched_bytes = min(self.total_bytes, max_memory // cost)
         self.memory_bytes = self.searched_bytes * cost
         """An upper estimate of the memory it takes once it is built."""
@@ -49,19 +49,19 @@ class Index:
     @cached_property
     def lines(self) -> int:
         """Line ends of the source, counted only as far as it takes to know how long its lines are."""
-        head = self.source[:_HEAD]
+        head = self.source[:_HEAD_BYTES]
         return max(1, (count_line_ends(head) + 1) * self.total_bytes // max(1, len(head)))
 
     def line_at(self, position: int) -> int:
         """The line of the source a byte stands in, counted from 1."""
-        block = position // _BLOCK
-        return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK, position)
+        block = position // _BLOCK_BYTES
+        return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK_BYTES, position)
 
     @cached_property
     def _line_ends(self) -> array[int]:
         """How many there are before each block, so that no question has to count from the beginning."""
-        blocks = range(0, self.total_bytes, _BLOCK)
-        return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK) for start in blocks), initial=0))
+        blocks = range(0, self.total_bytes, _BLOCK_BYTES)
+        return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK_BYTES) for start in blocks), initial=0))
 
     @cached_property
     def _build(self) -> tuple[Text, Outline, bytes]:
@@ -121,12 +121,12 @@ class _Cutting:
         return self.text, self.outline, self.fill
 
     def _prepare(self) -> None:
-        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR, 0, self.size) >= 0
+        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR_START, 0, self.size) >= 0
         if self.kind in ("html", "json", "ndjson") or coloured:
             self.fill = reading.find_filler(self.text)
         if not self.fill:
             return
-        if self.kind in ("json", "ndjson") and self.text.find(_LETTER, 0, self.size) >= 0:
+        if self.kind in ("json", "ndjson") and self.text.find(_ESCAPED_LETTER, 0, self.size) >= 0:
             self.text = reading.spell_letters(self.text, 0, self.size, self.fill)
         elif self.kind == "html":
             self.text = reading.strip_tags(self.text, self.size, self.fill)
@@ -160,13 +160,13 @@ class _Cutting:
                 assert_never(kind)
 
     def _cut_embedded(self, start: int, end: int, depth: int) -> None:
-        if depth >= _DEEPEST:
+        if depth >= _MAX_EMBEDDED_DEPTH:
             self._cut("log", start, end, depth)
             return
         if self.fill:
             text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
             text[start:end] = reading.unescape(bytes(text[start:end]), self.fill)
-            if text.find(_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
+            if text.find(_ESCAPED_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
                 text[start:end] = reading.spell_letters(text, start, end, self.fill)
             self.text = text
         self._cut(recognise(self.text, start, end), start, end, depth)

@@ -11,8 +11,8 @@ from overspill.lexical.outline import Kind, Text
 from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.text.encoding import decode
 
-_SAMPLE = 48_000
-_WIDEST = 400
+_SAMPLE_BYTES = 48_000
+_MAX_LINE_CHARS = 400
 """Characters of a line that are looked at; what begins like a log entry is one."""
 
 _JSON = re.compile(
@@ -45,9 +45,9 @@ _CODE = re.compile(
 )
 _YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
-_PROSE_LINE = 50
+_MIN_PROSE_LINE_CHARS = 50
 """Characters a line of running text has on average, even when it is wrapped."""
-_WORDY = 0.68
+_MIN_PROSE_WORD_SHARE = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 _HEADING = re.compile(r"#{1,6} \S")
 _GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
@@ -58,20 +58,20 @@ _TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
 def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
     stop = len(data) if end is None else end
     head = _sample(data, start, stop)
-    if shape := _by_opening(head):
+    if shape := _recognise_by_opening(head):
         return shape
     if HISTORY.match(head):
         return "log"
     middle = start + (stop - start) // 2
     lines = _lines(head)
-    if stop - start > 3 * _SAMPLE:
+    if stop - start > 3 * _SAMPLE_BYTES:
         lines += _lines(_sample(data, middle, stop))[1:-1]
-    return _by_lines(lines) if lines else "prose"
+    return _recognise_by_lines(lines) if lines else "prose"
 
 
 def _sample(data: Text, start: int, end: int) -> bytes:
     """Without what a reading is filled up with."""
-    return bytes(data[start : min(end, start + _SAMPLE)]).translate(None, bytes(NEVER_IN_UTF8))
+    return bytes(data[start : min(end, start + _SAMPLE_BYTES)]).translate(None, bytes(NEVER_IN_UTF8))
 
 
 def find_delimiter(lines: list[str]) -> str:
@@ -102,7 +102,7 @@ def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
     return widest <= 60 and spaced < 0.5 * len(rows) and filled > 0.5 * len(rows)
 
 
-def _by_opening(head: bytes) -> Kind | None:
+def _recognise_by_opening(head: bytes) -> Kind | None:
     if _JSON.match(head):
         first_end = _NEXT_OBJECT.search(head)
         opening = head.find(b"\n")
@@ -120,8 +120,8 @@ def _lines(sample: bytes) -> list[str]:
     return [line for line in decode(sample).splitlines() if line.strip()][:800]
 
 
-def _by_lines(whole_lines: list[str]) -> Kind:
-    lines = [line[:_WIDEST] for line in whole_lines]
+def _recognise_by_lines(whole_lines: list[str]) -> Kind:
+    lines = [line[:_MAX_LINE_CHARS] for line in whole_lines]
 
     def share(match: Callable[[str], object]) -> float:
         return sum(match(line) is not None for line in lines) / len(lines)
@@ -138,14 +138,16 @@ def _by_lines(whole_lines: list[str]) -> Kind:
     tokens = [token for line in lines for token in line.split()]
     wordy = sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens))
     aligned = sum(len(_GAPS.findall(line)) >= 2 for line in lines) + sum(_RULE.match(line) is not None for line in lines)
-    if aligned > 0.7 * len(lines) and (wordy < _WORDY or (lines[0].isupper() and len(_GAPS.findall(lines[0])) >= 2)):
+    if aligned > 0.7 * len(lines) and (
+        wordy < _MIN_PROSE_WORD_SHARE or (lines[0].isupper() and len(_GAPS.findall(lines[0])) >= 2)
+    ):
         return "columns"
-    if share(_YAML.match) > 0.7 or share(_CODE.match) > (0.45 if wordy < _WORDY else 0.65):
+    if share(_YAML.match) > 0.7 or share(_CODE.match) > (0.45 if wordy < _MIN_PROSE_WORD_SHARE else 0.65):
         return "code"
     if any("\x1b[" in line for line in lines):
         return "log"
-    long_lines = sum(map(len, lines)) >= _PROSE_LINE * len(lines)
-    return "prose" if (wordy >= _WORDY and long_lines) or _is_markdown(lines) else "log"
+    long_lines = sum(map(len, lines)) >= _MIN_PROSE_LINE_CHARS * len(lines)
+    return "prose" if (wordy >= _MIN_PROSE_WORD_SHARE and long_lines) or _is_markdown(lines) else "log"
 
 
 def _is_markdown(lines: list[str]) -> bool:

@@ -24,16 +24,16 @@ _NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(
 _WORD = re.compile(r"[^\W_]+")
 _KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_KEYS = word_set("id uid uuid guid key code no nr num number ref sku")
-_NO_KEY = ("", "None", "True", "False")
-_ANCHORS, _ALIKE = 6, 0.8
+_KEY_WORDS = word_set("id uid uuid guid key code no nr num number ref sku")
+_NEVER_KEYS = ("", "None", "True", "False")
+_MAX_ANCHORS, _ANCHOR_SHARE = 6, 0.8
 """Rows that a question may begin from: what holds about as much as the best of them, unless that is more than a few."""
-_TABLES = 40
-_USUAL = 0.1
+_MAX_TABLES = 40
+_MIN_USUAL_SHARE = 0.1
 """Share of a table's rows whose cell is a word from which on the others are told by not having it."""
-_FOREMOST = 2
-_SAMPLE = 1_000
-_LONGEST = 100
+_MAX_COMPARED_TABLES = 2
+_SAMPLED_ROWS = 1_000
+_MAX_CELL_CHARS = 100
 
 
 class _Row(Struct, frozen=True):
@@ -57,7 +57,7 @@ def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int
     keys = {term.key for term in parse(asked["whom"]).terms}
     found: list[int] = []
     read: dict[tuple[int, int], dict[int, str]] = {}
-    for row in _anchors(index, ranking, keys):
+    for row in _find_anchors(index, ranking, keys):
         column = find_column(read_columns(index, row.table), words)
         by_year = "year" in words
         if column is None and by_year:
@@ -79,11 +79,11 @@ def find_unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     asked = _NOT.search(query.text)
     word = stem(asked["what"].lower()) if asked else ""
     tables = {table.first: table for record in ranking.hits if (table := index.outline.table_of(record))} if asked else {}
-    for table in nlargest(_FOREMOST, tables.values(), key=lambda table: table.last - table.first):
-        sample = [list(map(_first_stem, cells)) for _, cells in islice(read_rows(index, table), _SAMPLE)]
+    for table in nlargest(_MAX_COMPARED_TABLES, tables.values(), key=lambda table: table.last - table.first):
+        sample = [list(map(_first_stem, cells)) for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
         having = Counter(number for stems in sample for number, each in enumerate(stems) if each == word)
         column, times = max(having.items(), key=lambda pair: pair[1], default=(0, 0))
-        if times >= max(_FOREMOST, _USUAL * len(sample)):
+        if times >= max(_MAX_COMPARED_TABLES, _MIN_USUAL_SHARE * len(sample)):
             return [
                 record
                 for record, cells in _rows_with_column(index, table, column)
@@ -93,7 +93,7 @@ def find_unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
 
 
 def _first_stem(cell: str) -> str:
-    found = _WORD.match(cell[:_LONGEST])
+    found = _WORD.match(cell[:_MAX_CELL_CHARS])
     return stem(found[0].lower()) if found else ""
 
 
@@ -113,7 +113,7 @@ def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple
             yield record, cells
 
 
-def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
+def _find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
     """The rows that hold most of the question, or of these of its terms, not counting what their columns are called."""
     counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
     held: dict[int, float] = {}
@@ -121,9 +121,9 @@ def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> li
         worth = sum(ranking.worth[term] for term in {term for _, end, term in spots if not _KEY.match(index.text, end)} & counted)
         if worth:
             held[record] = worth
-    least = _ALIKE * max(held.values(), default=0.0)
+    least = _ANCHOR_SHARE * max(held.values(), default=0.0)
     best = sorted((record for record in held if held[record] >= least), key=lambda record: (-held[record], record))
-    if len(best) > _ANCHORS:
+    if len(best) > _MAX_ANCHORS:
         return []
     return [_Row(record, table) for record in best if (table := index.outline.table_of(record))]
 
@@ -131,18 +131,18 @@ def _anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> li
 def _find_belonging_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """What has its key in another table, when the question has words for that table that the row's own has not."""
     tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
-    if not 1 < len(tables) <= _TABLES:
+    if not 1 < len(tables) <= _MAX_TABLES:
         return []
     words = _WORD.findall(query.text.lower())
     found: list[int] = []
-    for row in _anchors(index, ranking):
+    for row in _find_anchors(index, ranking):
         if row.table.cells != "json":
             continue
         own = _Names(index, row.table)
         foreign = [word for word in words if not own.speak_of([word])]
         for other in tables:
             if other.table is not row.table and other.speak_of(foreign):
-                keyed = _rows_by_key(index, own, row.record, other)
+                keyed = _find_rows_by_key(index, own, row.record, other)
                 found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
     return list(dict.fromkeys(found))
 
@@ -160,14 +160,14 @@ class _Names:
         return find_column([self.own, *self.columns], words) is not None
 
 
-def _rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
+def _find_rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
     """The rows of the other table that hold this row's key, or whose key it holds."""
     cells = next(read_rows(index, own.table, [record]))[1]
     pairs = [
         (value, number)
         for name, value in zip(own.columns, cells, strict=True)
         for number, theirs in enumerate(other.columns)
-        if value not in _NO_KEY and (_refers_to(theirs, name, own.own) or _refers_to(name, theirs, other.own))
+        if value not in _NEVER_KEYS and (_refers_to(theirs, name, own.own) or _refers_to(name, theirs, other.own))
     ]
     spelt = {value.encode() for value, _ in pairs}
     text, outline = index.text, index.outline
@@ -183,10 +183,10 @@ def _rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[
 def _refers_to(column: str, key: str, table: str) -> bool:
     """`country_code` points at a country's `code` and at its like, `airline` and `airline_id` at an airline's `id`."""
     words, ends, named = _stems(column), _stems(key), _stems(table)
-    if not words or not ends or ends[-1] not in _KEYS:
+    if not words or not ends or ends[-1] not in _KEY_WORDS:
         return False
     alike = len(ends) > 1 and words == ends  # a mere `id` every table has of its own
-    return alike or words == named or (words[-1] in _KEYS and words[:-1] == named)
+    return alike or words == named or (words[-1] in _KEY_WORDS and words[:-1] == named)
 
 
 @lru_cache(maxsize=4_096)

@@ -12,34 +12,34 @@ from overspill.lexical.render import render
 _SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
 _MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
-_HEAD = 4_000
-_PLACES = 6
+_HEAD_BYTES = 4_000
+_MAX_SIZE_PLACES = 6
 """Words of a line among which its size may be."""
-_SHARE = 0.8
-_SHOWN = 12
+_MIN_SIZED_SHARE = 0.8
+_MAX_ROWS = 12
 
 
 def find_listed_rows(index: Index, *, high: bool) -> list[int]:
     """Lines by the size that each of them has at one place; of several such places the one with the largest."""
     outline = index.outline
-    places = _places(index)
+    places = _count_size_places(index)
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
     lines = min(len(outline), MOST_ROWS) if places else 0
     for record in range(lines):
         for place, word in enumerate(render(index, outline.starts[record], outline.ends[record]).split()[:places]):
             if _SIZE.fullmatch(word) and (size := measure(word, "span" if word.endswith("s") else "number")) is not None:
                 sizes[place][record] = size
-    everywhere = [found for found in sizes if len(found) >= max(3, _SHARE * lines)]
+    everywhere = [found for found in sizes if len(found) >= max(3, _MIN_SIZED_SHARE * lines)]
     if not everywhere:
         return []
     size_of = max(everywhere, key=lambda found: max(found.values()))
-    return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_SHOWN]
+    return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_MAX_ROWS]
 
 
-def _places(index: Index) -> int:
+def _count_size_places(index: Index) -> int:
     """How many of a line's first words may be its size: in a log only the very first, for numbers further on are others'."""
-    if index.kind in ("columns", "csv") or (index.kind == "log" and _MODE.search(index.text, 0, _HEAD)):
-        return _PLACES
+    if index.kind in ("columns", "csv") or (index.kind == "log" and _MODE.search(index.text, 0, _HEAD_BYTES)):
+        return _MAX_SIZE_PLACES
     return 1 if index.kind == "log" else 0
 
 

@@ -26,18 +26,18 @@ _SPAN = re.compile(
 )
 _BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
 _BEGINS = re.compile(r"\W{0,4}\d")
-_LONGEST = 200
+_MAX_CELL_CHARS = 200
 """Characters of a cell in which what it measures is looked for."""
-_MOSTLY = 0.5
+_MAJORITY = 0.5
 
 Scale: TypeAlias = Literal["number", "date", "span"]
 
 
 def find_scale(cells: Sequence[str]) -> Scale:
     """How the cells of a column are measured. An `m` alone may be metres or thousandths, which keep their order as numbers."""
-    heads = [cell[:_LONGEST] for cell in cells]
+    heads = [cell[:_MAX_CELL_CHARS] for cell in cells]
     spans = [cell for cell in heads if _SPAN.fullmatch(cell.strip())]
-    if len(spans) > _MOSTLY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
+    if len(spans) > _MAJORITY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
         return "span"
     return "date" if any(_DATE.search(cell) or _ISO.search(cell) for cell in heads) else "number"
 
@@ -45,14 +45,14 @@ def find_scale(cells: Sequence[str]) -> Scale:
 def are_measures(cells: Sequence[str]) -> bool:
     """Whether cells begin with what they measure, and do not only mention a number."""
     filled = [cell for cell in cells if cell.strip()]
-    return sum(_BEGINS.match(cell) is not None for cell in filled) > _MOSTLY * len(filled) or find_scale(filled) != "number"
+    return sum(_BEGINS.match(cell) is not None for cell in filled) > _MAJORITY * len(filled) or find_scale(filled) != "number"
 
 
 def measure(cell: str, scale: Scale = "number") -> float | None:
     """A number; of a date its days, of a span its seconds."""
-    cell = cell[:_LONGEST]
+    cell = cell[:_MAX_CELL_CHARS]
     if scale == "date":
-        return _days(cell)
+        return _count_days(cell)
     if scale == "span" and (parts := _SPAN_PART.findall(cell)):
         return sum((float(many) if many[0].isdigit() else 1.0) * _SECONDS[unit.lower()] for many, unit in parts)
     number = _NUMBER.search(cell)
@@ -63,7 +63,7 @@ def measure(cell: str, scale: Scale = "number") -> float | None:
     return float(number[0].translate(_PLAIN)) * size
 
 
-def _days(cell: str) -> float | None:
+def _count_days(cell: str) -> float | None:
     clock = _CLOCK.search(cell)
     time = sum(int(part or 0) / 60**power for power, part in enumerate(clock.groups(), 1)) * 60 / 24 if clock else 0.0
     if iso := _ISO.search(cell):

@@ -18,10 +18,10 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.words import word_set
 
-_SHOWN = 12
-_TABLES = 4
-_BY_VALUE, _BY_PLACE = 0.7, 0.4
-_COLUMN_WORD = 4
+_MAX_ROWS = 12
+_MAX_TABLES = 4
+_VALUE_EVIDENCE, _PLACE_EVIDENCE = 0.7, 0.4
+_WORDS_AFTER_SUPERLATIVE = 4
 
 _HIGH = word_set(
     """most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher
@@ -39,9 +39,9 @@ _DATES = ("date", "year", "created", "timestamp")
 _AGES = ("age", *_DATES, "updated", "time")
 _TIMES = ("duration", "elapsed", "latency", "time", "ms", "seconds")
 _SPEEDS = ("speed", "rate", "throughput")
-_SAMPLE = 200
+_SAMPLED_ROWS = 200
 """Rows that tell what a column measures."""
-_FOREMOST = 2
+_MAX_DATED_ROWS = 2
 _COUNT = re.compile(r"\d{1,6}")
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
 
@@ -86,13 +86,13 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         return Rows()
     if among:
         table = index.outline.table_of(among[0])
-        rows = _by_value(index, table, asked, ranking, among) if table else []
-        return Rows(rows, _BY_VALUE if rows else 0.0)
-    tables = _likeliest(index, ranking)
+        rows = _order_by_value(index, table, asked, ranking, among) if table else []
+        return Rows(rows, _VALUE_EVIDENCE if rows else 0.0)
+    tables = _find_likeliest_tables(index, ranking)
     for table in tables:
-        if rows := _by_value(index, table, asked, ranking, range(table.first, table.last)):
-            return Rows(rows, _BY_VALUE)
-    return _otherwise(index, tables, asked)
+        if rows := _order_by_value(index, table, asked, ranking, range(table.first, table.last)):
+            return Rows(rows, _VALUE_EVIDENCE)
+    return _order_without_column(index, tables, asked)
 
 
 def _parse_question(question: str) -> _OrderQuestion:
@@ -105,20 +105,20 @@ def _parse_question(question: str) -> _OrderQuestion:
     return _OrderQuestion(words, most, high, place, last=place >= 0 and words[place] in _LAST)
 
 
-def _otherwise(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:
+def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:
     """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
     rows: list[int] = []
     if asked.most >= 0:
-        rows = _commonest(index, tables[0], asked) if tables and asked.high else []
+        rows = _find_commonest(index, tables[0], asked) if tables and asked.high else []
         rows = rows or find_listed_rows(index, high=asked.high)
     if rows or asked.place < 0:
-        return Rows(rows, _BY_PLACE if rows else 0.0)
-    dated = _by_date(index, tables[0], asked) if tables else []
-    rows = [*dated, *_by_place(tables, asked)] if tables else find_newest_rows(index, asked.many, newest=asked.last)
-    return Rows(rows, _BY_PLACE if rows else 0.0, compared=bool(dated))
+        return Rows(rows, _PLACE_EVIDENCE if rows else 0.0)
+    dated = _order_by_date(index, tables[0], asked) if tables else []
+    rows = [*dated, *_order_by_place(tables, asked)] if tables else find_newest_rows(index, asked.many, newest=asked.last)
+    return Rows(rows, _PLACE_EVIDENCE if rows else 0.0, compared=bool(dated))
 
 
-def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
+def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
     """The tables whose header and best row hold most of the question; the longer when they hold the same."""
     outline = index.outline
     best: dict[int, float] = {}
@@ -131,22 +131,22 @@ def _likeliest(index: Index, ranking: Ranking) -> list[Table]:
         header = sum(ranking.worth[term] for term in {term for label in labels for term in ranking.labels.get(label, {})})
         return header + best.get(table.first, 0.0), table.last - table.first
 
-    return nlargest(_TABLES, outline.tables, key=relevance)
+    return nlargest(_MAX_TABLES, outline.tables, key=relevance)
 
 
-def _by_place(tables: list[Table], asked: _OrderQuestion) -> list[int]:
+def _order_by_place(tables: list[Table], asked: _OrderQuestion) -> list[int]:
     rows: list[int] = []
     for table in tables:
         edge = range(table.last - 1, table.first - 1, -1) if asked.last else range(table.first, table.last)
-        rows.extend(islice(edge, min(_SHOWN, asked.many + 1)))
+        rows.extend(islice(edge, min(_MAX_ROWS, asked.many + 1)))
     return rows
 
 
-def _by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
+def _order_by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """The first ones where the rows stand in another order than they happened."""
     names = read_columns(index, table)
     column = find_column(names, asked.words)
-    if column is None or _scale(index, table, column) != "date":
+    if column is None or _find_column_scale(index, table, column) != "date":
         column = find_column(names, _DATES)
     if column is None:
         return []
@@ -155,19 +155,19 @@ def _by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
         for record, cells in islice(read_rows(index, table), MOST_ROWS)
         if column < len(cells) and (value := measure(cells[column], "date")) is not None
     ]
-    return [record for _, record in (nlargest if asked.last else nsmallest)(_FOREMOST, dated)]
+    return [record for _, record in (nlargest if asked.last else nsmallest)(_MAX_DATED_ROWS, dated)]
 
 
-def _scale(index: Index, table: Table, column: int) -> Scale:
-    return find_scale([cells[column] for _, cells in islice(read_rows(index, table), _SAMPLE) if column < len(cells)])
+def _find_column_scale(index: Index, table: Table, column: int) -> Scale:
+    return find_scale([cells[column] for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS) if column < len(cells)])
 
 
-def _by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
+def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
     """By the column that the words after the superlative name, or else those before it."""
-    column = _column(index, table, asked) if asked.most >= 0 else None
+    column = _choose_column(index, table, asked) if asked.most >= 0 else None
     if column is None:
         return []
-    scale, records = _scale(index, table, column), records[:MOST_ROWS]
+    scale, records = _find_column_scale(index, table, column), records[:MOST_ROWS]
     values = [
         (value, record)
         for record, cells in read_rows(index, table, records)
@@ -178,18 +178,22 @@ def _by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Rankin
     high = asked.high != _is_reversed(read_columns(index, table), column, asked, scale)
     values.sort(key=lambda pair: (-pair[0] if high else pair[0], pair[1]))
     fitting = [
-        [record for _, record in values if record in rows] for rows in _conditions(ranking, {record for _, record in values})
+        [record for _, record in values if record in rows] for rows in _list_conditions(ranking, {record for _, record in values})
     ]
-    turns = [record for many in (asked.many, 3 * asked.many, _SHOWN) for rows in fitting for record in rows[:many]]
-    return list(dict.fromkeys(turns))[: 2 * _SHOWN]
+    turns = [record for many in (asked.many, 3 * asked.many, _MAX_ROWS) for rows in fitting for record in rows[:many]]
+    return list(dict.fromkeys(turns))[: 2 * _MAX_ROWS]
 
 
-def _column(index: Index, table: Table, asked: _OrderQuestion) -> int | None:
+def _choose_column(index: Index, table: Table, asked: _OrderQuestion) -> int | None:
     """Of those that measure something, then one that goes with the superlative, then any."""
     words, after = asked.words, asked.most + 1
-    near = [*words[after : after + _COLUMN_WORD], *words[: asked.most][::-1], *words[after + _COLUMN_WORD :]]
+    near = [
+        *words[after : after + _WORDS_AFTER_SUPERLATIVE],
+        *words[: asked.most][::-1],
+        *words[after + _WORDS_AFTER_SUPERLATIVE :],
+    ]
     names = read_columns(index, table)
-    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLE)]
+    rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
     columns = [[cells[number] for cells in rows if number < len(cells)] for number in range(len(names))]
     named = find_column([name if are_measures(cells) else "" for name, cells in zip(names, columns, strict=True)], near)
     if named is not None and (not asked.when or find_scale(columns[named]) != "number"):
@@ -205,7 +209,7 @@ def _is_reversed(names: list[str], column: int, asked: _OrderQuestion, scale: Sc
     return asked.slow and find_column(names, _SPEEDS) == column
 
 
-def _commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
+def _find_commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     """Which of them has the most rows: the first of those rows."""
     column = find_column(read_columns(index, table), asked.words[: asked.most][::-1])
     if column is None:
@@ -214,11 +218,11 @@ def _commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
     for record, cells in islice(read_rows(index, table), MOST_ROWS):
         if column < len(cells) and cells[column].strip():
             places.setdefault(cells[column].strip().casefold(), []).append(record)
-    most = nlargest(_FOREMOST, places.values(), key=len)
-    return [record for records in most if len(records) > 1 for record in records[:_FOREMOST]]
+    most = nlargest(_MAX_DATED_ROWS, places.values(), key=len)
+    return [record for records in most if len(records) > 1 for record in records[:_MAX_DATED_ROWS]]
 
 
-def _conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
+def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
     """What besides the order may be asked of rows: as much of the question as any has, nothing, or one of its words."""
     terms = {record: {spot[2] for spot in ranking.hits.get(record, ())} for record in records}
     held = {record: sum(ranking.worth[term] for term in found) for record, found in terms.items()}

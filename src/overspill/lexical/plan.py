@@ -15,27 +15,27 @@ from overspill.lexical.ordering import Rows, find_ordered_rows
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
-_ANCHORS = 5
+_MAX_ANCHORS = 5
 """Best records whose neighbours are looked at when the question says "after" or "before"."""
-_BODY = 0.95
-_ASKED_SIDE, _OTHER_SIDE = 0.95, 0.6
+_BODY_SHARE = 0.95
+_ASKED_SIDE_SHARE, _OTHER_SIDE_SHARE = 0.95, 0.6
 _STRETCH_TOKENS = 450
-_STRETCH_MOST, _STRETCH_LEAST = 0.8, 0.5
-_VERDICTS = 0.7
-_COUNTS = 0.3
+_MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.5
+_VERDICTS_SHARE = 0.7
+_COUNTS_SHARE = 0.3
 _NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
-_WIDEST = 12
+_MAX_NUMBER_BYTES = 12
 """Bytes before a word in which a number of it may stand."""
-_FAILURE_TERMS = 0.3
+_FAILURE_TERMS_FACTOR = 0.3
 """How much the words of a question about a failure count beside what looks like its cause."""
 RUNNING = ("log", "ndjson", "matches", "code")
 """Kinds a program writes while it runs; elsewhere "error" and "exception" are only words until something is seen to give up."""
-_LEAST = 0.05
+_MIN_SCORE_SHARE = 0.05
 """Share of the best score below which a record only shares a common word with the question."""
-_SMALL = 4_000_000
+_SMALL_OUTPUT_BYTES = 4_000_000
 _TIERS = 10
-_LINKED, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
-_UNLIKE = 0.7
+_MAX_LINKED_ROWS, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
+_UNLIKE_EVIDENCE = 0.7
 _ROW_LEAD, _ROW_STEP = 1.2, 0.01
 
 Order = list[tuple[int, float]]
@@ -63,7 +63,7 @@ class Plan(Struct, frozen=True):
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
     way = _plan(index, query, ranking, max_tokens)
     if query.counting and (counts := _find_counts(index, ranking)):
-        return replace(way, steps=(Step(counts, _COUNTS), *way.steps))
+        return replace(way, steps=(Step(counts, _COUNTS_SHARE), *way.steps))
     return way
 
 
@@ -74,7 +74,7 @@ def _find_counts(index: Index, ranking: Ranking) -> Order:
             record: ranking.scores[record]
             for record, spots in ranking.hits.items()
             if any(
-                ranking.terms[term].telling and _NUMBER.search(index.text[max(0, start - _WIDEST) : start])
+                ranking.terms[term].telling and _NUMBER.search(index.text[max(0, start - _MAX_NUMBER_BYTES) : start])
                 for start, _, term in spots
             )
         }
@@ -82,10 +82,10 @@ def _find_counts(index: Index, ranking: Ranking) -> Order:
 
 
 def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    told = index.kind in RUNNING or (index.total_bytes <= _SMALL and not query.how)
+    told = index.kind in RUNNING or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
     signs = index.signs if query.failure and told else None
     if signs and (signs.evidence or index.kind in RUNNING):
-        order = _order(_blame_scores(ranking, signs))
+        order = _order(_score_blame(ranking, signs))
         steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order, max_tokens)
         return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
@@ -96,13 +96,13 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     linked = unlike or find_linked_rows(index, query, ranking)
     rows = find_ordered_rows(index, query, ranking, linked)
     if unlike and not rows.records:
-        rows = Rows(unlike[:_LINKED], _UNLIKE)
+        rows = Rows(unlike[:_MAX_LINKED_ROWS], _UNLIKE_EVIDENCE)
     top = max(scores.values(), default=1.0)
-    for number, record in enumerate(linked[:_LINKED]):
+    for number, record in enumerate(linked[:_MAX_LINKED_ROWS]):
         scores[record] = max(scores.get(record, 0.0), top * (_LINK_LEAD - _LINK_STEP * number))
     for number, record in enumerate(rows.records):
         scores[record] = max(scores.get(record, 0.0), top * (_ROW_LEAD - _ROW_STEP * number))
-    least = 0.0 if query.listing else _LEAST * top
+    least = 0.0 if query.listing else _MIN_SCORE_SHARE * top
     order = _order_by_tier(scores) if query.listing and not rows.records else _order(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
     if query.listing and index.kind == "code":
@@ -127,21 +127,21 @@ def _raise_bodies(scores: dict[int, float], index: Index, ranking: Ranking) -> N
     for label in ranking.labels:
         heading = index.outline.record_at(index.outline.label_starts[label])
         if heading in scores and heading + 1 < len(index.outline) and index.outline.under[heading + 1] == label:
-            scores[heading + 1] = max(scores.get(heading + 1, 0.0), scores[heading] * _BODY)
+            scores[heading + 1] = max(scores.get(heading + 1, 0.0), scores[heading] * _BODY_SHARE)
 
 
 def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, total: int) -> None:
-    for record in ranking.best(_ANCHORS):
+    for record in ranking.best(_MAX_ANCHORS):
         for step, asked in ((1, query.after), (-1, query.before)):
             beside = record + step
             if 0 <= beside < total:
-                share = _ASKED_SIDE if asked else _OTHER_SIDE
+                share = _ASKED_SIDE_SHARE if asked else _OTHER_SIDE_SHARE
                 scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
 
 
-def _blame_scores(ranking: Ranking, signs: Signs) -> dict[int, float]:
+def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
-    scores = {record: score * _FAILURE_TERMS for record, score in ranking.scores.items()}
+    scores = {record: score * _FAILURE_TERMS_FACTOR for record, score in ranking.scores.items()}
     for record, share in signs.scores.items():
         scores[record] = scores.get(record, 0.0) + top * share
     return scores
@@ -152,7 +152,7 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     return [
-        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS),
+        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS_SHARE),
         Step(_order_by_tier(speaking)),
         Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
@@ -161,7 +161,7 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
 def _plan_causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
     """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
     top = order[0][1] if order else 1.0
-    share = max(_STRETCH_LEAST, min(_STRETCH_MOST, _STRETCH_TOKENS / max(1.0, max_tokens)))
+    share = max(_MIN_STRETCH_SHARE, min(_MAX_STRETCH_SHARE, _STRETCH_TOKENS / max(1.0, max_tokens)))
     return [
         Step([(record, top) for record in signs.before], share),
         Step([(record, top) for record in signs.first_message]),

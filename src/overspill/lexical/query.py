@@ -37,8 +37,8 @@ _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier
 
 MOST_TERMS = 256
 """What is looked for of a question, the first ones first: a matcher for more of them is too slow to be of use."""
-_LONGEST_TERM = 200
-_LONGEST_QUESTION = 20_000
+_MAX_TERM_CHARS = 200
+_MAX_QUESTION_CHARS = 20_000
 """Characters."""
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
@@ -85,7 +85,7 @@ class _Terms(dict[tuple[str, bool], Term]):
         place = (term.key, term.literal)
         if place in self:
             self[place] = max(self[place], term, key=lambda each: each.weight)
-        elif len(self) < MOST_TERMS and len(term.key) <= _LONGEST_TERM:
+        elif len(self) < MOST_TERMS and len(term.key) <= _MAX_TERM_CHARS:
             self[place] = term
         else:
             self.cut = True
@@ -93,9 +93,9 @@ class _Terms(dict[tuple[str, bool], Term]):
 
 def parse(question: str) -> Query:
     terms = _Terms()
-    text = question[:_LONGEST_QUESTION]
+    text = question[:_MAX_QUESTION_CHARS]
     tokens = _TOKEN.findall(text) or text.split()
-    silent = _silent(text, tokens)
+    silent = _find_silent_words(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
         for token in _TOKEN.findall(phrase):
@@ -120,7 +120,7 @@ def parse(question: str) -> Query:
     )
 
 
-def _silent(text: str, tokens: list[str]) -> frozenset[str]:
+def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
     words = {word for token in tokens for word in split_words(token)}
     if words <= STOP:

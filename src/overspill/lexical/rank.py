@@ -17,24 +17,24 @@ from overspill.lexical.scan import Finder, drop_common_terms
 
 _K1 = 1.2
 _B = 0.5
-_LABEL = 0.8
+_LABEL_WEIGHT = 0.8
 """How much a term in a heading, key or column counts beside one in the record."""
-_BOTH = 0.3
+_LABEL_AND_RECORD_WEIGHT = 0.3
 """How much of that counts where the record has the term too."""
-_ADJACENT = 8
+_MAX_PHRASE_GAP_BYTES = 8
 """Bytes between two terms that still make a phrase."""
-_PHRASE = 0.5
-_SPREAD = 400
+_PHRASE_WEIGHT = 0.5
+_MAX_RECORDS_BY_LABEL = 400
 """Records under a label up to which the label alone makes them candidates."""
-_CODE = ("code", "diff", "matches")
-_CELLED = ("csv", "columns", "json", "ndjson")
-_CELL = 3.0
+_CODE_KINDS = ("code", "diff", "matches")
+_TABLE_KINDS = ("csv", "columns", "json", "ndjson")
+_WHOLE_CELL_WEIGHT = 3.0
 """How often a term counts that is all of a cell."""
-_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
-_GAPS = (b"  ", b"| ", b" |")
-_FEW = 20
+_CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
+_CELL_GAPS = (b"  ", b"| ", b" |")
+_MAX_FEW_RECORDS = 20
 """Records of which none has to be told from the others."""
-_MANY = 5_000
+_MAX_COMMON_HITS = 5_000
 """Hits after which a term that stands everywhere is not counted any further."""
 
 
@@ -91,32 +91,32 @@ def rank(index: Index, query: Query) -> Ranking:
     outline = index.outline
     terms, hits = _find_terms(index, query.terms)
     labels, found, total = hits.labels, hits.found, hits.seen
-    extents = _extents(outline)
+    extents = _count_records_under(outline)
     direct: Counter[int] = Counter(term for counts in found.values() for term in counts)
     for label, marks in labels.items():
         for term in marks:
             direct[term] += extents[label]
     present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
-    asked = {number for number in present if direct[number] < total or total <= _FEW} or present
-    worth = _worth(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
+    asked = {number for number in present if direct[number] < total or total <= _MAX_FEW_RECORDS} or present
+    worth = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
     mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
-    candidates, matches = _candidates(outline, found, labels, extents, asked)
+    candidates, matches = _find_candidates(outline, found, labels, extents, asked)
     for record in candidates:
         scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
-    for record, gain in _phrase_scores(hits.records, terms, query.pairs, total).items():
+    for record, gain in _score_phrases(hits.records, terms, query.pairs, total).items():
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
-    everywhere = total > _FEW and bool(direct) and min(direct.values()) >= total
+    everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
     return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted, query.cut)
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
-    code = index.kind in _CODE
+    code = index.kind in _CODE_KINDS
     terms, everywhere = drop_common_terms(every, index.text, index.searched_bytes, code=code)
-    hits = _collect(index, terms, _MANY if everywhere else None)
+    hits = _collect(index, terms, _MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
         return terms, hits
@@ -124,14 +124,14 @@ def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...]
     rarest, _ = drop_common_terms(
         tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code
     )
-    return terms + rarest, _collect(index, terms + rarest, _MANY)
+    return terms + rarest, _collect(index, terms + rarest, _MAX_COMMON_HITS)
 
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
-    finder = Finder(terms, code=index.kind in _CODE) if terms else None
-    celled = index.kind in _CELLED
+    finder = Finder(terms, code=index.kind in _CODE_KINDS) if terms else None
+    celled = index.kind in _TABLE_KINDS
     for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
         start, end, term, exactness = hit
         if number == most:
@@ -142,17 +142,19 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
             marks[term] = max(exactness, marks.get(term, 0.0))
         if (record := outline.record_at(start)) >= 0:
             alone = celled and exactness == 1 and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
-            found.add(record, (start, end, term), _CELL if alone else exactness)
+            found.add(record, (start, end, term), _WHOLE_CELL_WEIGHT if alone else exactness)
     return found
 
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
     """Whether nothing else stands between the marks or gaps on both sides."""
     before, after = bytes(text[max(first, start - 2) : start]), bytes(text[end : min(last, end + 2)])
-    return (not before or before[-1:] in _MARKS or before in _GAPS) and (not after or after[:1] in _MARKS or after in _GAPS)
+    return (not before or before[-1:] in _CELL_MARKS or before in _CELL_GAPS) and (
+        not after or after[:1] in _CELL_MARKS or after in _CELL_GAPS
+    )
 
 
-def _worth(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
+def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
     """What each term tells; one that only words the request, however rare, less than the rarest that was asked for."""
     worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
     most = max((worth[number] for number in asked), default=0.0)
@@ -166,7 +168,7 @@ def _idf(total: int, holding: int) -> float:
     return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
 
 
-def _extents(outline: Outline) -> list[int]:
+def _count_records_under(outline: Outline) -> list[int]:
     """How many records stand under each label; a label comes before those under it."""
     direct = Counter(outline.under)
     extents = [direct[label] for label in range(len(outline.label_starts))]
@@ -176,28 +178,28 @@ def _extents(outline: Outline) -> list[int]:
     return extents
 
 
-def _candidates(
+def _find_candidates(
     outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
 ) -> tuple[set[int], set[int]]:
     """Records to score, and those that hold what is asked."""
-    candidates = set(found).union(*_few(_under(outline, labels, extents)))
-    above = list(_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
-    matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_few(above))
+    candidates = set(found).union(*_keep_small(_records_under(outline, labels, extents)))
+    above = list(_records_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
+    matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_keep_small(above))
     if matches:
         return candidates, matches
     # Where only labels over very many records speak of it, all of them do alike: then the first ones.
     matches.update(*above)
-    return candidates.union(sorted(matches)[:_SPREAD]), matches
+    return candidates.union(sorted(matches)[:_MAX_RECORDS_BY_LABEL]), matches
 
 
-def _under(outline: Outline, labels: Iterable[int], extents: list[int]) -> Iterator[range]:
+def _records_under(outline: Outline, labels: Iterable[int], extents: list[int]) -> Iterator[range]:
     for label in labels:
         first = bisect_left(outline.starts, outline.label_starts[label])
         yield range(first, min(first + extents[label], len(outline)))
 
 
-def _few(under: Iterable[range]) -> Iterator[range]:
-    return (records for records in under if len(records) <= _SPREAD)
+def _keep_small(under: Iterable[range]) -> Iterator[range]:
+    return (records for records in under if len(records) <= _MAX_RECORDS_BY_LABEL)
 
 
 def _score(
@@ -215,13 +217,13 @@ def _score(
     above: dict[int, float] = {}
     for label in outline.lineage(record):
         for term, exactness in labels.get(label, {}).items():
-            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL))
+            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL_WEIGHT))
     for term, share in above.items():
-        shares[term] = max(share, shares[term] + _BOTH * share) if term in shares else share
+        shares[term] = max(share, shares[term] + _LABEL_AND_RECORD_WEIGHT * share) if term in shares else share
     return sum(worth[term] * share for term, share in shares.items())
 
 
-def _phrase_scores(
+def _score_phrases(
     hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
 ) -> dict[int, float]:
     """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
@@ -232,8 +234,8 @@ def _phrase_scores(
     held: dict[int, set[tuple[int, int]]] = {}
     for record, spots in hits.items():
         for (start, end, first), (later, _, second) in pairwise(spots):
-            if (first, second) in wanted and (start == later or 0 <= later - end <= _ADJACENT):
+            if (first, second) in wanted and (start == later or 0 <= later - end <= _MAX_PHRASE_GAP_BYTES):
                 held.setdefault(record, set()).add((first, second))
     spread = Counter(pair for phrases in held.values() for pair in phrases)
-    worth = {pair: _PHRASE * _idf(total, times) for pair, times in spread.items()}
+    worth = {pair: _PHRASE_WEIGHT * _idf(total, times) for pair, times in spread.items()}
     return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

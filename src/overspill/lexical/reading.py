@@ -32,8 +32,8 @@ _MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{
 _KEPT_LINE_END = b"\v"
 _TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
 _TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
-_CHUNK = 1 << 20
-_REMEMBERED = 10_000
+_CHUNK_BYTES = 1 << 20
+_MAX_REMEMBERED = 10_000
 _NEW_LINE = frozenset(
     b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
     b"/caption caption blockquote hr".split()
@@ -57,7 +57,7 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
     plain = bytearray(size)
     start = 0
     while start < size:
-        end = min(size, data.find(b"\n", start + _CHUNK) + 1 or size)
+        end = min(size, data.find(b"\n", start + _CHUNK_BYTES) + 1 or size)
         plain[start:end] = _ANSI.sub(lambda found: fill * len(found[0]), data[start:end])
         start = end
     return plain
@@ -75,7 +75,7 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     stands_for = _StandIns(fill)
     start = 0
     while start < size:
-        end = plain.find(b">", start + _CHUNK) + 1 or size
+        end = plain.find(b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
         plain[start:end] = b"".join(parts).translate(_TO_LINE_ENDS)
@@ -114,13 +114,13 @@ class _StandIns(dict[bytes, bytes]):
             stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
         else:
             name = markup[1:-1].split(None, 1)[0].lower()
-            stand_in = _standing_for(name, size).ljust(size, self.fill)
-        if len(self) < _REMEMBERED:
+            stand_in = _replace_tag(name, size).ljust(size, self.fill)
+        if len(self) < _MAX_REMEMBERED:
             self[markup] = stand_in
         return stand_in
 
 
-def _standing_for(tag: bytes, size: int) -> bytes:
+def _replace_tag(tag: bytes, size: int) -> bytes:
     if tag in _TABLE:
         return b"\n" + TABLE_EDGE + b"\n"
     if tag in _NEW_LINE:
@@ -151,9 +151,9 @@ def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
     pattern = escaped_words(fill)
     done, size = 0, len(plain)
     while done < size:
-        reached = plain.find(b",", done + _CHUNK) + 1 or size
+        reached = plain.find(b",", done + _CHUNK_BYTES) + 1 or size
         plain[done:reached] = pattern.sub(
-            lambda found: (found[1] or b"") + _read(found[2] or found[3] or b"", fill), bytes(plain[done:reached])
+            lambda found: (found[1] or b"") + _spell_word(found[2] or found[3] or b"", fill), bytes(plain[done:reached])
         )
         done = reached
     return plain
@@ -168,8 +168,8 @@ def escaped_words(fill: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"(\\" + filled + rb"?[bfnrt\"/\\])((?:" + word + rb")?)|(?<!" + part + rb")(" + word + rb")")
 
 
-@lru_cache(maxsize=_REMEMBERED)
-def _read(word: bytes, fill: bytes) -> bytes:
+@lru_cache(maxsize=_MAX_REMEMBERED)
+def _spell_word(word: bytes, fill: bytes) -> bytes:
     letters: str = json.loads(b'"' + word.replace(fill, b"") + b'"')
     if not letters.isprintable() or '"' in letters or "\\" in letters:
         return word

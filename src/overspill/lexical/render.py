@@ -14,14 +14,14 @@ _SPACES = re.compile(r"[ \t\f]{2,}|\f")
 _BLANK_LINES = re.compile(r"\n\s*\n+")
 _CARRIAGE = re.compile(r"(?<!\r)\r++(?=\n)")
 _KEY = re.compile(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
-_LONG_LINE = 5_000
+_MAX_NUMBERED_LINE_BYTES = 5_000
 """Mean bytes a line from which line numbers no longer say where something is."""
-_POINTER = 80
-_HEADING = 40
-_CONTENTS = 200
-_NAMES = 12
-_LABELS = 5_000
-_CUT = "; the question is too long: not all of its words were looked for"
+_MAX_POINTER_CHARS = 80
+_MAX_HEADING_CHARS = 40
+_MAX_CONTENTS_CHARS = 200
+_MAX_NAMES = 12
+_MAX_LABELS = 5_000
+_QUESTION_CUT = "; the question is too long: not all of its words were looked for"
 
 
 def render(index: Index, start: int, end: int) -> str:
@@ -36,14 +36,14 @@ def render(index: Index, start: int, end: int) -> str:
 def make_locator(index: Index, record: int, start: int, line: int) -> str:
     """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
     if index.kind == "json":
-        return _on_one_line(make_pointer(index, record), _POINTER) or "/"
-    place = f"@{start}" if index.total_bytes > _LONG_LINE * index.lines else f"L{line}"
+        return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
+    place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{line}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
     if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
         return place
     heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
-    return f"{place} {_on_one_line(heading, _HEADING)}" if "|" not in heading else place
+    return f"{place} {_on_one_line(heading, _MAX_HEADING_CHARS)}" if "|" not in heading else place
 
 
 def make_pointer(index: Index, record: int) -> str:
@@ -106,7 +106,7 @@ def write_closing_line(index: Index, tally: Tally) -> str:
     if tally.uncounted:
         said += "; common words not counted"
     if tally.cut:
-        said += _CUT
+        said += _QUESTION_CUT
     if tally.compared:
         said += f"; only the first {tally.compared:,} rows compared"
     return f"({said}{_describe_searched(index)})"
@@ -114,7 +114,7 @@ def write_closing_line(index: Index, tally: Tally) -> str:
 
 def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """For an answer too small to hold any of what matched, the longest first."""
-    said = _describe_matches(tally) + (_CUT if tally.cut else "")
+    said = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
     return (
         f"({said}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
         f"({said}, none fits)",
@@ -124,8 +124,8 @@ def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
     """Two lines: that nothing was found, and what there is instead; then less of them."""
-    first = f"Nothing found for: {_on_one_line(query, 120)}{_CUT if cut else ''}{_describe_searched(index)}"
-    second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_contents(index)}"
+    first = f"Nothing found for: {_on_one_line(query, 120)}{_QUESTION_CUT if cut else ''}{_describe_searched(index)}"
+    second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_describe_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
 
 
@@ -139,18 +139,19 @@ def _describe_searched(index: Index) -> str:
     return f"; searched the first {index.searched_bytes} of {index.total_bytes} bytes"
 
 
-def _contents(index: Index) -> str:
+def _describe_contents(index: Index) -> str:
     """The outermost labels: keys, headings, columns; the first record where there are none."""
     outline = index.outline
-    outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent < 0]
+    outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent < 0]
     if index.kind == "json" and len(outermost) == 1:
-        outermost = [label for label, parent in enumerate(outline.label_parents[:_LABELS]) if parent == outermost[0]]
+        outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent == outermost[0]]
     names = [
-        render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n') for label in outermost[:_NAMES]
+        render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n')
+        for label in outermost[:_MAX_NAMES]
     ]
     if any(names):
-        return _on_one_line("; ".join(name for name in names if name), _CONTENTS)
-    return _on_one_line(render(index, outline.starts[0], outline.ends[0]), _CONTENTS) if len(outline) else "empty"
+        return _on_one_line("; ".join(name for name in names if name), _MAX_CONTENTS_CHARS)
+    return _on_one_line(render(index, outline.starts[0], outline.ends[0]), _MAX_CONTENTS_CHARS) if len(outline) else "empty"
 
 
 def _escape(key: bytes) -> str:

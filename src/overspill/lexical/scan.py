@@ -11,24 +11,24 @@ from overspill.text.encoding import decode
 from overspill.text.patterns import compile_pattern
 
 _SAMPLES = 16
-_SAMPLE = 8_192
-_DENSE = 1_200
+_SAMPLE_BYTES = 8_192
+_MIN_BYTES_PER_HIT = 1_200
 """Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
 
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
 """Written out in strings, so that a word seems to begin with their letter."""
-_OPENING = r"(?:\b|\\[bfnrt])"
-_MEMORY = 64 << 20
+_WORD_START = r"(?:\b|\\[bfnrt])"
+_MATCHER_MEMORY = 64 << 20
 """For the states of the matcher: where they do not fit, it is many times slower."""
-_ASCII = 127
-_WIDEST = 4
+_MAX_ASCII = 127
+_MAX_CHARACTER_BYTES = 4
 """Bytes of a character."""
-_PART = 0.4
-_ATTACHED = 0.7
+_PART_EXACTNESS = 0.4
+_ATTACHED_EXACTNESS = 0.7
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
-_ALSO = {"е": "ёЁ"}
+_OTHER_SPELLINGS = {"е": "ёЁ"}
 """Letters a stem writes otherwise than a text may."""
 
 Hit = tuple[int, int, int, float]
@@ -48,7 +48,7 @@ class Finder:
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
         self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
-        self._pattern = compile_pattern(self._spell(), max_memory=_MEMORY)
+        self._pattern = compile_pattern(self._spell(), max_memory=_MATCHER_MEMORY)
 
     def _spell(self) -> bytes:
         literals = sorted(self._literals, key=len, reverse=True)
@@ -60,7 +60,7 @@ class Finder:
             plain = [_escape(key) for key in prefixes if key[0].isascii()]
             foreign = [_escape(key) for key in prefixes if not key[0].isascii()]
             if plain:
-                parts.append(f"(?:{_OPENING}|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
+                parts.append(f"(?:{_WORD_START}|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
             if foreign:
                 # Bytes above 127 are no letters to the matcher, so it sees no word begin with them.
                 parts.append("(?i:" + "|".join(foreign) + ")[a-zA-Z\\x80-\\xf4]*")
@@ -78,14 +78,14 @@ class Finder:
                 start, spelling = start + 2, spelling[2:]
             if spelling[-1:].isdigit() and text[end : end + 1].isdigit():
                 continue
-            if spelling[0] > _ASCII and _continues(text, start, decode(spelling)):
+            if spelling[0] > _MAX_ASCII and _continues_word(text, start, decode(spelling)):
                 continue
             meanings = known.get(spelling)
             if meanings is None:
                 meanings = known[spelling] = self._meanings(spelling)
             for number, exactness in meanings:
                 if number in self._exact:
-                    exactness *= _standing(text, start, end)
+                    exactness *= _measure_exactness(text, start, end)
                 yield start, end, number, exactness
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
@@ -112,17 +112,17 @@ class Finder:
         return None
 
 
-def _standing(text: Text, start: int, end: int) -> float:
+def _measure_exactness(text: Text, start: int, end: int) -> float:
     """How much a spelling stands for itself: 3 does not in 66.3, nor 1.2 in 1.2.3; 2.0 does a little in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
-        return _PART
-    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED
+        return _PART_EXACTNESS
+    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED_EXACTNESS
 
 
-def _continues(text: Text, start: int, word: str) -> bool:
+def _continues_word(text: Text, start: int, word: str) -> bool:
     """Whether what begins here is only the rest of a word."""
-    before = bytes(text[max(0, start - _WIDEST) : start])
+    before = bytes(text[max(0, start - _MAX_CHARACTER_BYTES) : start])
     return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(word)
 
 
@@ -137,13 +137,13 @@ def _escape(text: str) -> str:
 
 
 def _spellings(character: str) -> str:
-    forms = dict.fromkeys((character, character.upper(), *_ALSO.get(character, "")))
+    forms = dict.fromkeys((character, character.upper(), *_OTHER_SPELLINGS.get(character, "")))
     spelt = ["".join(f"\\x{byte:02x}" for byte in form.encode("utf-8", "replace")) for form in forms]
     return spelt[0] if len(spelt) == 1 else f"(?:{'|'.join(spelt)})"
 
 
 def _add_boundaries(literal: str) -> str:
-    opening = _OPENING if literal[0].isascii() and literal[0].isalnum() else ""
+    opening = _WORD_START if literal[0].isascii() and literal[0].isalnum() else ""
     closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
     return f"{opening}{_escape(literal)}{closing}"
 
@@ -153,20 +153,20 @@ def drop_common_terms(terms: tuple[Term, ...], text: Text, end: int, *, code: bo
 
     Also whether even the rarest stands everywhere.
     """
-    if end <= 8 * _SAMPLES * _SAMPLE or not terms:
+    if end <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
         return terms, False
     finder = Finder(terms, code=code)
     counts = [0] * len(terms)
-    step = (end - _SAMPLE) // (_SAMPLES - 1)
+    step = (end - _SAMPLE_BYTES) // (_SAMPLES - 1)
     for number in range(_SAMPLES):
-        for _, _, term, _ in finder.hits(text, number * step, number * step + _SAMPLE):
+        for _, _, term, _ in finder.hits(text, number * step, number * step + _SAMPLE_BYTES):
             counts[term] += 1
     kept: set[int] = set()
-    room = _SAMPLES * _SAMPLE // _DENSE
+    room = _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
     rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
     for number in rarest_first:
         room -= counts[number]
         if room >= 0 or not kept:
             kept.add(number)
-    everywhere = counts[rarest_first[0]] > _SAMPLES * _SAMPLE // _DENSE
+    everywhere = counts[rarest_first[0]] > _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
     return tuple(term for number, term in enumerate(terms) if number in kept), everywhere

@@ -19,10 +19,10 @@ from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found, make_locator, render, write_closing_line
 from overspill.text.encoding import decode
 
-_GAP = 4_000
-_SPARE = 1.25
+_MAX_GAP_BYTES = 4_000
+_FIRST_AIM = 1.25
 """How much more than there is room for is planned for at first."""
-_ROUNDS = 6
+_MAX_ROUNDS = 6
 
 
 class Found(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Selection(Struct, frozen=True):
 
 def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
     """The records that answer `query`; `text` is never over `max_tokens`, by default counted as a quarter of the characters."""
-    count = count_tokens or _quarter
+    count = count_tokens or _estimate_tokens
     asked = parse(query)
     ranking = rank(index, asked)
     if index.kind == "prose":
@@ -90,9 +90,9 @@ def _fit(
     index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
 ) -> _Draft:
     """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
-    aim = _SPARE * room
+    aim = _FIRST_AIM * room
     taken: list[list[Piece]] = []
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         filling = BudgetFill(index, ranking, room, aim, count, brief=brief)
         for step in way.steps:
             filling.take(step.order, step.share)
@@ -128,7 +128,7 @@ def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Ta
     )
 
 
-def _quarter(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / 4)
 
 
@@ -137,7 +137,7 @@ def _merge_pieces(index: Index, pieces: list[Piece]) -> list[Piece]:
     merged: list[Piece] = []
     for piece in sorted(pieces):
         before = merged[-1] if merged else None
-        if before and (piece.start <= before.end or _touch(index, before.end, piece.start)):
+        if before and (piece.start <= before.end or _are_adjacent(index, before.end, piece.start)):
             trimmed = before.trimmed or piece.trimmed
             merged[-1] = Piece(before.start, max(before.end, piece.end), before.record, max(before.score, piece.score), trimmed)
         else:
@@ -145,8 +145,8 @@ def _merge_pieces(index: Index, pieces: list[Piece]) -> list[Piece]:
     return merged
 
 
-def _touch(index: Index, end: int, start: int) -> bool:
-    return start - end < _GAP and not render(index, end, start).strip(" ,\t\r\n")
+def _are_adjacent(index: Index, end: int, start: int) -> bool:
+    return start - end < _MAX_GAP_BYTES and not render(index, end, start).strip(" ,\t\r\n")
 
 
 def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:

@@ -17,14 +17,14 @@ from overspill.reading.search import Hit, Search
 from overspill.store.protocols import Reader
 from overspill.text.encoding import character_start, decode
 
-_PAST = "from {start} is past the end: the output has {total} bytes."
+_PAST_END = "from {start} is past the end: the output has {total} bytes."
 _NO_PATTERN = "The pattern has to be text, not {value!r}."
-_COUNTED = 1000
-_MOST_CONTEXT = 200
-_REACH = 500
-_LEAST_REACH = 4
-_ROW_HEAD = 80  # more than a line number with a position takes
-_LARGEST = 3  # bytes that one byte of content can take in an answer, as U+FFFD
+_MAX_COUNTED_HITS = 1000
+_MAX_CONTEXT_LINES = 200
+_MAX_REACH_BYTES = 500
+_MIN_REACH_BYTES = 4
+_MAX_ROW_PREFIX_BYTES = 80  # more than a line number with a position takes
+_MAX_SHOWN_BYTES_PER_BYTE = 3  # bytes that one byte of content can take in an answer, as U+FFFD
 
 
 class Grep(Struct, frozen=True):
@@ -58,12 +58,12 @@ def grep(
 ) -> Grep:
     start, around = require_whole_number("from", start_byte, 0), require_whole_number("context", context, 0)
     if start > view.bytes:
-        raise BadRequest(_PAST.format(start=start, total=view.bytes))
+        raise BadRequest(_PAST_END.format(start=start, total=view.bytes))
     if not isinstance(pattern, str):
         raise BadRequest(_NO_PATTERN.format(value=pattern))
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
     line = view.line_at(start)
-    page = _Page(reader, view, bound, min(around, _MOST_CONTEXT), line)
+    page = _Page(reader, view, bound, min(around, _MAX_CONTEXT_LINES), line)
     buffer = reader.buffer()[: view.bytes]
     search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach)
     hits = search.hits()
@@ -72,7 +72,7 @@ def grep(
     while hit:
         following = next(hits, None)
         if not page.add(hit, following):
-            waiting = 1 + sum(1 for _ in islice(hits, _COUNTED)) + (following is not None)
+            waiting = 1 + sum(1 for _ in islice(hits, _MAX_COUNTED_HITS)) + (following is not None)
             break
         hit = following
     resume = page.resume(hit) if hit else search.reached
@@ -95,7 +95,9 @@ class _Page:
         self.text: list[str] = []
         self.hits = 0
         self.context = context
-        self.reach = max(min(_REACH, (bound.bytes - _ROW_HEAD) // (2 * _LARGEST)), _LEAST_REACH)
+        self.reach = max(
+            min(_MAX_REACH_BYTES, (bound.bytes - _MAX_ROW_PREFIX_BYTES) // (2 * _MAX_SHOWN_BYTES_PER_BYTE)), _MIN_REACH_BYTES
+        )
         self._reader = reader
         self._view = view
         self._room = bound

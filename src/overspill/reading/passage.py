@@ -15,7 +15,7 @@ Unit: TypeAlias = Literal["bytes", "lines", "chars"]
 
 _NOT_WHOLE = "{name} has to be a whole number, not {value!r}."
 _TOO_SMALL = "{name} has to be at least {least}, not {value}."
-_LOOK_AHEAD = 4
+_MAX_CHARACTER_BYTES = 4
 
 
 class Bound(Struct, frozen=True):
@@ -97,7 +97,7 @@ def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
 
     It has at least one character, also where the bound is smaller than that: an answer that gives nothing leads nowhere.
     """
-    data = reader.read(start, min(end, start + max(bound.bytes, 0) + _LOOK_AHEAD))
+    data = reader.read(start, min(end, start + max(bound.bytes, 0) + _MAX_CHARACTER_BYTES))
     whole = start + len(data) == end
     cut = len(data) if whole else character_start(data, min(max(bound.bytes, 0), len(data)))
     text = decode(data[:cut])

@@ -22,8 +22,8 @@ _LINE_END_OR_TEXT_EDGE = re.compile(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-
 
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 _AT_LINES = "(?m)"
-_FIRST_PIECE = 4 * 1024
-_PIECE = 256 * 1024
+_FIRST_PIECE_BYTES = 4 * 1024
+_MAX_PIECE_BYTES = 256 * 1024
 
 
 class Expression:
@@ -49,12 +49,12 @@ class Literal:
         self._needle = needle.encode("utf-8", "surrogatepass")
 
     def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
-        size, piece = len(self._needle), _FIRST_PIECE
+        size, piece = len(self._needle), _FIRST_PIECE_BYTES
         while at < len(text):
             found = bytes(text[at : at + piece + size - 1]).find(self._needle)
             if found >= 0:
                 return at + found, at + found + size
-            at, piece = at + piece, min(2 * piece, _PIECE)
+            at, piece = at + piece, min(2 * piece, _MAX_PIECE_BYTES)
         return None
 
 

@@ -18,9 +18,9 @@ from overspill.store.protocols import Reader
 from overspill.text.encoding import byte_offset, character_start, count_characters
 from overspill.text.lines import count_line_ends
 
-_BLOCK = 64 * 1024
-_LOOK_AHEAD = 3  # bytes that may follow the first one of a character
-_WIDEST = 2 << 20  # bytes between two marks that are worth counting anew for every look-up
+_BLOCK_BYTES = 64 * 1024
+_MAX_CONTINUATION_BYTES = 3  # bytes that may follow the first one of a character
+_MAX_MARK_GAP_BYTES = 2 << 20  # bytes between two marks that are worth counting anew for every look-up
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -42,13 +42,15 @@ class View:
     Inside a block, positions are counted anew. `checkpoints` are marks somebody made before: (bytes, characters, line ends).
     """
 
-    def __init__(self, reader: Reader, block: int = _BLOCK, checkpoints: Iterable[tuple[int, int, int]] = ()) -> None:
+    def __init__(self, reader: Reader, block: int = _BLOCK_BYTES, checkpoints: Iterable[tuple[int, int, int]] = ()) -> None:
         self.bytes = reader.size
         self._reader = reader
-        self._block = max(block, _LOOK_AHEAD + 1)
+        self._block = max(block, _MAX_CONTINUATION_BYTES + 1)
         self._marks = [Mark(0, 0, 0)]
         for place in checkpoints:
-            if place[0] > self.bytes or place[0] - self._marks[-1].byte > _WIDEST:  # what is left is passed over block by block
+            if (
+                place[0] > self.bytes or place[0] - self._marks[-1].byte > _MAX_MARK_GAP_BYTES
+            ):  # what is left is passed over block by block
                 break
             self._marks.append(Mark(*place))
         self._growing = Lock()
@@ -99,7 +101,7 @@ class View:
     def char_at(self, byte: int) -> int:
         """How many characters stand before the one that the byte belongs to."""
         mark, head = self._head(byte)
-        following = self._reader.read(byte, min(byte + _LOOK_AHEAD, self.bytes))
+        following = self._reader.read(byte, min(byte + _MAX_CONTINUATION_BYTES, self.bytes))
         return mark.chars + count_characters(head[: character_start(head + following, len(head))])
 
     def _head(self, byte: int) -> tuple[Mark, bytes]:
@@ -126,7 +128,7 @@ class View:
                 self._marks.append(self._after(last))
 
     def _after(self, mark: Mark) -> Mark:
-        data = self._reader.read(mark.byte, min(mark.byte + self._block + _LOOK_AHEAD, self.bytes))
+        data = self._reader.read(mark.byte, min(mark.byte + self._block + _MAX_CONTINUATION_BYTES, self.bytes))
         end = min(self._block, len(data))
         end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else character_start(data, end)
         data = data[:end]

@@ -14,14 +14,14 @@ from overspill.reading.positions import View
 from overspill.store.protocols import Reader
 
 _INVERTED = "The range from {start} {first} to {end} {last} is empty."
-_PAST = "{name} {value} is past the end: the output has {total} {unit}."
+_PAST_END = "{name} {value} is past the end: the output has {total} {unit}."
 _EMPTY = "The output is empty."
 _NO_ANCHOR = "The anchor has to be the text to look for, not {value!r}."
 _NOT_FOUND = "Anchor not found in content"
 _NO_SUCH_MATCH = "Anchor not found in content at match_index {index}: it occurs {count} times, and the first has match_index 0."
 
 _NAMES: dict[Unit, tuple[str, str]] = {"bytes": ("start", "end"), "lines": ("start_line", "end_line"), "chars": ("start", "end")}
-_COUNTED = 1000
+_MAX_COUNTED_MATCHES = 1000
 
 
 def raw(reader: Reader, view: View, bound: Bound) -> Passage:
@@ -87,7 +87,7 @@ def around(
         following=Range("chars", view.char_at(end), view.char_at(outer[1])) if end < outer[1] else None,
         previous=Range("chars", view.char_at(outer[0]), view.char_at(start)) if outer[0] < start else None,
     )
-    return msgspec.structs.replace(found, matches=count if count <= index + _COUNTED else None)
+    return msgspec.structs.replace(found, matches=count if count <= index + _MAX_COUNTED_MATCHES else None)
 
 
 def _locate(reader: Reader, anchor: str, index: int) -> tuple[int | None, int]:
@@ -100,7 +100,7 @@ def _locate(reader: Reader, anchor: str, index: int) -> tuple[int | None, int]:
         if count == index:
             at = place
         count += 1
-        if count > index + _COUNTED:
+        if count > index + _MAX_COUNTED_MATCHES:
             break
     return at, count
 
@@ -121,5 +121,5 @@ def _range(unit: Unit, start: object, end: object, total: int) -> tuple[int, int
         raise BadRequest(_EMPTY)
     if first - least >= total:
         words = "characters" if unit == "chars" else unit
-        raise BadRequest(_PAST.format(name=start_name, value=first, total=total, unit=words if total > 1 else words[:-1]))
+        raise BadRequest(_PAST_END.format(name=start_name, value=first, total=total, unit=words if total > 1 else words[:-1]))
     return first, min(last, total)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from overspill.reading.pattern import Literal, Pattern
 from overspill.text.encoding import character_start, make_searchable
 
-_BLOCK = 4 * 1024 * 1024
-_PIECE = 256 * 1024
+_BLOCK_BYTES = 4 * 1024 * 1024
+_PIECE_BYTES = 256 * 1024
 _LINE_END = re.compile(rb"[\r\n]")
 _CR_TO_LF = bytes.maketrans(b"\r", b"\n")
 _LF_BYTE, _CR_BYTE = b"\n\r"
@@ -32,7 +32,7 @@ class Search:
     """Hits from `start` on. Afterwards `reached` tells how far the bytes have been searched."""
 
     def __init__(
-        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK
+        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK_BYTES
     ) -> None:
         self.reached = start
         self._buffer = buffer
@@ -75,8 +75,8 @@ class Search:
 
 
 def _line_end(buffer: memoryview, start: int) -> int:
-    for at in range(start, len(buffer), _PIECE):
-        piece = bytes(buffer[at : at + _PIECE])
+    for at in range(start, len(buffer), _PIECE_BYTES):
+        piece = bytes(buffer[at : at + _PIECE_BYTES])
         found = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
         if found:
             return at + min(found)
@@ -87,7 +87,7 @@ def _normalize_block(block: memoryview) -> bytes | memoryview:
     """The block as the engine has to see it: valid UTF-8, lines parted by LF, every byte in its place. Copied only if need be."""
     at, size, returns = 0, len(block), False
     while at < size:
-        end = min(at + _PIECE, size)
+        end = min(at + _PIECE_BYTES, size)
         try:
             text, used = codecs.utf_8_decode(block[at:end], "strict", end == size)
         except UnicodeDecodeError:

@@ -55,7 +55,7 @@ class Meter:
     def size(self) -> Size:
         chars = self._chars + len(encoding.decode(self._tail))
         lines = self._ends + (self._last not in (b"", b"\n", b"\r"))
-        if self.bytes <= tokens.EXACT_UP_TO:
+        if self.bytes <= tokens.MAX_EXACT_CHARS:
             counted = tokens.count(encoding.decode(bytes(self._start)), self._model)
             return Size(self.bytes, chars, lines, counted.tokens, counted.estimated)
         return Size(self.bytes, chars, lines, round(self._sampled_tokens * self.bytes / self._sampled_bytes), estimated=True)
@@ -70,9 +70,9 @@ class Meter:
         self._tail = data[end:]
 
     def _sample(self, data: bytes) -> None:
-        if len(self._start) <= tokens.EXACT_UP_TO:
-            self._start += data[: tokens.EXACT_UP_TO + 1 - len(self._start)]
-        if self.bytes + len(data) <= tokens.EXACT_UP_TO:
+        if len(self._start) <= tokens.MAX_EXACT_CHARS:
+            self._start += data[: tokens.MAX_EXACT_CHARS + 1 - len(self._start)]
+        if self.bytes + len(data) <= tokens.MAX_EXACT_CHARS:
             return
         if not self._sampled_bytes:
             self._take(bytes(self._start[:_FIRST_SAMPLE]))

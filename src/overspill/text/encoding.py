@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_LOOK_AHEAD = 3  # bytes that may follow the first one of a character
+_MAX_CONTINUATION_BYTES = 3  # bytes that may follow the first one of a character
 _REPLACEMENT = "\ufffd"
 
 # Invalid bytes come out of `surrogateescape` one by one as U+DC80…U+DCFF, an encoded lone surrogate as three of them.
@@ -47,7 +47,7 @@ def make_searchable(data: bytes) -> bytes:
 
 def character_start(data: bytes, at: int) -> int:
     """`at`, or the start of the character that it lies inside of; data has to go on for three bytes after it, or to its end."""
-    for back in range(1, min(_LOOK_AHEAD, at) + 1):
+    for back in range(1, min(_MAX_CONTINUATION_BYTES, at) + 1):
         lead = data[at - back]
         if lead >= 0xC0:
             length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4

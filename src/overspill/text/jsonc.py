@@ -18,7 +18,7 @@ from overspill.text.lenient_json import dumps
 from overspill.text.lines import line_and_column
 
 _MAX_DEPTH = 200
-_MAX_DIGITS = 1000
+_MAX_INTEGER_DIGITS = 1000
 _TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
 _OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)", re.ASCII)
@@ -125,7 +125,7 @@ def quote(value: str) -> str:
 
 def _number(digits: str) -> float:
     """int() refuses thousands of them, and nobody needs such a number exactly."""
-    return int(digits) if len(digits) < _MAX_DIGITS else float(digits)
+    return int(digits) if len(digits) < _MAX_INTEGER_DIGITS else float(digits)
 
 
 def _remove_run(container: Node, first: int, last: int) -> list[Edit]:

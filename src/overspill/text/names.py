@@ -14,13 +14,13 @@ _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """What can be the name of an HTTP header."""
-_PLACES = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
+_SOURCE_ARGUMENTS = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
 """Arguments that say where an output comes from."""
-_LONGEST = 64  # characters that every provider takes in a tool's name
+_MAX_TOOL_NAME_CHARS = 64  # characters that every provider takes in a tool's name
 
 
 def qualify_name(tool: str, server: str) -> str:
-    return _usable(f"{server}{_SEPARATOR}{tool}")[:_LONGEST]
+    return _usable(f"{server}{_SEPARATOR}{tool}")[:_MAX_TOOL_NAME_CHARS]
 
 
 def assign_prefixes(servers: Collection[str]) -> dict[str, str]:
@@ -45,7 +45,7 @@ def own_name(name: str, server: str) -> str:
 
 def describe_source(tool: str, args: Mapping[str, Any]) -> str:
     """`read_file: large.txt`. Only the last part of a path or address is named: the rest of a call may be private."""
-    for name in _PLACES:
+    for name in _SOURCE_ARGUMENTS:
         value = args.get(name)
         if isinstance(value, str) and (place := re.split(r"[?#]", value)[0].rstrip("/\\")):
             last = re.split(r"[/\\]", place)[-1]

@@ -15,16 +15,16 @@ try:  # Wheels exist for the common platforms only; elsewhere four characters co
 except ImportError:  # pragma: no cover
     Tokenizer = None
 
-EXACT_UP_TO = 256 * 1024  # characters; what is longer is sampled
+MAX_EXACT_CHARS = 256 * 1024  # characters; what is longer is sampled
 CHARS_PER_TOKEN = 4
-_DEFAULT = "o200k_base"
-_SLICE = 4096
-_SLICES = 32
+_DEFAULT_VOCABULARY = "o200k_base"
+_SAMPLE_CHARS = 4096
+_SAMPLES = 32
 
 _VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
     # The first pattern that matches the model's name, without its provider, decides.
     (re.compile(r"gpt-oss"), "gpt-oss"),
-    (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT),
+    (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT_VOCABULARY),
     (re.compile(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
     (re.compile(r"deepseek"), "deepseek_v3"),
     (re.compile(r"qwen"), "qwen3"),
@@ -56,11 +56,11 @@ def count(text: str, model: str | None = None) -> Count:
     encoder, fits = _encoder(model)
     if encoder is None:
         return Count(-(-len(text) // CHARS_PER_TOKEN), True)
-    if len(text) <= EXACT_UP_TO:
+    if len(text) <= MAX_EXACT_CHARS:
         return Count(_length(encoder, text), not fits)
-    step = (len(text) - _SLICE) // (_SLICES - 1)
-    sample = sum(_length(encoder, text[i * step : i * step + _SLICE]) for i in range(_SLICES))
-    return Count(round(sample * len(text) / (_SLICE * _SLICES)), True)
+    step = (len(text) - _SAMPLE_CHARS) // (_SAMPLES - 1)
+    sample = sum(_length(encoder, text[i * step : i * step + _SAMPLE_CHARS]) for i in range(_SAMPLES))
+    return Count(round(sample * len(text) / (_SAMPLE_CHARS * _SAMPLES)), True)
 
 
 def has_more_than(text: str, limit: int) -> bool:
@@ -71,8 +71,8 @@ def has_more_than(text: str, limit: int) -> bool:
     if encoder is None:
         return count(text).tokens > limit
     found = 0
-    for start in range(0, len(text), EXACT_UP_TO):
-        found += _length(encoder, text[start : start + EXACT_UP_TO])
+    for start in range(0, len(text), MAX_EXACT_CHARS):
+        found += _length(encoder, text[start : start + MAX_EXACT_CHARS])
         if found > limit:
             return True
     return False
@@ -88,12 +88,12 @@ def _encoder(model: str | None) -> tuple[_Encoder | None, bool]:
     if Tokenizer is None:  # pragma: no cover
         return None, False
     if not model:
-        return _load(_DEFAULT), True
+        return _load(_DEFAULT_VOCABULARY), True
     name = model.rsplit("/", 1)[-1].lower()
     for pattern, vocabulary in _VOCABULARIES:
         if pattern.search(name):
             return _load(vocabulary), True
-    return _load(_DEFAULT), False
+    return _load(_DEFAULT_VOCABULARY), False
 
 
 @cache

@@ -40,17 +40,23 @@ STRATEGIES: dict[str, Strategy] = {
     "none": none,
 }
 
-_DEFAULT = Shape()
+_DEFAULT_SHAPE = Shape()
 
 
-def truncate(text: str, limit: int, strategy: str = "head_tail", shape: Shape = _DEFAULT) -> Cut:
+def truncate(text: str, limit: int, strategy: str = "head_tail", shape: Shape = _DEFAULT_SHAPE) -> Cut:
     """The very text when it is within the limit, else what the strategy keeps of it; never over the limit, except by `none`."""
     _check(limit, strategy)
     return Cut(text, strategy) if len(text) <= limit else STRATEGIES[strategy](text, limit, shape)
 
 
 def truncate_ends(
-    head: str, tail: str, total_chars: int, total_lines: int, limit: int, strategy: str = "head_tail", shape: Shape = _DEFAULT
+    head: str,
+    tail: str,
+    total_chars: int,
+    total_lines: int,
+    limit: int,
+    strategy: str = "head_tail",
+    shape: Shape = _DEFAULT_SHAPE,
 ) -> Cut:
     """As `truncate`, for a text of which only a beginning and an ending are loaded; the totals are the whole text's.
 

@@ -56,20 +56,20 @@ def shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
     of whole lines may come down to a marker and nothing else.
     """
     for marker, cuts in ((plan.marker, False), (plan.marker, True), (markers.brief, False)):
-        room = limit - _longest(marker, ends, plan, cuts)
-        gap = _leave(ends, room, plan)
+        room = limit - _marker_room(marker, ends, plan, cuts)
+        gap = _find_gap(ends, room, plan)
         text = gap.head + marker(gap) + gap.tail
         if room >= 0 and len(text) <= limit and (gap.head or gap.tail or plan.whole_lines):
             return Cut(text, name, gap.lines, gap.chars)
-    gap = _leave(ends, limit - len(markers.ELLIPSIS), plan)
+    gap = _find_gap(ends, limit - len(markers.ELLIPSIS), plan)
     return Cut(gap.head + markers.ELLIPSIS + gap.tail, name, gap.lines, gap.chars)
 
 
-def _longest(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
+def _marker_room(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
     return len(marker(Gap("x", "x", ends.lines, ends.chars, cuts and plan.head_share > 0, cuts and plan.head_share < 1)))
 
 
-def _leave(ends: BothEnds, room: int, plan: Plan) -> Gap:
+def _find_gap(ends: BothEnds, room: int, plan: Plan) -> Gap:
     """What is missing when `room` characters may stay. What the head does not need goes to the tail."""
     room = max(room, 0)
     stop = find_head_end(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 
 _ZERO_WIDTH_JOINER = "\u200d"
-_LONGEST_GRAPHEME = 16
+_MAX_GRAPHEME_CHARS = 16
 
 
 def find_head_end(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
@@ -77,7 +77,7 @@ def _next_line(text: str, start: int, stop: int) -> int | None:
 
 def _between_graphemes(text: str, at: int, step: int) -> int:
     """The next place in the direction of `step` that parts no letter from its accent and no emoji sequence, if one is near."""
-    for place in range(at, at + step * _LONGEST_GRAPHEME, step):
+    for place in range(at, at + step * _MAX_GRAPHEME_CHARS, step):
         if not 0 < place < len(text):
             return at
         if not _is_joined(text[place - 1], text[place]):

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from overspill.errors import SettingsError
 
-_LEAST = {"head_lines": 1, "tail_lines": 1, "depth": 1, "first_elements": 0, "last_elements": 0, "max_keys": 0}
+_MINIMUMS = {"head_lines": 1, "tail_lines": 1, "depth": 1, "first_elements": 0, "last_elements": 0, "max_keys": 0}
 
 
 StrategyName: TypeAlias = Literal["head", "tail", "head_tail", "line", "element", "none"]
@@ -35,7 +35,7 @@ class Shape(Struct, frozen=True):
             raise SettingsError(f"head_ratio is {self.head_ratio}; it must be from 0 to 1.")
         if self.line_from not in ("start", "end"):
             raise SettingsError(f"line_from is {self.line_from!r}; allowed are 'start' and 'end'.")
-        for name, least in _LEAST.items():
+        for name, least in _MINIMUMS.items():
             if getattr(self, name) < least:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
 

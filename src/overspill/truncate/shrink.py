@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from overspill.truncate.shape import Shape
 
-_READABLE = 120
+_READABLE_CHARS = 120
 """Strings stay at least this long, or an eighth of a small limit, while there are still elements to leave out."""
-_RECOGNISABLE = 40
+_RECOGNISABLE_CHARS = 40
 
 
 class Level(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Level(Struct, frozen=True):
     first: int
     last: int
     keys: int
-    shortest: int = _READABLE
+    shortest: int = _READABLE_CHARS
 
 
 Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
@@ -44,7 +44,7 @@ def shrink_levels(shape: Shape) -> Iterator[Level]:
 def find_largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
     """The first level that fits, with the longest strings that fit there; None when nothing does."""
     for level in shrink_levels(shape):
-        short, long = min(level.shortest, max(_RECOGNISABLE, limit // 8)), limit
+        short, long = min(level.shortest, max(_RECOGNISABLE_CHARS, limit // 8)), limit
         if (text := join_within(outline(level, short), limit)) is None:
             continue
         if (whole := join_within(outline(level, limit), limit)) is not None:

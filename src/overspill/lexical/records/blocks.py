@@ -5,13 +5,13 @@ from __future__ import annotations
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
-BLOCK = 900
+_MAX_BLOCK_BYTES = 900
 
 
 def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
     """A line with everything indented under it is a block; blocks too large become a label over smaller ones."""
     lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
-    spans = _extents(lines)
+    spans = _find_block_ends(lines)
     stack = [(0, len(lines), -1)]
     while stack:
         first, last, label = stack.pop()
@@ -19,19 +19,21 @@ def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
         index = first
         while index < last:
             below = min(spans[index], last)
-            if lines[below - 1][1] - lines[index][0] > BLOCK and below - index > 1:
-                _group(text, lines[pending:index], label, outline)
+            if lines[below - 1][1] - lines[index][0] > _MAX_BLOCK_BYTES and below - index > 1:
+                _record_lines(text, lines[pending:index], label, outline)
                 inner = outline.label(lines[index][0], lines[index][1], label)
                 outline.record(lines[index][0], lines[index][1], label)
                 stack.append((below, last, label))
                 stack.append((index + 1, below, inner))
                 pending = last
                 break
-            if pending < index and (_gap(text, lines, index) or lines[below - 1][1] - lines[pending][0] > BLOCK):
-                _group(text, lines[pending:index], label, outline)
+            if pending < index and (
+                _follows_blank_line(text, lines, index) or lines[below - 1][1] - lines[pending][0] > _MAX_BLOCK_BYTES
+            ):
+                _record_lines(text, lines[pending:index], label, outline)
                 pending = index
             index = below
-        _group(text, lines[pending:last], label, outline)
+        _record_lines(text, lines[pending:last], label, outline)
 
 
 def _indent(line: bytes | bytearray) -> int:
@@ -39,7 +41,7 @@ def _indent(line: bytes | bytearray) -> int:
     return len(plain) - len(plain.lstrip(b" "))
 
 
-def _extents(lines: list[tuple[int, int, int]]) -> list[int]:
+def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:
     """For each line, the index of the first later line that is not indented under it."""
     extents = [len(lines)] * len(lines)
     waiting: list[int] = []
@@ -50,12 +52,12 @@ def _extents(lines: list[tuple[int, int, int]]) -> list[int]:
     return extents
 
 
-def _gap(text: Text, lines: list[tuple[int, int, int]], index: int) -> bool:
+def _follows_blank_line(text: Text, lines: list[tuple[int, int, int]], index: int) -> bool:
     """Whether a blank line stands before this one."""
     return text.find(b"\n", lines[index - 1][1], lines[index][0]) >= 0
 
 
-def _group(text: Text, lines: list[tuple[int, int, int]], label: int, outline: Outline) -> None:
+def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, outline: Outline) -> None:
     if lines:
-        for part in split_long(text, lines[0][0], lines[-1][1], 2 * BLOCK):
+        for part in split_long(text, lines[0][0], lines[-1][1], 2 * _MAX_BLOCK_BYTES):
             outline.record(*part, label)

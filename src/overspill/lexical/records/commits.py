@@ -6,7 +6,7 @@ from overspill.lexical.kinds import HISTORY
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import iterate_lines
 
-LONGEST = 1_500
+_MAX_RECORD_BYTES = 1_500
 
 
 def is_history(text: Text, start: int) -> bool:
@@ -17,7 +17,7 @@ def cut_commits(text: Text, start: int, end: int, outline: Outline) -> None:
     label, open_at, reached = -1, start, start
     for line_start, line_end in iterate_lines(text, start, end):
         commit = HISTORY.match(text, line_start, line_end)
-        if commit or line_end - open_at > LONGEST:
+        if commit or line_end - open_at > _MAX_RECORD_BYTES:
             outline.record(open_at, reached, label)
             open_at = line_start
         if commit:

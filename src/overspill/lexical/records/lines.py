@@ -9,9 +9,9 @@ from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
-_SOFT = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
+_SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
-_WIDEST = 4
+_MAX_CHARACTER_BYTES = 4
 """Bytes of a character."""
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
@@ -28,14 +28,14 @@ def is_blank(line: bytes | bytearray) -> bool:
 
 def _between_characters(text: Text, at: int) -> int:
     """This place, or the one before it where a character of UTF-8 begins that it would part; anything else may be parted."""
-    return next((place for place in range(at, at - _WIDEST, -1) if text[place] & 0xC0 != 0x80), at)
+    return next((place for place in range(at, at - _MAX_CHARACTER_BYTES, -1) if text[place] & 0xC0 != 0x80), at)
 
 
 def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
     """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one, else a word."""
     while end - start > limit:
         cut = start + limit
-        soft = [found.end() for found in _SOFT.finditer(text, start + limit // 3, cut)]
+        soft = [found.end() for found in _SOFT_BREAK.finditer(text, start + limit // 3, cut)]
         stops = [position for position in soft if text[position - 2 : position - 1] in b".;!?"]
         space = max(text.rfind(mark, start + limit // 3, cut) for mark in (b" ", b"\n"))
         if stops or soft:

@@ -8,7 +8,7 @@ from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import TABLE_EDGE
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
-PASSAGE = 1_000
+_MAX_PASSAGE_BYTES = 1_000
 """Bytes above which a paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
@@ -53,16 +53,16 @@ class _Section:
             self.header = self.outline.label(start, end, self.label)
             self.first_row = len(self.outline)
             self.outline.record(start, end, self.label)
-        elif end - start <= 2 * PASSAGE:
+        elif end - start <= 2 * _MAX_PASSAGE_BYTES:
             self.outline.record(start, end, self.header)
         else:
-            for part in split_long(self.text, start, end, 2 * PASSAGE):
+            for part in split_long(self.text, start, end, 2 * _MAX_PASSAGE_BYTES):
                 self.outline.record(*part, self.header)
 
     def end_paragraph(self) -> None:
         self.end_table()
         if self.opened >= 0:
-            for part in split_long(self.text, self.opened, self.closed, PASSAGE):
+            for part in split_long(self.text, self.opened, self.closed, _MAX_PASSAGE_BYTES):
                 self.outline.record(*part, self.label)
         self.opened = -1
 

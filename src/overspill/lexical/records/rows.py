@@ -10,14 +10,14 @@ from overspill.lexical.records.lines import is_blank, iterate_lines
 from overspill.text.encoding import decode
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
-_SAMPLE = 48_000
-_ROWS = 50
+_SAMPLE_BYTES = 48_000
+_SAMPLED_ROWS = 50
 _GAP = re.compile(rb"\s{2,}")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
 def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
-    mark = find_delimiter(decode(bytes(text[start : min(end, start + _SAMPLE)])).splitlines())
+    mark = find_delimiter(decode(bytes(text[start : min(end, start + _SAMPLE_BYTES)])).splitlines())
     position, header, first = start, -1, len(outline)
     if text.find(b'"', start, end) < 0:
         position = _line_end(text, start, end)
@@ -62,7 +62,9 @@ def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None
         return
     start, end = outline.label_starts[header], outline.label_ends[header]
     if len(outline) > first:
-        rows = [bytes(text[outline.starts[row] : outline.ends[row]]) for row in range(first, min(first + _ROWS, len(outline)))]
+        rows = [
+            bytes(text[outline.starts[row] : outline.ends[row]]) for row in range(first, min(first + _SAMPLED_ROWS, len(outline)))
+        ]
         outline.tables.append(Table(first, len(outline), header, _cells(bytes(text[start:end]), rows)))
     else:
         outline.record(start, end)

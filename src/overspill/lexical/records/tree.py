@@ -10,12 +10,12 @@ from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.lexical.records.lines import split_long
 
-WHOLE = 2_000
+_MAX_WHOLE_BYTES = 2_000
 """Bytes up to which an element stays one record; larger ones are records of their members."""
-DEEPEST = 100
-EMBEDDED = 400
+_MAX_DEPTH = 100
+_MIN_EMBEDDED_BYTES = 400
 """Bytes from which a string with escapes is read as a text of its own."""
-RUN = 700
+_MAX_RUN_BYTES = 700
 """Bytes of plain members that are taken together."""
 
 _JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
@@ -45,7 +45,7 @@ class Tree:
 
     def open(self, start: int, inside: int, parent: int) -> int:
         """Beyond the deepest level a container is part of the one around it, and its end only has to be counted."""
-        if self.depth >= DEEPEST:
+        if self.depth >= _MAX_DEPTH:
             self.unopened += 1
             return parent
         self.depth += 1
@@ -74,7 +74,7 @@ def json_tree(text: Text, start: int, end: int) -> Tree:
     tree = Tree()
     plain = text.find(b"\\", start, end) < 0
     node = _containers(tree, text, start, end) if plain else _containers_and_texts(tree, text, start, end)
-    _close_open(tree, node, end)
+    _close_all(tree, node, end)
     return tree
 
 
@@ -104,7 +104,7 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
                 tree.arrays.add(node)
         elif role == 4:
             node = tree.close(node, token.end())
-        elif role is None and token.end() - token.start() >= EMBEDDED and _ESCAPED.search(text, *token.span()):
+        elif role is None and token.end() - token.start() >= _MIN_EMBEDDED_BYTES and _ESCAPED.search(text, *token.span()):
             embedded = tree.open(key if key >= 0 else token.start(), token.start() + 1, node)
             if embedded != node:
                 tree.texts.add(embedded)
@@ -124,11 +124,11 @@ def xml_tree(text: Text, start: int, end: int) -> Tree:
             node = tree.open(token.start(), start, node)
         elif token.lastindex == 3:
             node = tree.close(node, start)
-    _close_open(tree, node, end)
+    _close_all(tree, node, end)
     return tree
 
 
-def _close_open(tree: Tree, node: int, end: int) -> None:
+def _close_all(tree: Tree, node: int, end: int) -> None:
     """An output cut off in the middle leaves containers open."""
     tree.unopened = 0
     while node >= 0:
@@ -147,7 +147,7 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
         children = tree.children.get(node, [])
         child = children[number] if number < len(children) else -1
         before = len(outline)
-        _plain(text, position, _until(tree, node, child, end), label, outline)
+        _record_plain_members(text, position, _end_of_plain(tree, node, child, end), label, outline)
         if node in tree.arrays and len(outline) > before:
             outline.uncounted.add(label)
         firsts.setdefault(node, len(outline))
@@ -166,7 +166,7 @@ def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, emb
             stack.append((child, inner, tree.insides[child], 0))
 
 
-def _until(tree: Tree, node: int, child: int, end: int) -> int:
+def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
     if child >= 0:
         return tree.starts[child]
     return tree.ends[node] if node >= 0 else end
@@ -174,7 +174,7 @@ def _until(tree: Tree, node: int, child: int, end: int) -> int:
 
 def _is_whole(tree: Tree, node: int) -> bool:
     children = tree.children.get(node, [])
-    if tree.ends[node] - tree.starts[node] > WHOLE or any(child in tree.texts for child in children):
+    if tree.ends[node] - tree.starts[node] > _MAX_WHOLE_BYTES or any(child in tree.texts for child in children):
         return False
     return node not in tree.arrays or len(children) < 2
 
@@ -186,19 +186,19 @@ def _note_table(tree: Tree, node: int, first: int, outline: Outline) -> None:
         outline.tables.append(Table(first, first + rows, -1, "json"))
 
 
-def _plain(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
+def _record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     """Members that are no containers: strings, numbers, text between tags."""
     if not _CONTENT.search(text, start, end):
         return
     run = start
     for member in _MEMBER.finditer(text, start, end):
-        if member.end() - run > RUN:
+        if member.end() - run > _MAX_RUN_BYTES:
             _split(text, run, member.end(), label, outline)
             run = member.end()
     _split(text, run, end, label, outline)
 
 
 def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
-    for part in split_long(text, start, end, WHOLE // 2):
+    for part in split_long(text, start, end, _MAX_WHOLE_BYTES // 2):
         if _CONTENT.search(text, *part):
             outline.record(*part, label)

@@ -28,13 +28,13 @@ _TOO_LARGE = (
 _UNUSABLE = (
     "The expression cannot be used: {reason} A key with other characters than letters, digits and _ is written in double quotes."
 )
-_PAST = "from {start} is past the end: the text has {total} characters."
+_PAST_END = "from {start} is past the end: the text has {total} characters."
 _NOT_A_TEXT = "from goes on in a long text, and this value is {kind}. Leave it out."
 _LARGER = "The value is larger than an answer may be; this is its outline. Ask for a part of it{example}"
 _SUCH_AS = ", such as {example}"
 _PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
 
-_LARGEST = 64 * 1024 * 1024
+_MAX_PARSED_BYTES = 64 * 1024 * 1024
 
 
 class Found(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Found(Struct, frozen=True):
     """Of a value that does not fit: that the text is an outline, and how to ask for a part."""
 
 
-def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _LARGEST) -> Found:
+def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES) -> Found:
     """A JSON pointer if it is empty or begins with / or #, else JMESPath. `start` goes on in a text that did not fit."""
     if not isinstance(expression, str):
         raise BadRequest(_NOT_TEXT.format(value=expression))
@@ -69,7 +69,7 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
         raise BadRequest(_TOO_DEEP) from None
 
 
-def lookup(reader: Reader, pointer: str, *, largest: int = _LARGEST) -> Value:
+def lookup(reader: Reader, pointer: str, *, largest: int = _MAX_PARSED_BYTES) -> Value:
     """The value that a JSON pointer leads to."""
     try:
         return _evaluate(reader, pointer, largest)[0]
@@ -129,7 +129,7 @@ def _unusable(error: JMESPathError) -> BadRequest:
 
 def _text(text: str, begin: int, bound: Bound, *, expanded: bool) -> Found:
     if begin and begin >= len(text):
-        raise BadRequest(_PAST.format(start=begin, total=len(text)))
+        raise BadRequest(_PAST_END.format(start=begin, total=len(text)))
     piece = clip(text[begin:], bound) or text[begin : begin + 1]
     end = begin + len(piece)
     return Found(piece, len(piece) == len(text), expanded, end if end < len(text) else None)

@@ -23,7 +23,7 @@ Value: TypeAlias = Any
 _NOT_JSON = "The output is not JSON (line {line}, column {column}: {reason}). Use grep, lines or a slice."
 _EMPTY = "The output is empty, so there is no JSON to query."
 _NO_VALUE = "The expression gives no value that JSON knows. A & belongs inside a function such as sort_by."
-_MOST_DIGITS = 1000
+_MAX_INTEGER_DIGITS = 1000
 _BYTE_ORDER_MARK = "\ufeff"
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -43,7 +43,7 @@ Number.__name__ = "float"  # JMESPath functions tell types by the name of the cl
 
 def _integer(spelling: str) -> int | Number:
     # Python has no negative zero among its whole numbers, and refuses to convert thousands of digits.
-    return Number(spelling) if spelling == "-0" or len(spelling) > _MOST_DIGITS else int(spelling)
+    return Number(spelling) if spelling == "-0" or len(spelling) > _MAX_INTEGER_DIGITS else int(spelling)
 
 
 _DOCUMENTS = msgspec.json.Decoder(Raw)

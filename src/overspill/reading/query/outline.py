@@ -9,14 +9,14 @@ from overspill.reading.passage import Bound
 from overspill.reading.query.document import Value, documents, is_array, is_object, open_raw, parse_embedded, quote, write_within
 from overspill.text.humanize import count_noun
 
-_MOST_TEXT = 16 * 1024 * 1024
-_DETAIL = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
-_SHORT = Bound(240, 60)
+_MAX_PARSED_CHARS = 16 * 1024 * 1024
+_DETAIL_LEVELS = ((4, 12), (3, 12), (3, 6), (2, 12), (2, 6), (1, 12), (1, 6), (1, 3), (0, 0))  # depth and keys
+_MAX_SCALAR = Bound(240, 60)
 
 
 def outline(text: str, limit: int) -> str | None:
     """At most `limit` characters; None for what is not JSON with a structure, or too large to be parsed in passing."""
-    if len(text) > _MOST_TEXT or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
+    if len(text) > _MAX_PARSED_CHARS or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         return None
     try:
         first, *others = documents(text)
@@ -32,7 +32,7 @@ def outline(text: str, limit: int) -> str | None:
 def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
     """As much detail as the bound holds; None when it does not even hold the kind of the value."""
     sketch = _Sketch()
-    for depth, keys in _DETAIL:
+    for depth, keys in _DETAIL_LEVELS:
         text = label + "\n".join(sketch.lines(value, depth, keys))
         if bound.holds(text):
             return text
@@ -45,7 +45,7 @@ def describe_kind(value: Value) -> str:
         return f"object with {count_noun(len(value), 'key')}"
     if is_array(value):
         return f"array of {len(value):,}"
-    text = write_within(value, _SHORT)
+    text = write_within(value, _MAX_SCALAR)
     if text is None and isinstance(value, str):
         return f"string of {len(value):,} characters, {shorten_value(value)}"
     return text or "number of very many digits"

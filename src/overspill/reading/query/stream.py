@@ -33,8 +33,8 @@ Events: TypeAlias = Iterator[Event]
 
 _NOT_JSON = "The output is not JSON ({reason}). Use grep, lines or a slice."
 _TOO_MUCH = "What is at {place} is too large to be given: {what} Point further down, or use grep, lines or a slice."
-_MOST_PARTS = 200_000
-_FIRST_LINE = 1024 * 1024
+_MAX_BUILT_EVENTS = 200_000
+_MAX_FIRST_LINE_BYTES = 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STARTS, _ENDS = ("start_map", "start_array"), ("end_map", "end_array")
 
@@ -61,7 +61,7 @@ class _Stream:
 
 
 def _events(reader: Reader) -> Events:
-    head = reader.read(0, _FIRST_LINE)
+    head = reader.read(0, _MAX_FIRST_LINE_BYTES)
     start = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
     basic_parse = cast("Any", untyped_backend).basic_parse
     if not _is_one_a_line(head):
@@ -130,7 +130,7 @@ def _skip(events: Events, event: Event) -> None:
 def _build(events: Events, event: str, value: Any, place: str) -> Value:
     builder = cast("Any", ObjectBuilder())
     depth = 0
-    for _ in range(_MOST_PARTS):
+    for _ in range(_MAX_BUILT_EVENTS):
         builder.event(event, _scalar(value))
         depth += (event in _STARTS) - (event in _ENDS)
         if not depth:
