@@ -44,7 +44,7 @@ def test_each_known_client_is_wrapped_and_unwrapped(client: str, tmp_path: Path)
     told = overspill(tmp_path, "wrap", client)
     assert f'"command": "{PROGRAM}"' in file.read_text()
     assert told.endswith(f"To undo: overspill unwrap {client}\n")
-    assert overspill(tmp_path, "wrap", client).endswith("has nothing to change and is as it was.\n")
+    assert overspill(tmp_path, "wrap", client).endswith(f"Nothing to change in {file}.\n")
 
     overspill(tmp_path, "unwrap", client)
     assert file.read_text() == text

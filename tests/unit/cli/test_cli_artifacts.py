@@ -119,12 +119,12 @@ def test_show_in_json_gives_the_position_of_the_part(place: Place):
     [
         (["--lines", "101-200"], "--lines 101-200: the output has 100 lines, counted from 1."),
         (["--lines", "0-1"], "--lines 0-1: the output has 100 lines, counted from 1."),
-        (["--lines", "9-3"], "--lines 9-3: the first line comes after the last."),
+        (["--lines", "9-3"], "--lines 9-3: the first line is after the last."),
         (["--lines", "-3"], "--lines must look like \"100-200\", not '-3'."),
         (["--lines", ""], "--lines must look like \"100-200\", not ''."),
         (["--bytes", "x"], "--bytes must look like \"100-200\", not 'x'."),
         (["--bytes", "792-800"], "--bytes 792-800: the output has 792 bytes, counted from 0."),
-        (["--bytes", "8-1"], "--bytes 8-1: the first byte comes after the last."),
+        (["--bytes", "8-1"], "--bytes 8-1: the first byte is after the last."),
         (["--lines", "9" * 5000], "--lines must look like"),
     ],
 )

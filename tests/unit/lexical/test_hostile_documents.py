@@ -17,7 +17,7 @@ from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import Quote, locate
 from overspill.lexical import build, select
-from overspill.mcp.client.framing import BadLine, refusal
+from overspill.mcp.client.framing import BadLine, error_reply
 from overspill.models.protocol import Response
 from overspill.models.written import find_written_calls
 from overspill.reading import Bound, grep
@@ -103,7 +103,7 @@ def call_tools(text: str) -> None:
 
 def receive(text: str) -> None:
     line = stored(text)
-    refusal(BadLine("too long", b'{"jsonrpc": "2.0", ' + line, line))
+    error_reply(BadLine("too long", b'{"jsonrpc": "2.0", ' + line, line))
     lenient_json.loads(line)
 
 

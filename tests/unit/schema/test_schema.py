@@ -198,7 +198,7 @@ def test_an_agent_whose_reports_cannot_be_checked_is_refused(schema: dict[str, A
 def test_a_report_is_checked_in_linear_time() -> None:
     made = reports("json", {"patternProperties": {EVIL: False}, "properties": {"b": {"pattern": EVIL}}})
     with pytest.raises(BadRequest, match=r"\$\.b: 'a{35}!' does not match"):
-        made.hand_in({"content": {"b": "a" * 35 + "!"}})
+        made.submit({"content": {"b": "a" * 35 + "!"}})
 
 
 def test_a_usable_schema_has_no_flaw() -> None:

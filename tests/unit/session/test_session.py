@@ -440,7 +440,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 
 async def test_a_read_only_place_is_said_when_the_session_begins(read_only: Path):
-    with pytest.raises(StoreError, match=r"the file system is read-only\. Set storeDir to a place that can be written"):
+    with pytest.raises(StoreError, match=r"the file system is read-only\. Set storeDir to a place you can write to"):
         await Session(at(read_only)).begin()
 
 

@@ -101,7 +101,7 @@ def test_a_read_only_place_can_be_read_and_not_written(disk):
     assert [label.session for label in store.shelves()] == [session]
     assert store.read_shelf(session).open(id).read(0, 99) == b"still readable"
     for call in (lambda: store.open_shelf(handles.new()), lambda: store.remove_shelf(session), lambda: store.expire(0, 0)):
-        with pytest.raises(StoreError, match=r"the file system is read-only\. Set storeDir to a place that can be written"):
+        with pytest.raises(StoreError, match=r"the file system is read-only\. Set storeDir to a place you can write to"):
             call()
 
 
