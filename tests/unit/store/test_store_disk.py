@@ -13,6 +13,7 @@ import pytest
 from overspill import handles
 from overspill.errors import StoreError, StoreFull
 from overspill.store.files.store import FileStore
+from overspill.store.protocols import KeepLimits
 
 SIZE = 256 << 10
 
@@ -100,7 +101,11 @@ def test_a_read_only_place_can_be_read_and_not_written(disk):
     mounted("-o", "remount,ro", str(disk))
     assert [label.session for label in store.shelves()] == [session]
     assert store.read_shelf(session).open(id).read(0, 99) == b"still readable"
-    for call in (lambda: store.open_shelf(handles.new()), lambda: store.remove_shelf(session), lambda: store.expire(0, 0)):
+    for call in (
+        lambda: store.open_shelf(handles.new()),
+        lambda: store.remove_shelf(session),
+        lambda: store.expire(KeepLimits(0, 0)),
+    ):
         with pytest.raises(StoreError, match=r"the file system is read-only\. Set storeDir to a place you can write to"):
             call()
 
