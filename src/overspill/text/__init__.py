@@ -1,1 +1,1 @@
-"""Strings and bytes: encodings, tokens, JSON that others wrote, names, patterns, sizes for people."""
+"""Strings and bytes: encodings, lines, tokens, lenient JSON, names, patterns, sizes for people."""

@@ -1,29 +1,29 @@
-"""Bytes as text without moving anything: what is not UTF-8 still has its place, and lines end where people see them end.
+"""Decodes bytes without moving anything: bytes that are not UTF-8 keep their position.
 
 A character is a code point of valid UTF-8; a lone surrogate as Python's `surrogatepass` writes it; or one invalid byte, shown
-as U+FFFD. A line ends with LF, CRLF or CR.
+as U+FFFD.
 """
 
 from __future__ import annotations
 
 import re
 
-_MAX_CONTINUATION_BYTES = 3  # bytes that may follow the first one of a character
+_MAX_CONTINUATION_BYTES = 3  # bytes after the first byte of a character
 _REPLACEMENT = "\ufffd"
 
-# Invalid bytes come out of `surrogateescape` one by one as U+DC80…U+DCFF, an encoded lone surrogate as three of them.
+# `surrogateescape` decodes each invalid byte as U+DC80…U+DCFF, and an encoded lone surrogate as three of them.
 _ESCAPED_SURROGATE = re.compile("(\udced[\udca0-\udcbf][\udc80-\udcbf])")
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
-    """UTF-8; a lone surrogate is written as it is, so that nothing a tool returned gets lost."""
+    """Encodes as UTF-8 and keeps lone surrogates, so that nothing a tool returned is lost."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def decode(data: bytes) -> str:
-    """Text with exactly one character for each character of the view, so that positions hold."""
+    """Gives exactly one character for each character of the view, so that positions stay valid."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -34,19 +34,22 @@ def decode(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """On its way to a model: a lone surrogate becomes U+FFFD. Control characters stay, they are what the tool said."""
+    """Replaces lone surrogates with U+FFFD for a model. Control characters stay: the tool sent them."""
     return text if text.isascii() else _SURROGATE.sub(_REPLACEMENT, text)
 
 
 def make_searchable(data: bytes) -> bytes:
-    """Valid UTF-8 (lone surrogates allowed) of the same length: each invalid byte becomes the control character SUBSTITUTE."""
+    """Valid UTF-8 (lone surrogates allowed) of the same length: the control character SUBSTITUTE replaces each invalid byte."""
     parts = _ESCAPED_SURROGATE.split(data.decode("utf-8", "surrogateescape"))
     parts[::2] = [_ESCAPED_BYTE.sub("\x1a", part) for part in parts[::2]]
     return "".join(parts).encode("utf-8", "surrogateescape")
 
 
 def character_start(data: bytes, at: int) -> int:
-    """`at`, or the start of the character that it lies inside of; data has to go on for three bytes after it, or to its end."""
+    """`at`, or the start of the character that contains it.
+
+    `data` must extend three bytes past `at`, or to the end of the output.
+    """
     for back in range(1, min(_MAX_CONTINUATION_BYTES, at) + 1):
         lead = data[at - back]
         if lead >= 0xC0:
@@ -59,7 +62,7 @@ def character_start(data: bytes, at: int) -> int:
 
 
 def byte_offset(data: bytes, chars: int) -> int:
-    """How many bytes the first `chars` characters of data take."""
+    """The size in bytes of the first `chars` characters."""
     if data.isascii():
         return min(chars, len(data))
     escaped = data.decode("utf-8", "surrogateescape")
@@ -71,7 +74,7 @@ def byte_offset(data: bytes, chars: int) -> int:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether a model could read it: UTF-8 (lone surrogates included) without NUL."""
+    """Whether a model can read it: UTF-8, lone surrogates included, without NUL."""
     if b"\0" in data:
         return False
     try:
@@ -82,7 +85,7 @@ def is_text(data: bytes) -> bool:
 
 
 def complete_length(data: bytes) -> int:
-    """How many leading bytes end with a whole character; an unfinished sequence, at most three bytes, comes after them."""
+    """The number of leading bytes that end with a complete character. At most three bytes of an unfinished one follow."""
     for back in range(1, min(3, len(data)) + 1):
         byte = data[-back]
         if byte >= 0xC0:
@@ -94,7 +97,6 @@ def complete_length(data: bytes) -> int:
 
 
 def count_characters(data: bytes) -> int:
-    """How many there are."""
     if data.isascii():
         return len(data)
     escaped = data.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Sizes and short texts as people and models read them."""
+"""Sizes, counts and short strings as people and models read them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def count_noun(count: int, noun: str) -> str:
 
 
 def suggest(given: Iterable[str], known: Sequence[str]) -> str:
-    """`, unless 'comand' is to be 'command'`: a guess to put behind what is missing, or nothing."""
+    """` (did you mean 'command' instead of 'comand'?)`, to follow a message about what is missing; or an empty string."""
     for each in given:
         if each not in known and (near := get_close_matches(each, known, n=1)):
-            return f", unless {each!r} is to be {near[0]!r}"
+            return f" (did you mean {near[0]!r} instead of {each!r}?)"
     return ""
 
 
 def format_size(count: int) -> str:
-    """`890 KB`, `2.3 MB`: decimal, one digit from MB up."""
+    """`890 KB`, `2.3 MB`: decimal units, with one digit after the point from MB up."""
     if count < 1000:
         return f"{count} bytes"
     if count < 999_500:
@@ -35,17 +35,17 @@ def format_size(count: int) -> str:
 
 
 def format_short_size(count: int) -> str:
-    """`45KB`: as in the list of completed tools."""
+    """`45KB`, as the list of completed tools shows it."""
     return format_size(count).replace(" bytes", "B").replace(" ", "")
 
 
 def format_tokens(count: int) -> str:
-    """`~45K tokens`: as in the notice."""
+    """`~45K tokens`, as the notice shows it."""
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
 def escape_invisible(text: str) -> str:
-    """Control and format characters as they are written in source code: foreign text commands no terminal and hides nothing."""
+    """Escapes control and format characters, so that text from others cannot control a terminal or hide anything."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 
@@ -55,12 +55,12 @@ def shorten(text: str, limit: int) -> str:
 
 
 def one_line(text: str, limit: int = SUMMARY_CHARS) -> str:
-    """Foreign words for the middle of one of our lines: no line ends, nothing that cannot be seen, at most `limit` characters."""
-    # Of a very long text only so much is looked at as can be shown; more of it would have to be white space.
+    """Makes text from others safe inside one of our lines: no line ends, nothing invisible, at most `limit` characters."""
+    # Only the beginning of a very long string is read. What follows could be shown only if this were mostly white space.
     flat = escape_invisible(" ".join(text[: 10 * limit].split()))
     return shorten(flat, limit) if len(text) <= 10 * limit else flat[: limit - 1] + ELLIPSIS
 
 
 def quote_line(text: str) -> str:
-    """What somebody else said, for the middle of one of our lines."""
+    """A message from others, for use inside one of our lines."""
     return one_line(text, _QUOTE_CHARS)

@@ -1,6 +1,6 @@
-"""JSON with comments and trailing commas, read so that it can be edited in place.
+"""Reads JSON with comments and trailing commas, and edits it in place.
 
-Every value knows the span of text it stands on. Whoever changes something replaces spans; all other text stays as it is.
+Every value knows its span in the source. An edit replaces spans and leaves everything else untouched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kind = Literal["object", "array", "string", "other"]
 
 
 class Node(Struct, frozen=True):
-    """One value. `keys` and `children` belong together in an object; an array has children only."""
+    """One value. An object has `keys` and as many `children`; an array has `children` only."""
 
     text: str
     start: int
@@ -54,7 +54,7 @@ class Node(Struct, frozen=True):
 
     @property
     def duplicate_key(self) -> str:
-        """A key that stands there more than once, or nothing."""
+        """A key that occurs more than once, or an empty string."""
         return next((name for name, count in Counter(self.names).items() if count > 1), "")
 
     def get(self, name: str) -> Node | None:
@@ -72,17 +72,17 @@ class Edit(NamedTuple):
 
 
 def scan(text: str, name: str) -> Node:
-    """The one value of a text; `name` is what errors call it."""
+    """Parses a document. Errors refer to it by `name`."""
     scanner = _Scanner(text, name)
     node = scanner.node(_skip(text, 1 if text.startswith("\ufeff") else 0))
     rest = _skip(text, node.end)
     if rest < len(text):
-        raise scanner.problem(rest, "something stands after the end")
+        raise scanner.problem(rest, "there is more after the end")
     return node
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """The text with spans replaced; of edits at one place the first comes first."""
+    """Replaces spans. Edits at the same position are applied in the order given."""
     pieces: list[str] = []
     done = 0
     for start, end, replacement in sorted(edits, key=lambda edit: edit[:2]):
@@ -96,7 +96,7 @@ def replace(node: Node, raw: str) -> Edit:
 
 
 def insert(container: Node, parts: Sequence[str]) -> Edit:
-    """Before everything else in an array or object, laid out as what is there."""
+    """Inserts parts at the start of an array or object, in the layout of its first entry."""
     if not container.children:
         return Edit(container.start + 1, container.start + 1, ", ".join(parts))
     first = (container.keys or container.children)[0].start
@@ -105,14 +105,14 @@ def insert(container: Node, parts: Sequence[str]) -> Edit:
 
 
 def append(container: Node, after: str, member: str) -> Edit:
-    """A member right after another one, laid out like that."""
+    """Inserts a member right after another one, in the same layout."""
     place = container.get(after)
     assert place is not None
     return Edit(place.end, place.end, f",{_layout(container.text, container.key(after).start)}{member}")
 
 
 def remove(container: Node, indexes: Sequence[int]) -> list[Edit]:
-    """Without these entries; the inverse of `inserted` and `appended`. Comments round them stay."""
+    """Removes entries; the inverse of `insert` and `append`. Comments around them stay."""
     gone = dict.fromkeys(sorted(indexes))
     firsts = [index for index in gone if index - 1 not in gone]
     lasts = [index for index in gone if index + 1 not in gone]
@@ -124,7 +124,7 @@ def quote(value: str) -> str:
 
 
 def _number(digits: str) -> float:
-    """int() refuses thousands of them, and nobody needs such a number exactly."""
+    """int() refuses thousands of digits, and no config file needs such a number exactly."""
     return int(digits) if len(digits) < _MAX_INTEGER_DIGITS else float(digits)
 
 
@@ -145,7 +145,7 @@ def _remove_run(container: Node, first: int, last: int) -> list[Edit]:
 
 
 def _layout(text: str, place: int) -> str:
-    """What stands before a thing at `place`: its line break and indentation, or a space."""
+    """The line break and indentation before `place`, or a space."""
     start = place
     while start and text[start - 1] in " \t":
         start -= 1
@@ -175,7 +175,9 @@ class _Scanner:
         kind, match = ("string", _STRING.match) if opening == '"' else ("other", _OTHER.match)
         found = match(self._text, at)
         if not found:
-            raise self.problem(at, "this text is not closed or has a wrong character" if opening == '"' else "a value is missing")
+            raise self.problem(
+                at, "this string is not closed or has an invalid character" if opening == '"' else "a value is missing"
+            )
         return Node(self._text, at, found.end(), kind)
 
     def problem(self, at: int, what: str) -> SettingsError:

@@ -1,4 +1,4 @@
-"""JSON that can always be written and read: a lone surrogate, at which others stop, is escaped."""
+"""Reads and writes JSON that strict libraries refuse: lone surrogates and huge numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def loads(data: str | bytes, *, allow_control_characters: bool = False) -> Any:
 
 
 def clean_value(value: Any) -> Any:
-    """A value of JSON whose texts are all clean, keys too; the very same where nothing is to be done."""
+    """Replaces lone surrogates in all strings, keys included. Returns the same object if there are none."""
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:

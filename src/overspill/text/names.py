@@ -1,5 +1,7 @@
-"""Names that others prescribe. A server's tool has two: its own, for rules and records, and one behind the server's, by which a
-model calls it."""
+"""Names of tools, servers and sources.
+
+A server's tool has two names: its own, for rules and records, and one with the server's name in front, for the model.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from overspill.text.humanize import one_line
 _SEPARATOR = "__"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""What can be the name of an HTTP header."""
+"""A valid name of an HTTP header."""
 _SOURCE_ARGUMENTS = ("path", "file_path", "filepath", "filename", "file", "uri", "url", "directory", "dir")
-"""Arguments that say where an output comes from."""
-_MAX_TOOL_NAME_CHARS = 64  # characters that every provider takes in a tool's name
+"""Arguments that tell where an output comes from."""
+_MAX_TOOL_NAME_CHARS = 64  # what every provider accepts
 
 
 def qualify_name(tool: str, server: str) -> str:
@@ -24,7 +26,7 @@ def qualify_name(tool: str, server: str) -> str:
 
 
 def assign_prefixes(servers: Collection[str]) -> dict[str, str]:
-    """What stands before the tools of each, no two the same; a usable name stays as it is."""
+    """A unique prefix for the tools of each server. A valid server name is used unchanged."""
     found, taken = dict[str, str](), set(servers)
     for server in servers:
         plain = _usable(server)
@@ -36,7 +38,7 @@ def assign_prefixes(servers: Collection[str]) -> dict[str, str]:
 
 
 def own_name(name: str, server: str) -> str:
-    """What the server itself calls the tool; a name without the server's in front is that already."""
+    """The server's own name for the tool: the name without the server's prefix, if it has one."""
     if not server or _SEPARATOR not in name:
         return name
     prefix = _usable(f"{server}{_SEPARATOR}")
@@ -44,7 +46,7 @@ def own_name(name: str, server: str) -> str:
 
 
 def describe_source(tool: str, args: Mapping[str, Any]) -> str:
-    """`read_file: large.txt`. Only the last part of a path or address is named: the rest of a call may be private."""
+    """`read_file: large.txt`. Only the last part of a path or address appears: the rest may be private."""
     for name in _SOURCE_ARGUMENTS:
         value = args.get(name)
         if isinstance(value, str) and (place := re.split(r"[?#]", value)[0].rstrip("/\\")):

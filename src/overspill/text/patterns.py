@@ -1,8 +1,8 @@
-"""Patterns that take linear time whatever they are and whatever text they meet: the only module that knows RE2.
+"""Patterns that take linear time on any input. Only this module imports RE2.
 
-RE2 has neither look-around nor backreferences, its \\s, \\w, \\d and \\b know ASCII only, and all places are bytes. Patterns that
-are written in the source may be ordinary regular expressions: a test attacks every one of them. What is spelled while running,
-from a question or by a model, belongs here.
+RE2 has no look-around and no backreferences; its \\s, \\w, \\d and \\b know ASCII only; positions are bytes. Patterns written in
+the source may be ordinary regular expressions, because a test attacks every one of them. Patterns built at run time, from a
+question or by a model, belong here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Searched: TypeAlias = bytes | bytearray | memoryview | mmap
 
 
 class PatternError(ValueError):
-    """What RE2 refuses, with its reason."""
+    """RE2 refused the pattern; the message is its reason."""
 
 
 class Match(Protocol):
@@ -43,7 +43,7 @@ def compile_pattern(
     within_lines: bool = False,
     max_memory: int | None = None,
 ) -> Pattern:
-    """Matches bytes as they are, so that no text need be valid, or the characters of UTF-8."""
+    """Matches single bytes, valid text or not; with `utf8`, characters."""
     options = _re2.Options()
     options.log_errors = False
     options.literal = literal
@@ -61,5 +61,5 @@ def compile_pattern(
 
 
 def escape(text: bytes) -> bytes:
-    """A pattern for exactly these bytes."""
+    """A pattern that matches exactly these bytes."""
     return cast("bytes", _re2.escape(text))

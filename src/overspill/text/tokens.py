@@ -1,4 +1,4 @@
-"""How many tokens a text is to a model: with the model's own vocabulary where one is at hand, honestly labelled where not."""
+"""Counts tokens with the model's own vocabulary where there is one, and marks every other count as an estimate."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from msgspec import Struct
 
 from overspill.text.encoding import clean
 
-try:  # Wheels exist for the common platforms only; elsewhere four characters count as a token.
+try:  # Wheels exist for common platforms only. Elsewhere, four characters count as a token.
     from splintr import Tokenizer
 except ImportError:  # pragma: no cover
     Tokenizer = None
 
-MAX_EXACT_CHARS = 256 * 1024  # characters; what is longer is sampled
+MAX_EXACT_CHARS = 256 * 1024  # longer strings are sampled
 CHARS_PER_TOKEN = 4
 _DEFAULT_VOCABULARY = "o200k_base"
 _SAMPLE_CHARS = 4096
 _SAMPLES = 32
 
 _VOCABULARIES: tuple[tuple[re.Pattern[str], str], ...] = (
-    # The first pattern that matches the model's name, without its provider, decides.
+    # The first pattern that matches the model's name, without its provider, wins.
     (re.compile(r"gpt-oss"), "gpt-oss"),
     (re.compile(r"gpt-4o|gpt-4\.|gpt-5|chatgpt|o[134](-|$)"), _DEFAULT_VOCABULARY),
     (re.compile(r"gpt-4|gpt-3\.5|text-embedding"), "cl100k_base"),
@@ -52,7 +52,7 @@ class _Encoder(Protocol):
 
 
 def count(text: str, model: str | None = None) -> Count:
-    """Exact up to 256 K characters with the model's vocabulary (or no model named); above, from evenly spread samples."""
+    """Exact up to 256 K characters if the model's vocabulary is known or no model is named; above, estimated from samples."""
     encoder, fits = _encoder(model)
     if encoder is None:
         return Count(-(-len(text) // CHARS_PER_TOKEN), True)
@@ -64,8 +64,8 @@ def count(text: str, model: str | None = None) -> Count:
 
 
 def has_more_than(text: str, limit: int) -> bool:
-    """Whether text has more than `limit` tokens, without counting further than needed to know."""
-    if len(text) * 4 <= limit:  # no token is shorter than a byte, and no character longer than four
+    """Stops counting as soon as the answer is known."""
+    if len(text) * 4 <= limit:  # a token has at least one byte, a character at most four
         return False
     encoder, _ = _encoder(None)
     if encoder is None:
@@ -105,5 +105,5 @@ def _load(vocabulary: str) -> _Encoder:
 def _length(encoder: _Encoder, text: str) -> int:
     try:
         return len(encoder.encode_ordinary(text))
-    except UnicodeEncodeError:  # lone surrogates: a model will see U+FFFD in their place
+    except UnicodeEncodeError:  # lone surrogates, which a model sees as U+FFFD
         return len(encoder.encode_ordinary(clean(text)))

@@ -121,7 +121,7 @@ def test_a_url_that_may_hold_a_secret_is_in_no_argument(url: str):
         ("npx", "it is not an object"),
         ({}, "it has neither a command nor a url"),
         ({"command": ["npx"]}, "it has neither a command nor a url"),
-        ({"comand": "npx"}, "it has neither a command nor a url, unless 'comand' is to be 'command'"),
+        ({"comand": "npx"}, "it has neither a command nor a url (did you mean 'command' instead of 'comand'?)"),
         ({"httpUrl": "https://a.example"}, "it has neither a command nor a url"),
         ({"command": "x", "type": "sdk"}, "it is of type 'sdk', and the proxy speaks stdio and streamable HTTP"),
         ({"command": "x", "args": "-y"}, "its args are not a list of strings"),

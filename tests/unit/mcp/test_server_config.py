@@ -192,7 +192,7 @@ def test_names_in_yaml_may_be_numbers(tmp_path: Path):
         (b'{ /*\n\n*/ "a": s3cret}', "{path} is not usable JSON, line 3, column 9: a value is missing."),
         (
             b'{"mcpServers": "unfinished',
-            "{path} is not usable JSON, line 1, column 16: this text is not closed or has a wrong character.",
+            "{path} is not usable JSON, line 1, column 16: this string is not closed or has an invalid character.",
         ),
         (b'{"a": "\xff"}', "{path} is not UTF-8. Save it as UTF-8."),
         pytest.param(b"[" * 100_000, "{path} is not usable JSON, line 1, column 202: nested too deeply.", id="deep"),
