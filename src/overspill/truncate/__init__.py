@@ -1,6 +1,8 @@
-"""Shortens a text that is over its limit, and says what is missing.
+"""Shortens text that is over its limit, and says what is missing.
 
-A limit is in characters. `STRATEGIES` is a plain mapping: put a strategy of your own into it and name it in the settings.
+Limits are in characters. `STRATEGIES` is a plain mapping: add your own strategy to it and name it in the settings.
+
+A built-in strategy is a module with a function of the same name, an entry below, and a `StrategyName`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ __all__ = [
 _BY_ENDS: dict[str, EndsStrategy] = {"head": head, "tail": tail, "head_tail": head_tail, "line": line}
 
 ENDS_ARE_ENOUGH = frozenset(_BY_ENDS)
-"""Strategies that do not look at the middle."""
+"""Strategies that never read the middle."""
 
 STRATEGIES: dict[str, Strategy] = {
     **{name: for_whole_text(strategy) for name, strategy in _BY_ENDS.items()},
@@ -44,7 +46,7 @@ _DEFAULT_SHAPE = Shape()
 
 
 def truncate(text: str, limit: int, strategy: str = "head_tail", shape: Shape = _DEFAULT_SHAPE) -> Cut:
-    """The very text when it is within the limit, else what the strategy keeps of it; never over the limit, except by `none`."""
+    """Returns text within the limit unchanged, and shortens any other. Only `none` ever returns more than the limit."""
     _check(limit, strategy)
     return Cut(text, strategy) if len(text) <= limit else STRATEGIES[strategy](text, limit, shape)
 
@@ -58,16 +60,16 @@ def truncate_ends(
     strategy: str = "head_tail",
     shape: Shape = _DEFAULT_SHAPE,
 ) -> Cut:
-    """As `truncate`, for a text of which only a beginning and an ending are loaded; the totals are the whole text's.
+    """Like `truncate`, for text of which only both ends are loaded. The totals are those of the whole text.
 
-    Pieces that hold all of the text between them are treated as that text. Otherwise every strategy that would need the middle
-    (`element`, `none`, your own) becomes `head_tail`, and the answer says so. Give each piece at least `limit` characters: what
-    is not loaded cannot be kept.
+    If the two pieces cover the whole text, the result is that of `truncate`. Otherwise `head_tail` replaces any strategy that
+    needs the middle (`element`, `none`, your own), and the result names it. Load at least `limit` characters of each end: what is
+    not loaded cannot be kept.
     """
     _check(limit, strategy)
     if (whole := BothEnds(head, tail, total_chars, total_lines).whole) is not None:
         return truncate(whole, limit, strategy, shape)
-    # A piece may stop between a CR and its LF; without the half it holds, no cut can part them.
+    # A piece may end between a CR and its LF. Drop its half, so that no cut can separate them.
     ends = BothEnds(head.removesuffix("\r"), tail.removeprefix("\n"), total_chars, total_lines)
     return _BY_ENDS.get(strategy, head_tail)(ends, limit, shape)
 
@@ -78,5 +80,5 @@ def _check(limit: int, strategy: str) -> None:
     if strategy not in STRATEGIES:
         nearest = get_close_matches(strategy, STRATEGIES, n=1, cutoff=0)
         raise SettingsError(
-            f"There is no truncation strategy {strategy!r}. Allowed are {', '.join(STRATEGIES)}; the nearest is {nearest[0]!r}."
+            f"Unknown truncation strategy {strategy!r}; did you mean {nearest[0]!r}? The strategies are {', '.join(STRATEGIES)}."
         )

@@ -1,4 +1,4 @@
-"""Keeps the structure of JSON and XML and leaves out elements."""
+"""Keeps the structure of JSON and XML and omits elements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _either_end = for_whole_text(head_tail)
 
 
 def element(text: str, limit: int, shape: Shape) -> Cut:
-    """Gives `head_tail`, and says so, for what does not parse, is nested too deep or cannot stay valid in so little room."""
+    """Falls back to `head_tail` if the text does not parse, is nested too deeply or cannot stay valid within the limit."""
     try:
         outline = outline_xml(text, limit, shape) if _XML.match(text) else outline_json(text, limit, shape)
     except RecursionError:

@@ -1,6 +1,6 @@
-"""An outline of JSON that is JSON: the ends of arrays, the first keys of objects, long strings shortened.
+"""Outlines JSON as valid JSON: the ends of arrays, the first keys of objects, shortened strings.
 
-Numbers keep their spelling and keys that occur twice are shown twice. A number too long to show becomes a string that says so.
+Numbers keep their spelling, and duplicate keys are shown. A number too long to show becomes a shortened string.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Verbatim(Struct, frozen=True):
-    """Shown as the source spells it."""
+    """A token shown exactly as in the source."""
 
     token: str
 
 
 class Members(Struct, frozen=True):
-    """An object, with every pair it was written with."""
+    """An object with all its pairs, duplicate keys included."""
 
     pairs: list[tuple[str, Json]]
 
@@ -41,9 +41,9 @@ Json: TypeAlias = bool | str | Verbatim | list["Json"] | Members | None
 
 
 def outline_json(text: str, limit: int, shape: Shape) -> str | None:
-    """Of one JSON text or of one a line; indented like the source where that fits too.
+    """Outlines one JSON document or one per line, indented like the source if that fits.
 
-    None for what is no JSON, and where not even `"…"` fits: `[]` or `0` would claim something untrue.
+    None if this is not JSON, or if not even `"…"` fits: `[]` or `0` would be untrue.
     """
     if limit < len(_NOTHING_FITS):
         return None
@@ -61,7 +61,7 @@ def outline_json(text: str, limit: int, shape: Shape) -> str | None:
 
 
 def _outline_documents(text: str, limit: int, shape: Shape) -> str | None:
-    """Whole lines where at least the first and the last one fit, else an outline of each. A column of numbers is no JSON."""
+    """Whole lines if at least the first and last fit, otherwise an outline of each. A column of numbers is not JSON."""
     verbatim: list[Json] = []
     documents: list[Json] = []
     try:
@@ -137,7 +137,7 @@ class _Outline(Struct, frozen=True):
         yield right
 
     def closed(self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str) -> Iterable[str]:
-        """Only the count of what is inside; the inside itself where that is no longer."""
+        """Only the number of entries; the entries themselves if they are no longer than that."""
         nested = len(values) > len(omission) or not _NESTED.isdisjoint(map(type, values))
         inside = None if nested else join_within(everything, len(omission))
         return (left, omission if inside is None else inside, right)

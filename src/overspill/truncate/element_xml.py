@@ -1,6 +1,6 @@
-"""An outline of XML that is well-formed: made of pieces of the source, with comments where something is left out.
+"""Outlines XML as well-formed XML: pieces of the source, with comments in place of what is omitted.
 
-The parser only says where elements are. Documents that declare or need entities are refused: nothing is ever expanded or loaded.
+The parser only locates elements. Documents that declare or need entities are refused: nothing is ever expanded or loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EntitiesRefused(Exception):
 
 
 class Element(Struct, frozen=True, gc=False):
-    """Byte offsets: of its start tag, and of its end tag, or where an element without one ends."""
+    """The byte offsets of its start tag and its end tag; for an element without end tag, `close` is where it ends."""
 
     start: int
     close: int
@@ -32,7 +32,7 @@ class Element(Struct, frozen=True, gc=False):
 
 
 def outline_xml(text: str, limit: int, shape: Shape) -> str | None:
-    """None for what does not parse, and where the root's own tag does not fit."""
+    """None if the text does not parse or the root's tag does not fit."""
     try:
         source = text.encode()
         root = _parse(source)
@@ -111,7 +111,7 @@ class _Outline(Struct, frozen=True):
         yield self.characters(at, element.close)
 
     def characters(self, start: int, end: int) -> str:
-        """What stands between tags. If too long, its middle becomes a comment; all of it where it holds comments or CDATA."""
+        """Text between tags. If it is too long, a comment replaces its middle, or all of it if it contains comments or CDATA."""
         text = self.source[start:end].decode()
         comment = markers.characters(len(text))
         if len(text) <= max(self.longest, len(comment)):
@@ -134,7 +134,7 @@ class _Outline(Struct, frozen=True):
 
 
 def _reference_at(text: str, at: int) -> tuple[int, int]:
-    """The span of the `&reference;` that a cut here would part, or the place itself."""
+    """The span of the `&reference;` that a cut here would split, or the position itself."""
     start = text.rfind("&", 0, at)
     end = text.find(";", start) + 1
     return (start, end) if start >= 0 and at < end else (at, at)

@@ -1,4 +1,4 @@
-"""The one way in which unstructured text is shortened: keep some of each end, and say in between what is missing."""
+"""Shortens unstructured text: keeps some of each end, with a marker between them that says what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overspill.truncate.shape import Cut, Shape, Strategy
 
 
 class BothEnds(Struct, frozen=True):
-    """A text of which perhaps only the beginning and the ending are loaded; they may overlap."""
+    """Both ends of a text, which may be all that is loaded of it; they may overlap."""
 
     head: str
     tail: str
@@ -24,13 +24,13 @@ class BothEnds(Struct, frozen=True):
 
     @property
     def whole(self) -> str | None:
-        """The text, when the ends hold all of it."""
+        """The whole text, if the ends cover it."""
         missing = self.chars - len(self.head)
         return self.head + self.tail[len(self.tail) - missing :] if missing <= len(self.tail) else None
 
 
 class Plan(Struct, frozen=True):
-    """How much of which end to keep. `None` lines: as many as there is room for."""
+    """How much of each end to keep. `None` lines means as many as fit."""
 
     marker: Marker
     head_share: float
@@ -50,10 +50,10 @@ def for_whole_text(strategy: EndsStrategy) -> Strategy:
 
 
 def shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
-    """Never longer than the limit, never without a mark.
+    """Never exceeds the limit and always has a marker.
 
-    Where the marker leaves no room for content, a shorter one is used: `[1,234 chars omitted]`, and in the end `…`. Only a plan
-    of whole lines may come down to a marker and nothing else.
+    If the marker leaves no room for content, a shorter one replaces it: `[1,234 chars omitted]`, and finally `…`. Only a plan of
+    whole lines may leave nothing but a marker.
     """
     for marker, cuts in ((plan.marker, False), (plan.marker, True), (markers.brief, False)):
         room = limit - _marker_room(marker, ends, plan, cuts)
@@ -70,7 +70,7 @@ def _marker_room(marker: Marker, ends: BothEnds, plan: Plan, cuts: bool) -> int:
 
 
 def _find_gap(ends: BothEnds, room: int, plan: Plan) -> Gap:
-    """What is missing when `room` characters may stay. What the head does not need goes to the tail."""
+    """What is omitted if `room` characters may stay. Room that the head does not need goes to the tail."""
     room = max(room, 0)
     stop = find_head_end(ends.head, int(room * plan.head_share), plan.head_lines, plan.whole_lines)
     start = find_tail_start(ends.tail, room - stop, plan.tail_lines, plan.whole_lines)
@@ -78,7 +78,7 @@ def _find_gap(ends: BothEnds, room: int, plan: Plan) -> Gap:
     return Gap(
         head,
         tail,
-        # A line that both ends share is counted twice and leaves -1.
+        # A line shared by both ends is counted twice, which leaves -1.
         lines=max(0, ends.lines - count_lines(head) - count_lines(tail)),
         chars=ends.chars - len(head) - len(tail),
         cuts_above=head != "" and cuts_line(ends.head, stop),

@@ -1,4 +1,4 @@
-"""Keeps the first or the last lines and never a part of one."""
+"""Keeps the first or the last lines, always whole."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where a text may be cut. Lines end with LF, CRLF or CR and with nothing else.
+"""Finds where text may be cut.
 
-Everything searches from the end it is about, so that the cost follows the room, not the length of the text.
+Every search starts from the end it is about, so that its cost depends on the room, not on the length of the text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ _MAX_GRAPHEME_CHARS = 16
 
 
 def find_head_end(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
-    """Where the beginning to keep ends: at most `room` characters, at most `lines` lines.
+    """Where to cut the beginning: after at most `room` characters and `lines` lines.
 
-    It ends with a line, unless that would leave more than half of the room unused: then the line is over-long and is cut.
+    The cut is at a line end, unless that would waste more than half of the room; then it is inside the long line.
     """
     room = min(room, len(text))
     if text[room - 1 : room + 1] == "\r\n":
@@ -28,7 +28,7 @@ def find_head_end(text: str, room: int, lines: int | None, whole_lines: bool) ->
 
 
 def find_tail_start(text: str, room: int, lines: int | None, whole_lines: bool) -> int:
-    """Where the ending to keep starts; the mirror image of `opening`."""
+    """Where to cut the ending; the mirror image of `find_head_end`."""
     floor = max(len(text) - room, 0)
     if floor and text[floor - 1 : floor + 1] == "\r\n":
         floor += 1
@@ -41,7 +41,7 @@ def find_tail_start(text: str, room: int, lines: int | None, whole_lines: bool) 
 
 
 def cuts_line(text: str, at: int) -> bool:
-    """Whether a cut at this place, not the outer end of the text, separates characters of one line."""
+    """Whether a cut at this position, inside the text, splits a line."""
     return not text.endswith(("\n", "\r"), 0, at) and not text.startswith(("\n", "\r"), at)
 
 
@@ -67,7 +67,7 @@ def _start_of_lines(text: str, lines: int, floor: int) -> int | None:
 
 
 def _next_line(text: str, start: int, stop: int) -> int | None:
-    """Where the line after the one at `start` begins, when its end is found before `stop`."""
+    """Where the line after the one at `start` begins, if that one ends before `stop`."""
     line_feed = text.find("\n", start, stop)
     carriage_return = text.find("\r", start, stop if line_feed < 0 else line_feed)
     if carriage_return >= 0:
@@ -76,7 +76,7 @@ def _next_line(text: str, start: int, stop: int) -> int | None:
 
 
 def _between_graphemes(text: str, at: int, step: int) -> int:
-    """The next place in the direction of `step` that parts no letter from its accent and no emoji sequence, if one is near."""
+    """The nearest position in the direction of `step` that splits no accented letter or emoji sequence, if there is one."""
     for place in range(at, at + step * _MAX_GRAPHEME_CHARS, step):
         if not 0 < place < len(text):
             return at

@@ -1,4 +1,4 @@
-"""The texts that say what was left out, and how much."""
+"""The markers that say what was omitted, and how much."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ELLIPSIS = "…"
 
 
 class Gap(Struct, frozen=True):
-    """What is left out between two kept ends, either of which may be empty."""
+    """What is omitted between two kept ends, either of which may be empty."""
 
     head: str
     tail: str

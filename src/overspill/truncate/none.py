@@ -1,4 +1,4 @@
-"""Keeps everything, whatever the limit."""
+"""Keeps everything and ignores the limit."""
 
 from __future__ import annotations
 

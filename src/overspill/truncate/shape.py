@@ -1,4 +1,4 @@
-"""What a strategy is given besides the text, and what it gives back."""
+"""The options that a strategy takes, and the result that it returns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Shape(Struct, frozen=True):
     """The options of the strategies, named as in the settings' `truncation` section."""
 
     head_ratio: float = 0.6
-    """The part of the room that `head_tail`, and a string inside JSON or XML, gives to the beginning."""
+    """The share of the room that `head_tail`, or a string inside JSON or XML, gives to the beginning."""
     head_lines: int = 300
     tail_lines: int = 200
     line_from: Literal["start", "end"] = "start"
     depth: int = 3
-    """How many levels of arrays, objects or elements with children are shown; deeper ones show only their count."""
+    """How many levels of arrays, objects or elements with children to show; deeper ones show only their count."""
     first_elements: int = 5
     last_elements: int = 5
     max_keys: int = 50
@@ -46,18 +46,18 @@ def read_shape(options: object) -> Shape:
 
 
 class Cut(Struct, frozen=True):
-    """A text that is short enough.
+    """The shortened text.
 
-    The counts are about the source: lines none of whose characters is shown, and characters that are not shown. `element` writes
-    its text anew, so there they are how many lines and characters the shown text has fewer than the source.
+    The counts refer to the source: lines that are not shown even in part, and characters that are not shown. `element` writes new
+    text, so its counts are how many lines and characters that text has fewer than the source.
     """
 
     text: str
     strategy: str
-    """The one really used: `element` says `head_tail` for what it cannot parse."""
+    """The strategy actually used: `head_tail` if `element` could not parse the text."""
     omitted_lines: int = 0
     omitted_chars: int = 0
 
 
 Strategy: TypeAlias = Callable[[str, int, Shape], Cut]
-"""(text, limit in characters, shape) -> a shorter text. Only called with a text over the limit."""
+"""(text, limit in characters, shape) -> Cut. Called only if the text is over the limit."""

@@ -1,4 +1,4 @@
-"""How an outline of structured data is made smaller until it fits."""
+"""Shrinks an outline of structured data until it fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from overspill.truncate.shape import Shape
 
 _READABLE_CHARS = 120
-"""Strings stay at least this long, or an eighth of a small limit, while there are still elements to leave out."""
+"""Strings keep at least this length, or an eighth of a small limit, while there are elements left to omit."""
 _RECOGNISABLE_CHARS = 40
 
 
@@ -25,11 +25,11 @@ class Level(Struct, frozen=True):
 
 
 Outline: TypeAlias = Callable[[Level, int], Iterable[str]]
-"""(level, the longest string to show) -> the outline, piece by piece, so that one too long is given up early."""
+"""(level, maximum string length) -> the outline in pieces, so that writing stops early if it does not fit."""
 
 
 def shrink_levels(shape: Shape) -> Iterator[Level]:
-    """Ever less: first fewer elements and keys, then a smaller depth, in the end only their count."""
+    """Less with every step: first fewer elements and keys, then less depth, finally only counts."""
     depth, first, last, keys = shape.depth, shape.first_elements, shape.last_elements, shape.max_keys
     yield Level(depth, first, last, keys)
     while max(first, last, keys) > 1:
@@ -42,7 +42,7 @@ def shrink_levels(shape: Shape) -> Iterator[Level]:
 
 
 def find_largest(outline: Outline, limit: int, shape: Shape) -> tuple[str, Level, int] | None:
-    """The first level that fits, with the longest strings that fit there; None when nothing does."""
+    """The first level that fits, with the longest strings that fit; None if nothing does."""
     for level in shrink_levels(shape):
         short, long = min(level.shortest, max(_RECOGNISABLE_CHARS, limit // 8)), limit
         if (text := join_within(outline(level, short), limit)) is None:

@@ -1,4 +1,4 @@
-"""Keeps the last lines: good for logs and the output of commands."""
+"""Keeps the last lines; suits logs and the output of commands."""
 
 from __future__ import annotations
 

@@ -46,18 +46,18 @@ def test_the_door_is_short() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("text", ["", "short", "[1, 2]", "<a/>"])
-def test_a_text_within_its_limit_is_the_very_same_text(strategy: str, text: str) -> None:
+def test_text_within_its_limit_is_returned_unchanged(strategy: str, text: str) -> None:
     cut = truncate(text, max(1, len(text)), strategy)
     assert cut == Cut(text, strategy, 0, 0)
     assert cut.text is text
 
 
-def test_an_unknown_strategy_is_named_with_what_is_allowed_and_the_nearest() -> None:
+def test_the_error_for_an_unknown_strategy_suggests_the_nearest_and_lists_all() -> None:
     with pytest.raises(SettingsError) as raised:
         truncate("text", 10, "head_tails")
     assert str(raised.value) == (
-        "There is no truncation strategy 'head_tails'. Allowed are head, tail, head_tail, line, element, none; "
-        "the nearest is 'head_tail'."
+        "Unknown truncation strategy 'head_tails'; did you mean 'head_tail'? "
+        "The strategies are head, tail, head_tail, line, element, none."
     )
 
 
@@ -79,13 +79,13 @@ def test_a_limit_below_one_is_refused(limit: int) -> None:
         ({"max_keys": -1}, "max_keys is -1; it must be 0 or more."),
     ],
 )
-def test_a_shape_that_cannot_be_is_refused(options: dict[str, float], message: str) -> None:
+def test_an_impossible_shape_is_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(SettingsError) as raised:
         Shape(**options)  # pyright: ignore[reportArgumentType]
     assert str(raised.value) == message
 
 
-def test_a_strategy_of_ones_own_is_an_entry_in_the_mapping() -> None:
+def test_you_can_add_your_own_strategy() -> None:
     def shout(text: str, limit: int, shape: Shape) -> Cut:
         return Cut(text[:limit].upper(), "shout", 0, len(text) - limit)
 
@@ -104,14 +104,14 @@ def test_ends_give_what_the_whole_text_gives(strategy: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["element", "none"])
-def test_what_needs_the_middle_becomes_head_tail_and_says_so(strategy: str) -> None:
+def test_head_tail_replaces_strategies_that_need_the_middle(strategy: str) -> None:
     assert truncate_ends(NUMBERED[:500], NUMBERED[-500:], 9000, 1000, 300, strategy) == truncate(NUMBERED, 300, "head_tail")
 
 
 @pytest.mark.parametrize(
     ("head", "tail"), [("[1,2,3", "3,4,5]"), ("[1,2,3,4,5]", ""), ("[1,2,3,4,5]", "5]"), ("", "[1,2,3,4,5]")]
 )
-def test_ends_that_hold_everything_are_the_text(head: str, tail: str) -> None:
+def test_ends_that_cover_everything_count_as_the_whole_text(head: str, tail: str) -> None:
     assert truncate_ends(head, tail, 11, 1, 11, "none") == Cut("[1,2,3,4,5]", "none", 0, 0)
     assert truncate_ends(head, tail, 11, 1, 3, "element") == Cut('"…"', "element", 0, 8)
 
