@@ -1,4 +1,4 @@
-"""Exact retrieval over stored bytes, within a bound and with an exact continuation. Everything here is pure and blocks."""
+"""Reads stored bytes exactly: every answer is bounded and names where to continue. Everything here is pure and blocks."""
 
 from overspill.reading.grep import Grep, grep
 from overspill.reading.passage import Bound, Passage, Range

@@ -1,6 +1,6 @@
-"""Lines that match a pattern, with context, the way grep shows them: `12:hit`, `11-context`, `--` between groups.
+"""Lines that match a pattern, with context, in the style of grep: `12:hit`, `11-context`, `--` between groups.
 
-A line too long to show appears as `12 (byte 5000, char 4980):…text…`, the position being that of the first character shown.
+A line too long to show appears as `12 (byte 5000, char 4980):…text…`, with the position of the first character shown.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from overspill.store.protocols import Reader
 from overspill.text.encoding import character_start, decode
 
 _PAST_END = "from {start} is past the end: the output has {total} bytes."
-_NO_PATTERN = "The pattern has to be text, not {value!r}."
+_NO_PATTERN = "The pattern must be a string, not {value!r}."
 _MAX_COUNTED_HITS = 1000
 _MAX_CONTEXT_LINES = 200
 _MAX_REACH_BYTES = 500
 _MIN_REACH_BYTES = 4
-_MAX_ROW_PREFIX_BYTES = 80  # more than a line number with a position takes
-_MAX_SHOWN_BYTES_PER_BYTE = 3  # bytes that one byte of content can take in an answer, as U+FFFD
+_MAX_ROW_PREFIX_BYTES = 80  # more than a line number and a position need
+_MAX_SHOWN_BYTES_PER_BYTE = 3  # an invalid byte is shown as U+FFFD
 
 
 class Grep(Struct, frozen=True):
-    """An answer to a search. Nothing is said about bytes outside searched_from..searched_to."""
+    """The answer to a search. It covers only the bytes searched_from..searched_to."""
 
     text: str
     hits: int
     """Hits shown in the text."""
     total: int
-    """Hits found, those that did not fit into the text included."""
+    """Hits found, including those that did not fit into the text."""
     exact: bool
-    """Whether `total` is all there are from `searched_from` on; otherwise there may be more."""
+    """Whether `total` counts all hits from `searched_from` on; otherwise there may be more."""
     searched_from: int
     searched_to: int
     next: int | None
-    """From which byte to search on, so that no hit is lost or comes twice."""
+    """The byte to continue from, so that no hit is lost or repeated."""
     context: int
-    """Lines of context given on each side of every hit; fewer than asked for where the bound does not hold more."""
+    """Lines of context on each side of a hit: fewer than requested if more do not fit."""
 
 
 def grep(
@@ -89,7 +89,7 @@ def grep(
 
 
 class _Page:
-    """The rows of an answer, taken in group by group as long as the bound holds them."""
+    """The rows of an answer, added group by group while they fit."""
 
     def __init__(self, reader: Reader, view: View, bound: Bound, context: int, line: int) -> None:
         self.text: list[str] = []
@@ -106,7 +106,7 @@ class _Page:
         self._byte = self._next = 0
 
     def add(self, hit: Hit, following: Hit | None) -> bool:
-        """Whether the hit is on the page now. The first one always is, if need be with less context."""
+        """Whether the hit fitted. The first one always does, with less context if necessary."""
         context = self._asked
         rows, last = self._group(hit, following, context)
         while not self._room.holds(text := self._join(rows)):
@@ -124,7 +124,7 @@ class _Page:
         return True
 
     def resume(self, hit: Hit) -> int:
-        """Where to search on for this hit and what follows it, with the context that has not been shown yet."""
+        """The byte to continue from, so that this hit comes with the context not shown yet."""
         line = self._view.line_at(hit.start)
         first = max(line - self._asked, self._line + 1)
         return self._view.line_start(first) if first <= line else self._next
@@ -136,7 +136,7 @@ class _Page:
         line = self._view.line_at(hit.start)
         first = max(line - context, self._line + 1)
         last = line + context
-        # A match at the very end stands where a next line would begin.
+        # A match at the very end is where the next line would begin.
         if following and (following.start < (end := self._view.line_start(last + 1)) or end == self._view.bytes):
             last = min(max(self._view.line_at(following.start) - 1, line), last)
         rows = ["--"] if self._asked and self.hits and first > self._line + 1 else []
@@ -166,6 +166,6 @@ class _Page:
         return f"{line}{place}{mark}{'…' if before else ''}{text}{'…' if after else ''}"
 
     def _character(self, byte: int) -> int:
-        """The byte, or the start of the character it is inside of."""
+        """The byte, or the start of the character that contains it."""
         start = max(byte - 3, 0)
         return start + character_start(self._reader.read(start, byte + 3), max(byte, 0) - start)

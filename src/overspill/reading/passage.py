@@ -1,4 +1,4 @@
-"""One bounded piece of a stored output: where it stands, and what to ask for to get the rest."""
+"""A bounded piece of a stored output: its position, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from overspill.text.encoding import byte_offset, character_start, decode
 
 Unit: TypeAlias = Literal["bytes", "lines", "chars"]
 
-_NOT_WHOLE = "{name} has to be a whole number, not {value!r}."
-_TOO_SMALL = "{name} has to be at least {least}, not {value}."
+_NOT_WHOLE = "{name} must be a whole number, not {value!r}."
+_TOO_SMALL = "{name} must be at least {least}, not {value}."
 _MAX_CHARACTER_BYTES = 4
 
 
 class Bound(Struct, frozen=True):
-    """How much one answer may hold: bytes of UTF-8, and characters where somebody limits those too."""
+    """The size limit of one answer, in bytes of UTF-8 and optionally in characters."""
 
     bytes: int
     chars: int | None = None
@@ -30,12 +30,12 @@ class Bound(Struct, frozen=True):
         return len(text) * 4 <= self.bytes or _size(text) <= self.bytes
 
     def after(self, text: str) -> Bound:
-        """What is left when the text has been taken in."""
+        """What is left after adding the text."""
         return Bound(self.bytes - _size(text), None if self.chars is None else self.chars - len(text))
 
 
 class Range(Struct, frozen=True):
-    """start..end as a request spells it: lines count from 1 and include `end`; bytes and characters count from 0 and do not."""
+    """start..end as in a request: lines count from 1 and include `end`; bytes and characters count from 0 and exclude it."""
 
     unit: Unit
     start: int
@@ -43,7 +43,7 @@ class Range(Struct, frozen=True):
 
 
 class Passage(Struct, frozen=True):
-    """Text from a stored output. Spans count like `Range`; a passage without text stands on no line (both 0)."""
+    """Text from a stored output. Positions count like those of `Range`; an empty passage has no lines (both are 0)."""
 
     text: str
     start_byte: int
@@ -55,13 +55,13 @@ class Passage(Struct, frozen=True):
     total: int
     """Bytes of the whole output."""
     omitted: int = 0
-    """Bytes that were asked for and did not fit."""
+    """Requested bytes that did not fit."""
     next: Range | None = None
-    """What to ask for to get the rest of what did not fit."""
+    """The range to request next for what did not fit."""
     previous: Range | None = None
-    """What to ask for to get what did not fit before the text."""
+    """The range to request for what did not fit before the text."""
     matches: int | None = None
-    """How often the anchor occurs, where there was one and it was cheap to count."""
+    """How often the anchor occurs, if there is one and counting was cheap."""
 
 
 def make_passage(
@@ -74,7 +74,7 @@ def make_passage(
     following: Range | None = None,
     previous: Range | None = None,
 ) -> Passage:
-    """The bytes start..end as they are, with their positions."""
+    """The bytes start..end, unchanged, with their positions."""
     text = decode(reader.read(start, end))
     first_char = view.char_at(start)
     return Passage(
@@ -93,9 +93,9 @@ def make_passage(
 
 
 def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
-    """The end of the longest piece from `start` that the bound holds, cut between characters.
+    """The end of the longest piece from `start` that fits, cut between characters.
 
-    It has at least one character, also where the bound is smaller than that: an answer that gives nothing leads nowhere.
+    The piece has at least one character even if that is over the bound: an empty answer would never get any further.
     """
     data = reader.read(start, min(end, start + max(bound.bytes, 0) + _MAX_CHARACTER_BYTES))
     whole = start + len(data) == end
@@ -107,14 +107,14 @@ def fit(reader: Reader, start: int, end: int, bound: Bound) -> int:
 
 
 def clip(text: str, bound: Bound) -> str:
-    """As many characters from the beginning of the text as the bound holds."""
+    """The longest beginning of the text that fits."""
     room = max(bound.bytes, 0)
     encoded = text[: room if bound.chars is None else min(room, bound.chars)].encode("utf-8", "surrogatepass")
     return decode(encoded[: character_start(encoded, min(room, len(encoded)))])
 
 
 def require_whole_number(name: str, value: object, least: int) -> int:
-    """A number that came from a model, which may have sent anything."""
+    """Checks a number from a model, which may send anything."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRequest(_NOT_WHOLE.format(name=name, value=value))
     if value < least:

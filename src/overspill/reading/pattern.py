@@ -1,4 +1,4 @@
-"""Regular expressions from a model, on an engine that takes linear time whatever the pattern and the text."""
+"""Regular expressions from a model, run in linear time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypeAlias
 from overspill.errors import BadRequest
 from overspill.text import patterns
 
-_UNUSABLE = "The pattern cannot be used: {reason}. Look-around and backreferences do not exist here."
+_UNUSABLE = "The pattern cannot be used: {reason}. Look-around and backreferences are not supported."
 _ACROSS_LINES = (
-    "A pattern is matched within one line, so it cannot hold a line end, \\A or \\z. Search for one of the lines with ^ and $, "
+    "A pattern matches within one line, so it cannot contain a line end, \\A or \\z. Search for one of the lines with ^ and $, "
     "and ask for more context."
 )
-# A line end that a class excludes, as in [^\n]*, does no harm.
+# Excluding a line end, as in [^\n]*, is harmless.
 _EXCLUDING_CLASS = re.compile(r"\[\^(?:[^\]\\]++|\\.)*+(?:\]|\\?\Z)", re.DOTALL)
 _LINE_END = re.compile(r"[\r\n]")
 _LINE_END_OR_TEXT_EDGE = re.compile(r"[\r\n]|(?<!\\)(?:\\\\)*(?:\\[nrAz]|\(\?[a-zA-Z]*-[a-zA-Z]*m)")
@@ -27,7 +27,7 @@ _MAX_PIECE_BYTES = 256 * 1024
 
 
 class Expression:
-    """Matches within lines of valid UTF-8: neither a class nor a dot takes in a line end; ^ and $ stand at LF."""
+    """Matches within lines of valid UTF-8: no class or dot matches a line end; ^ and $ match at LF."""
 
     def __init__(self, spelled: str, *, ignore_case: bool, literal: bool) -> None:
         try:
@@ -43,7 +43,7 @@ class Expression:
 
 
 class Literal:
-    """A text to be found byte for byte, which is faster, and does not depend on what surrounds it."""
+    """Matches a string byte for byte, which is faster."""
 
     def __init__(self, needle: str) -> None:
         self._needle = needle.encode("utf-8", "surrogatepass")
@@ -62,7 +62,7 @@ Pattern: TypeAlias = Expression | Literal
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Pattern:
-    """BadRequest for what the engine refuses and for patterns that could never match within a line."""
+    """Raises BadRequest for patterns that RE2 refuses or that can never match within a line."""
     checked = pattern if literal else _EXCLUDING_CLASS.sub("", pattern)
     if (_LINE_END if literal else _LINE_END_OR_TEXT_EDGE).search(checked):
         raise BadRequest(_ACROSS_LINES)
@@ -72,5 +72,5 @@ def compile_pattern(pattern: str, *, ignore_case: bool, literal: bool) -> Patter
 
 
 def find_occurrences(buffer: memoryview, needle: bytes) -> Iterator[int]:
-    """Where the needle begins, byte for byte, without overlaps."""
+    """The start of every occurrence, byte for byte, without overlaps."""
     return (match.start() for match in patterns.compile_pattern(needle, literal=True).finditer(buffer))

@@ -1,6 +1,6 @@
-"""raw, bytes, lines, characters, and the surroundings of an anchor: exact pieces of a stored output within a bound.
+"""Exact, bounded pieces of a stored output: raw, bytes, lines, characters, and what surrounds an anchor.
 
-What is asked for comes from a model and may be of any type; it is checked here.
+Arguments come from a model and may have any type, so they are checked here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from overspill.store.protocols import Reader
 _INVERTED = "The range from {start} {first} to {end} {last} is empty."
 _PAST_END = "{name} {value} is past the end: the output has {total} {unit}."
 _EMPTY = "The output is empty."
-_NO_ANCHOR = "The anchor has to be the text to look for, not {value!r}."
+_NO_ANCHOR = "The anchor must be the text to look for, not {value!r}."
 _NOT_FOUND = "Anchor not found in content"
 _NO_SUCH_MATCH = "Anchor not found in content at match_index {index}: it occurs {count} times, and the first has match_index 0."
 
@@ -25,12 +25,12 @@ _MAX_COUNTED_MATCHES = 1000
 
 
 def raw(reader: Reader, view: View, bound: Bound) -> Passage:
-    """The output from its beginning, as far as the bound goes, in whole lines where one fits."""
+    """The beginning of the output, in whole lines if one fits."""
     return lines(reader, view, 1, None, bound) if view.bytes else make_passage(reader, view, 0, 0)
 
 
 def bytes_range(reader: Reader, view: View, start: object, end: object, bound: Bound) -> Passage:
-    """Bytes start..end; None as `end` means all that follow. A character that the range itself splits shows as U+FFFD."""
+    """Bytes start..end; without `end`, to the end of the output. A character that the range splits shows as U+FFFD."""
     first, last = _range("bytes", start, end, view.bytes)
     cut = fit(reader, first, last, bound)
     rest = Range("bytes", cut, last) if cut < last else None
@@ -38,7 +38,7 @@ def bytes_range(reader: Reader, view: View, start: object, end: object, bound: B
 
 
 def lines(reader: Reader, view: View, first: object, last: object, bound: Bound) -> Passage:
-    """Lines first..last; None as `last` means all that follow. Whole lines, unless the first one alone is over the bound."""
+    """Lines first..last; without `last`, to the end. Whole lines, unless the first one alone does not fit."""
     top, bottom = _range("lines", first, last, view.lines)
     start, end = view.line_span(top, bottom)
     cut = fit(reader, start, end, bound)
@@ -52,7 +52,7 @@ def lines(reader: Reader, view: View, first: object, last: object, bound: Bound)
 
 
 def chars(reader: Reader, view: View, start: object, length: object, bound: Bound) -> Passage:
-    """`length` characters from the character `start` on; None as `length` means all that follow."""
+    """`length` characters from `start` on; without `length`, to the end of the output."""
     end = None if length is None else require_whole_number("start", start, 0) + require_whole_number("length", length, 1)
     first, last = _range("chars", start, end, view.chars)
     start_byte, end_byte = view.char_span(first, last)
@@ -64,7 +64,7 @@ def chars(reader: Reader, view: View, start: object, length: object, bound: Boun
 def around(
     reader: Reader, view: View, anchor: object, bound: Bound, *, window: object = 1000, match_index: object = 0
 ) -> Passage:
-    """`window` characters with an occurrence of the anchor in their middle; where the bound holds fewer, less on both sides."""
+    """`window` characters around an occurrence of the anchor; fewer on both sides if they do not fit."""
     if not isinstance(anchor, str) or not anchor:
         raise BadRequest(_NO_ANCHOR.format(value=anchor))
     wide = max(require_whole_number("window", window, 1), len(anchor))

@@ -1,7 +1,7 @@
-"""Handles as arguments: a string argument that is exactly a reference becomes stored content before the tool runs.
+"""References in arguments: a string that is exactly a reference is replaced with stored content before the tool runs.
 
 `{{output:HANDLE}}` is the whole output, `{{output:HANDLE#/json/pointer}}` a value in it, `{{output:HANDLE#L10-20}}` some of its
-lines. `\\{{output:` at the start of a string stands for itself. What has been put in is not looked at again.
+lines. Write `\\{{output:` at the start of a string for the literal characters. Inserted content is not searched for references.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _TOO_DEEP = "it is nested too deeply."
 _LITERAL = "\\{{output:"
 _OPENINGS = ("{{output:", _LITERAL)
 OPENING = b"{{output:"
-"""Stands in the JSON of any arguments that have a reference."""
+"""Occurs in the JSON of any arguments that have a reference."""
 _REFERENCE = re.compile(r"\{\{output:([^#{}]+)(?:#((?:(?!\}\}).)*))?\}\}", re.DOTALL)
 _LINES = re.compile(r"L([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 
 Path: TypeAlias = tuple[str | int, ...]
 Check: TypeAlias = Callable[[Mapping[str, Any]], str | None]
-"""What is wrong with the arguments, as a sentence; None when they suit the tool's schema."""
+"""Returns what is wrong with the arguments, as a sentence, or None if they match the tool's schema."""
 
 
 class ReferenceSource(Struct, frozen=True):
@@ -54,7 +54,7 @@ class ReferenceSource(Struct, frozen=True):
 
 
 class ReferenceUse(Struct, frozen=True):
-    """One reference that was filled in: which output, how many bytes, and where among the arguments (a JSON pointer)."""
+    """A resolved reference: the output, the number of bytes, and its place in the arguments as a JSON pointer."""
 
     handle: str
     bytes: int
@@ -71,11 +71,11 @@ def resolve(
     max_ref_bytes: int,
     check: Check | None = None,
 ) -> tuple[Mapping[str, Any], list[ReferenceUse]]:
-    """The arguments with references filled in, and which they were; without any, the very same arguments.
+    """The arguments with references replaced, and a list of them; the same object if there are none.
 
-    Content goes between tools of one server, or of the host program (no server). Each pair in `allow` permits more: from where,
-    to where, each a server's name or `server/tool` (the tool's own name, or the one a model calls it by), * standing for
-    anything. RefError: the tool must not be called.
+    Content may pass between tools of one server, or of the host program (no server). Each pair in `allow` permits more: a source
+    and a target, each a server's name or `server/tool` (the tool's own name or the one a model uses), where * matches anything.
+    After a RefError, do not call the tool.
     """
     filling = _Filling(fetch, tool, server, allow, max_ref_bytes)
     try:
@@ -88,7 +88,7 @@ def resolve(
 
 
 def may_have_references(value: Any) -> bool:
-    """Whether there may be anything to fill in."""
+    """A cheap check: False means there is nothing to resolve."""
     if isinstance(value, str):
         return value.startswith(_OPENINGS)
     if isinstance(value, Mapping):
@@ -175,7 +175,7 @@ class _Filling:
         text = value if isinstance(value, str) else write_within(value, room)
         if text is None or not room.holds(text):
             raise RefError(_TOO_LARGE.format(most=self._most))
-        if "\ufffd" in text:  # it may stand for an invalid byte
+        if "\ufffd" in text:  # it may replace an invalid byte
             _decode_text(reader.read(0, reader.size))
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
@@ -198,7 +198,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _plain(value: Value) -> Value:
-    """All of it opened, with numbers as a tool expects them."""
+    """Opens every level and turns numbers into plain floats."""
     value = open_raw(value)
     if is_object(value):
         return {key: _plain(member) for key, member in value.items()}
@@ -217,7 +217,7 @@ def _matches(pattern: str, server: str, tool: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    """Whether the parts between the `*` follow each other in the name, the first at its start and the last at its end."""
+    """Whether a pattern with `*` matches the whole name."""
     first, *between = pattern.split("*")
     if not between:
         return name == pattern

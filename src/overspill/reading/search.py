@@ -1,6 +1,6 @@
-"""Finding hits in stored bytes, block by block and line by line, without a list of them.
+"""Finds hits in stored bytes, block by block, without collecting them.
 
-A hit is what one row of an answer shows: a line with a match, or, in a line too long to show, the surroundings of a match.
+A hit is one row of an answer: a line with a match, or, in a line too long to show, what surrounds the match.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LF_BYTE, _CR_BYTE = b"\n\r"
 
 
 class Hit(NamedTuple):
-    """Where a match begins, up to where its line is shown with it, and where the search goes on."""
+    """Where a match begins, where the shown part of its line ends, and where the search continues."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class Hit(NamedTuple):
 
 
 class Search:
-    """Hits from `start` on. Afterwards `reached` tells how far the bytes have been searched."""
+    """Searches from `start` on. `reached` is how far it has got."""
 
     def __init__(
         self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK_BYTES
@@ -54,7 +54,7 @@ class Search:
         while at <= len(text) and (match := self._pattern.search(text, at)):
             first, last = match
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
-                at = first + 1  # between CR and LF there is no line
+                at = first + 1  # there is no line between CR and LF
                 continue
             far = max(last, first + self._reach)
             line_end = _LINE_END.search(text, last, far + 1)
@@ -64,7 +64,7 @@ class Search:
             yield Hit(start + first, start + shown, start + at)
 
     def _whole_lines(self, start: int) -> tuple[int, int]:
-        """Where the text of a block of lines ends, its last line end left out, and where the next block begins."""
+        """Where a block of whole lines ends, without its last line end, and where the next block begins."""
         size = len(self._buffer)
         at = _line_end(self._buffer, min(start + self._block, size - 1))
         if at == size:
@@ -84,7 +84,7 @@ def _line_end(buffer: memoryview, start: int) -> int:
 
 
 def _normalize_block(block: memoryview) -> bytes | memoryview:
-    """The block as the engine has to see it: valid UTF-8, lines parted by LF, every byte in its place. Copied only if need be."""
+    """The block as RE2 needs it: valid UTF-8, LF between lines, every byte at its position. Copied only if necessary."""
     at, size, returns = 0, len(block), False
     while at < size:
         end = min(at + _PIECE_BYTES, size)

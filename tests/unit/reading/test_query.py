@@ -53,11 +53,11 @@ def test_a_pointer_leads_to_its_value(pointer: str, expected: str, largest: int)
     ("pointer", "text"),
     [
         ("/items/7", "/items/7: the array has 2 elements."),
-        ("/items/-", "/items/-: an array stands there, and its elements are 0, 1, 2 and so on."),
-        ("/items/01", "/items/01: an array stands there, and its elements are 0, 1, 2 and so on."),
+        ("/items/-", "/items/-: this is an array, so use an index: 0, 1, 2 and so on."),
+        ("/items/01", "/items/01: this is an array, so use an index: 0, 1, 2 and so on."),
         ("/items/0/nam/x", '/items/0/nam: there is no such key. The keys are "id", "name", "a/b".'),
-        ("/total/x", "/total/x: nothing is below 2."),
-        ("/items/0/name/x", '/items/0/name/x: nothing is below "Füller".'),
+        ("/total/x", "/total/x: there is nothing below 2."),
+        ("/items/0/name/x", '/items/0/name/x: there is nothing below "Füller".'),
         ("/items/0/a~1b/x~1y", '/items/0/a~1b/x~1y: there is no such key. The keys are "~".'),
         ("/a~2", "/a~2 is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."),
         ("#a", "#a is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."),
@@ -167,15 +167,15 @@ def test_two_wrapped_strings_are_not_guessed_between() -> None:
 def test_an_expression_that_cannot_be_used_is_explained(expression: str, reason: str | None) -> None:
     text = refusal(SHOP, expression)
     assert text.startswith(f"The expression cannot be used: {reason or 'In function sum(), invalid type for value: '}")
-    assert text.endswith("A key with other characters than letters, digits and _ is written in double quotes.")
+    assert text.endswith("Put a key in double quotes if it has characters other than letters, digits and _.")
 
 
 def test_an_expression_without_a_value_is_refused() -> None:
-    assert refusal(SHOP, "&id").startswith("The expression gives no value that JSON knows.")
+    assert refusal(SHOP, "&id").startswith("The expression gives no JSON value.")
 
 
 def test_a_query_that_is_no_text_is_refused() -> None:
-    assert refusal(SHOP, 7) == "The query has to be a JSON pointer or a JMESPath expression, not 7."
+    assert refusal(SHOP, 7) == "The query must be a JSON pointer or a JMESPath expression, not 7."
 
 
 def test_what_is_not_json_is_said_so() -> None:
@@ -194,7 +194,8 @@ def test_what_is_not_json_is_said_so() -> None:
 
 def test_an_expression_over_a_very_large_output_is_refused_with_a_way_out() -> None:
     assert refusal(SHOP, "items", largest=100) == (
-        "The output has 111 bytes, and JMESPath works up to 100. Use a JSON pointer such as /items/0, or grep, lines or a slice."
+        "The output has 111 bytes, and JMESPath works only up to 100. "
+        "Use a JSON pointer such as /items/0, or grep, lines or a slice."
     )
 
 
@@ -209,7 +210,9 @@ def test_very_deep_json_is_refused(expression: str) -> None:
 
 def test_very_deep_json_inside_a_string_stays_a_string() -> None:
     assert ask(json.dumps({"a": "[" * 100_000}), "/a/0".removesuffix("/0")).text == "[" * 12_288
-    assert refusal(json.dumps({"a": "[" * 50_000 + "]" * 50_000}), "/a/0").startswith("/a/0: nothing is below string of 100,000")
+    assert refusal(json.dumps({"a": "[" * 50_000 + "]" * 50_000}), "/a/0").startswith(
+        "/a/0: there is nothing below string of 100,000"
+    )
 
 
 def test_a_string_over_the_bound_is_continued() -> None:
@@ -223,10 +226,10 @@ def test_a_string_over_the_bound_is_continued() -> None:
 
 
 def test_only_a_text_can_be_continued() -> None:
-    assert refusal(SHOP, "/items", start=5) == "from goes on in a long text, and this value is array of 2. Leave it out."
+    assert refusal(SHOP, "/items", start=5) == "from continues a long string, but this value is array of 2. Leave it out."
 
 
-LARGER = "The value is larger than an answer may be; this is its outline. Ask for a part of it"
+LARGER = "The value is too large for one answer; this is its outline. Ask for a part of it"
 
 
 def test_an_example_has_no_words_of_the_output_but_a_plain_key() -> None:
@@ -259,12 +262,12 @@ def test_a_value_over_the_bound_is_outlined() -> None:
         (
             "[" + "1," * 200_000 + "1]",
             "",
-            "What is at the top is too large to be given: an array with 199,999 elements and more.",
+            "The value at the top is too large to show: an array with 199,999 elements and more.",
         ),
         (
             '{"big": {"first": [' + "1," * 200_000 + '1], "last": 2}}',
             "/big",
-            'What is at /big is too large to be given: The keys are "first" and more.',
+            'The value at /big is too large to show: The keys are "first" and more.',
         ),
     ],
 )

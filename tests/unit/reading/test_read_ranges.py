@@ -84,12 +84,12 @@ def test_no_end_means_all_that_follow() -> None:
     ("first", "last", "text"),
     [
         (900, 901, "start_line 900 is past the end: the output has 3 lines."),
-        (0, 1, "start_line has to be at least 1, not 0."),
-        (-1, 1, "start_line has to be at least 1, not -1."),
+        (0, 1, "start_line must be at least 1, not 0."),
+        (-1, 1, "start_line must be at least 1, not -1."),
         (3, 2, "The range from start_line 3 to end_line 2 is empty."),
-        ("1", 2, "start_line has to be a whole number, not '1'."),
-        (1, 2.5, "end_line has to be a whole number, not 2.5."),
-        (True, 2, "start_line has to be a whole number, not True."),
+        ("1", 2, "start_line must be a whole number, not '1'."),
+        (1, 2.5, "end_line must be a whole number, not 2.5."),
+        (True, 2, "start_line must be a whole number, not True."),
     ],
 )
 def test_lines_that_are_not_there_are_named(first: Any, last: Any, text: str) -> None:
@@ -102,8 +102,8 @@ def test_lines_that_are_not_there_are_named(first: Any, last: Any, text: str) ->
     ("start", "length", "text"),
     [
         (1, 5, "start 1 is past the end: the output has 1 character."),
-        (-2, 5, "start has to be at least 0, not -2."),
-        (0, 0, "length has to be at least 1, not 0."),
+        (-2, 5, "start must be at least 0, not -2."),
+        (0, 0, "length must be at least 1, not 0."),
         (0, None, None),
     ],
 )
@@ -173,9 +173,9 @@ def test_an_anchor_over_the_bound_is_given_in_part() -> None:
     [
         ("zzz", 0, "Anchor not found in content"),
         ("ab", 5, "Anchor not found in content at match_index 5: it occurs 2 times, and the first has match_index 0."),
-        ("", 0, "The anchor has to be the text to look for, not ''."),
-        (7, 0, "The anchor has to be the text to look for, not 7."),
-        ("ab", -1, "match_index has to be at least 0, not -1."),
+        ("", 0, "The anchor must be the text to look for, not ''."),
+        (7, 0, "The anchor must be the text to look for, not 7."),
+        ("ab", -1, "match_index must be at least 0, not -1."),
     ],
 )
 def test_an_anchor_that_is_not_there_is_said_so(anchor: Any, index: int, text: str) -> None:

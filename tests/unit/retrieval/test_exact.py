@@ -162,8 +162,8 @@ def test_the_footer_of_a_very_large_output_stays_within_the_bound():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (GetArtifact(start_line=0), "start_line has to be at least 1, not 0."),
-        (GetArtifact(start_line=-5), "start_line has to be at least 1, not -5."),
+        (GetArtifact(start_line=0), "start_line must be at least 1, not 0."),
+        (GetArtifact(start_line=-5), "start_line must be at least 1, not -5."),
         (GetArtifact(start_line=101), "start_line 101 is past the end: the output has 100 lines."),
         (GetArtifact(lines="5-3"), "The range from start_line 5 to end_line 3 is empty."),
         (GetArtifact(lines=""), "lines must look like \"100-200\", not ''."),
@@ -185,11 +185,11 @@ def test_a_bad_range_is_refused_with_its_reason(asked: GetArtifact, message: str
         (GetToolOutput(ID, "query"), "Query required for query mode."),
         (GetToolOutput(ID, "grep"), "Pattern required for grep mode."),
         (GetToolOutput(ID, "slice", slice=Slice(anchor="nowhere")), "Anchor not found in content"),
-        (GetToolOutput(ID, "slice", slice=Slice(start=-1)), "start has to be at least 0, not -1."),
-        (GetToolOutput(ID, "slice", slice=Slice(start=0, length=0)), "length has to be at least 1, not 0."),
-        (GetToolOutput(ID, "slice", slice=Slice(anchor="l", window=0)), "window has to be at least 1, not 0."),
-        (GetToolOutput(ID, "grep", pattern="l", from_=-1), "from has to be at least 0, not -1."),
-        (GetToolOutput(ID, "grep", pattern="l", context=-1), "context has to be at least 0, not -1."),
+        (GetToolOutput(ID, "slice", slice=Slice(start=-1)), "start must be at least 0, not -1."),
+        (GetToolOutput(ID, "slice", slice=Slice(start=0, length=0)), "length must be at least 1, not 0."),
+        (GetToolOutput(ID, "slice", slice=Slice(anchor="l", window=0)), "window must be at least 1, not 0."),
+        (GetToolOutput(ID, "grep", pattern="l", from_=-1), "from must be at least 0, not -1."),
+        (GetToolOutput(ID, "grep", pattern="l", context=-1), "context must be at least 0, not -1."),
     ],
 )
 def test_a_request_that_cannot_be_served_says_why(asked: GetToolOutput, message: str):

@@ -64,7 +64,7 @@ async def test_of_a_query_what_is_ours_follows_the_mark_of_the_first_line(sessio
 async def test_an_outline_of_a_large_value_is_no_word_of_ours(session: Session):
     content, ours = parted(await read(session, {"a": [HOSTILE] * 500}, mode="query", query="/a"))
     assert content.startswith("array of 500")
-    assert ours.startswith("[The value is larger than an answer may be; this is its outline.")
+    assert ours.startswith("[The value is too large for one answer; this is its outline.")
 
 
 @pytest.mark.parametrize("asked", [{"mode": "raw"}, {"mode": "slice"}, {"mode": "slice", "slice": {"lines": "1-99"}}])

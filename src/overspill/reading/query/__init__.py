@@ -1,4 +1,4 @@
-"""Parts of stored JSON, named by JSON pointer or JMESPath, exact to the digit and within a bound."""
+"""Queries stored JSON by JSON pointer or JMESPath: exact to the digit, and bounded."""
 
 from overspill.reading.query.ask import Found, lookup, query
 from overspill.reading.query.document import Number

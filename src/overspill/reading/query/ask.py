@@ -1,4 +1,4 @@
-"""A question to stored JSON, and its answer."""
+"""Evaluates a query against stored JSON."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from overspill.reading.query.stream import follow_stream
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
 
-_NOT_TEXT = "The query has to be a JSON pointer or a JMESPath expression, not {value!r}."
+_NOT_TEXT = "The query must be a JSON pointer or a JMESPath expression, not {value!r}."
 _TOO_DEEP = "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
 _TOO_LARGE = (
-    "The output has {size} bytes, and JMESPath works up to {largest}. "
+    "The output has {size} bytes, and JMESPath works only up to {largest}. "
     "Use a JSON pointer such as /items/0, or grep, lines or a slice."
 )
 _UNUSABLE = (
-    "The expression cannot be used: {reason} A key with other characters than letters, digits and _ is written in double quotes."
+    "The expression cannot be used: {reason} Put a key in double quotes if it has characters other than letters, digits and _."
 )
 _PAST_END = "from {start} is past the end: the text has {total} characters."
-_NOT_A_TEXT = "from goes on in a long text, and this value is {kind}. Leave it out."
-_LARGER = "The value is larger than an answer may be; this is its outline. Ask for a part of it{example}"
+_NOT_A_TEXT = "from continues a long string, but this value is {kind}. Leave it out."
+_LARGER = "The value is too large for one answer; this is its outline. Ask for a part of it{example}"
 _SUCH_AS = ", such as {example}"
 _PLAIN_KEY = re.compile(r"[\w.-]{1,64}")
 
@@ -38,21 +38,24 @@ _MAX_PARSED_BYTES = 64 * 1024 * 1024
 
 
 class Found(Struct, frozen=True):
-    """The value as compact JSON, a string as its bare text; if that is over the bound, an outline or a piece of the text."""
+    """The value as compact JSON, a string without quotes. If that does not fit: an outline, or a piece of the string."""
 
     text: str
     whole: bool
-    """Whether the text is the value, all of it."""
+    """Whether the text is the complete value."""
     expanded: bool = False
-    """Whether strings that hold JSON had to be opened to get there."""
+    """Whether the query led into strings that contain JSON."""
     next: int | None = None
-    """Of a text that does not fit: the character to go on from."""
+    """For a string that does not fit: the character to continue from."""
     note: str = ""
-    """Of a value that does not fit: that the text is an outline, and how to ask for a part."""
+    """For a value that does not fit: that the text is an outline, and how to ask for a part."""
 
 
 def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0, largest: int = _MAX_PARSED_BYTES) -> Found:
-    """A JSON pointer if it is empty or begins with / or #, else JMESPath. `start` goes on in a text that did not fit."""
+    """An expression that is empty or begins with / or # is a JSON pointer, any other JMESPath.
+
+    `start` continues a string that did not fit.
+    """
     if not isinstance(expression, str):
         raise BadRequest(_NOT_TEXT.format(value=expression))
     begin = require_whole_number("from", start, 0)
@@ -70,7 +73,7 @@ def query(reader: Reader, expression: object, bound: Bound, *, start: object = 0
 
 
 def lookup(reader: Reader, pointer: str, *, largest: int = _MAX_PARSED_BYTES) -> Value:
-    """The value that a JSON pointer leads to."""
+    """The value that a JSON pointer refers to."""
     try:
         return _evaluate(reader, pointer, largest)[0]
     except RecursionError:
@@ -110,7 +113,7 @@ def _search(compiled: Any, value: Value) -> tuple[Value, bool]:
 
 
 def _candidates(value: Value) -> Iterator[Value]:
-    """The value; with the JSON in its strings opened; and, if that was one member's string, what it held."""
+    """The value; the value with JSON in its strings parsed; and, if only one member had such a string, its content."""
     yield value
     opened = expand(value)
     if opened is value:
@@ -144,7 +147,7 @@ def _outline_within(value: Value, expression: str, bound: Bound, *, expanded: bo
 
 
 def _example(value: Value, expression: str) -> str:
-    """Empty where the first key is no plain word: it would stand among our words."""
+    """Empty if the first key is not a plain word: it would become part of our message."""
     first = next(iter(value)) if is_object(value) else 0
     if isinstance(first, str) and not _PLAIN_KEY.fullmatch(first):
         return ""

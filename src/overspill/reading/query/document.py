@@ -1,6 +1,6 @@
-"""JSON text to values and back, without losing a digit, and JSON that hides inside strings.
+"""Parses and writes JSON without losing a digit, including JSON inside strings.
 
-Values are opened as they are looked into: until then a part of a document is `Raw`, its text, checked to be JSON.
+Values are opened on demand: until then a part of a document is `Raw`, its source, already checked to be JSON.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from overspill.reading.passage import Bound
 from overspill.text.lines import line_and_column
 
 Value: TypeAlias = Any
-"""dict, list, str, int, Number, bool, None, or Raw; a float where a JMESPath function computed one."""
+"""dict, list, str, int, Number, bool, None, or Raw; a float if a JMESPath function computed one."""
 
 _NOT_JSON = "The output is not JSON (line {line}, column {column}: {reason}). Use grep, lines or a slice."
 _EMPTY = "The output is empty, so there is no JSON to query."
-_NO_VALUE = "The expression gives no value that JSON knows. A & belongs inside a function such as sort_by."
+_NO_VALUE = "The expression gives no JSON value. Use & only inside a function such as sort_by."
 _MAX_INTEGER_DIGITS = 1000
 _BYTE_ORDER_MARK = "\ufeff"
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class Number(float):
-    """A number that knows how it was written: compared as a float, given back digit for digit."""
+    """A number that keeps its spelling: compared as a float, written digit for digit."""
 
     __slots__ = ("spelling",)
     spelling: str
@@ -38,18 +38,18 @@ class Number(float):
         self.spelling = spelling
 
 
-Number.__name__ = "float"  # JMESPath functions tell types by the name of the class.
+Number.__name__ = "float"  # JMESPath functions recognise types by class name.
 
 
 def _integer(spelling: str) -> int | Number:
-    # Python has no negative zero among its whole numbers, and refuses to convert thousands of digits.
+    # Python's integers have no negative zero, and int() refuses thousands of digits.
     return Number(spelling) if spelling == "-0" or len(spelling) > _MAX_INTEGER_DIGITS else int(spelling)
 
 
 _DOCUMENTS = msgspec.json.Decoder(Raw)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
-# More lenient: NaN, lone surrogates and control characters in strings are what some programs write.
+# More lenient: some programs write NaN, lone surrogates, or control characters in strings.
 _DECODER = json.JSONDecoder(parse_float=Number, parse_int=_integer, parse_constant=Number, strict=False)
 
 
@@ -62,7 +62,7 @@ def is_array(value: Value) -> TypeGuard[list[Value]]:
 
 
 def documents(text: str) -> list[Value]:
-    """The JSON documents of a text, one or, as in NDJSON, several; none of blank text. BadRequest where it is anything else."""
+    """The JSON documents in a text: one, or several as in NDJSON, or none in a blank one. Raises BadRequest for anything else."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         return [*_DOCUMENTS.decode_lines(text)]
@@ -71,17 +71,17 @@ def documents(text: str) -> list[Value]:
 
 
 def parse_lazily(text: str) -> Value:
-    """The one document, or an array of the several."""
+    """The document, or an array of them if there are several."""
     return _together(documents(text))
 
 
 def parse(text: str) -> Value:
-    """Like `skeleton`, with everything in it opened."""
+    """Like `parse_lazily`, with every level opened."""
     return _together(_complete(text.removeprefix(_BYTE_ORDER_MARK)))
 
 
 def open_raw(value: Value) -> Value:
-    """One level of what was Raw."""
+    """Opens one level of a Raw value."""
     if not isinstance(value, Raw):
         return value
     first = bytes(memoryview(value)[:1])
@@ -89,7 +89,7 @@ def open_raw(value: Value) -> Value:
 
 
 def parse_embedded(text: str) -> Value:
-    """What a string holds if that is a JSON object or array; otherwise the very string."""
+    """The JSON object or array that a string contains; otherwise the string itself."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return text
     try:
@@ -101,7 +101,7 @@ def parse_embedded(text: str) -> Value:
 
 
 def expand(value: Value) -> Value:
-    """The value with every string that holds JSON replaced by what it holds; the very value if there is none."""
+    """Replaces every string that contains JSON with its content. Returns the same object if there is none."""
     if isinstance(value, str):
         return value if parse_embedded(value) is value else expand(parse(value))
     if is_array(value):
@@ -114,7 +114,7 @@ def expand(value: Value) -> Value:
 
 
 def write_within(value: Value, bound: Bound) -> str | None:
-    """The value as compact JSON, or None as soon as it turns out larger than the bound."""
+    """The value as compact JSON, or None if it does not fit."""
     parts: list[str] = []
     for part in _parts(value):
         if not bound.holds(part):

@@ -1,4 +1,4 @@
-"""The structure of a JSON value in a few lines: kinds, keys, lengths, and a value here and there."""
+"""Outlines a JSON value in a few lines: kinds, keys, lengths, and some values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SCALAR = Bound(240, 60)
 
 
 def outline(text: str, limit: int) -> str | None:
-    """At most `limit` characters; None for what is not JSON with a structure, or too large to be parsed in passing."""
+    """At most `limit` characters. None if this is not structured JSON, or is too large to parse for a preview."""
     if len(text) > _MAX_PARSED_CHARS or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         return None
     try:
@@ -30,7 +30,7 @@ def outline(text: str, limit: int) -> str | None:
 
 
 def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
-    """As much detail as the bound holds; None when it does not even hold the kind of the value."""
+    """As much detail as fits. None if not even the kind of the value fits."""
     sketch = _Sketch()
     for depth, keys in _DETAIL_LEVELS:
         text = label + "\n".join(sketch.lines(value, depth, keys))
@@ -40,7 +40,7 @@ def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
 
 
 def describe_kind(value: Value) -> str:
-    """`object with 3 keys`, `array of 5`; a short scalar as it is."""
+    """`object with 3 keys`, `array of 5`; a short scalar in full."""
     if is_object(value):
         return f"object with {count_noun(len(value), 'key')}"
     if is_array(value):
@@ -52,12 +52,12 @@ def describe_kind(value: Value) -> str:
 
 
 def shorten_value(text: str) -> str:
-    """A string in quotes, its beginning if it is long."""
+    """A string in quotes, shortened if it is long."""
     return quote(text) if len(text) <= 40 else f'{quote(text[:40])[:-1]}…"'
 
 
 class _Sketch:
-    """Lines of more or less detail; what has been opened for one is there for the next."""
+    """Outlines in different detail; values are opened only once."""
 
     def __init__(self) -> None:
         self._opened: dict[int, tuple[Value, Value, str]] = {}
@@ -79,7 +79,7 @@ class _Sketch:
         return lines + [f"- … {len(members) - keys:,} more"] * (len(members) > keys)
 
     def _open(self, value: Value) -> tuple[Value, str]:
-        # The value itself is held too, so that no other can come to have its id.
+        # Keep the value too, so that no other object can get its id.
         if id(value) not in self._opened:
             inside = open_raw(value)
             held = parse_embedded(inside) if isinstance(inside, str) else inside

@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901) that also lead on below strings that hold JSON."""
+"""JSON pointers (RFC 6901) that also lead into strings that contain JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from overspill.reading.query.outline import describe_kind, shorten_value
 _MALFORMED = "{pointer} is not a JSON pointer. It is empty or begins with /, a ~ is written ~0 and a / inside a key ~1."
 _NO_KEY = "{place}: there is no such key. {keys}"
 _NO_ELEMENT = "{place}: the array has {count} element{s}."
-_NO_INDEX = "{place}: an array stands there, and its elements are 0, 1, 2 and so on."
-_NOTHING_BELOW = "{place}: nothing is below {what}."
+_NO_INDEX = "{place}: this is an array, so use an index: 0, 1, 2 and so on."
+_NOTHING_BELOW = "{place}: there is nothing below {what}."
 
 _WRONG_ESCAPE = re.compile("~(?![01])")
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
@@ -32,12 +32,12 @@ def split_pointer(pointer: str) -> list[str]:
 
 
 def append_token(place: str, token: str | int) -> str:
-    """The pointer one step further."""
+    """The pointer to a member or element of `place`."""
     return f"{place}/{str(token).replace('~', '~0').replace('/', '~1')}"
 
 
 def follow(value: Value, path: list[str], place: str = "") -> tuple[Value, bool]:
-    """The value at the end of the path, and whether it led through a string that holds JSON."""
+    """The value at the end of the path, and whether the path led through a string that contains JSON."""
     through = False
     for token in path:
         place = append_token(place, token)
@@ -73,7 +73,7 @@ def missing_element_error(place: str, count: int) -> BadRequest:
 
 
 def list_keys(keys: list[str], count: int | None) -> str:
-    """The first keys of an object; `count` of all of them, where that is known."""
+    """The first keys of an object. `count` is the number of all keys, if known."""
     if not keys:
         return "The object is empty."
     shown = ", ".join(map(shorten_value, keys[:SHOWN_KEYS]))

@@ -1,6 +1,6 @@
-"""JSON pointers into outputs too large to be parsed in memory: read as a stream, and only what is pointed at is built.
+"""JSON pointers into outputs too large to parse in memory: reads a stream and builds only the value pointed at.
 
-The parser under it is strict UTF-8 and shows an escaped lone surrogate as `?`.
+The parser accepts only valid UTF-8 and shows an escaped lone surrogate as `?`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any, TypeAlias, cast
 
-# The C backend by name: the Python one would be a hundred times slower, without a word.
+# Name the C backend: otherwise ijson may silently use the Python one, which is a hundred times slower.
 from ijson.backends import yajl2_c as untyped_backend  # pyright: ignore[reportMissingTypeStubs]
 from ijson.common import JSONError, ObjectBuilder  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
@@ -32,7 +32,7 @@ Event: TypeAlias = tuple[str, Any]
 Events: TypeAlias = Iterator[Event]
 
 _NOT_JSON = "The output is not JSON ({reason}). Use grep, lines or a slice."
-_TOO_MUCH = "What is at {place} is too large to be given: {what} Point further down, or use grep, lines or a slice."
+_TOO_MUCH = "The value at {place} is too large to show: {what} Point further down, or use grep, lines or a slice."
 _MAX_BUILT_EVENTS = 200_000
 _MAX_FIRST_LINE_BYTES = 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -40,7 +40,7 @@ _STARTS, _ENDS = ("start_map", "start_array"), ("end_map", "end_array")
 
 
 def follow_stream(reader: Reader, path: list[str]) -> tuple[Value, bool]:
-    """The value at the end of the path, and whether it led through a string that holds JSON."""
+    """The value at the end of the path, and whether the path led through a string that contains JSON."""
     try:
         return _descend(_events(reader), path)
     except JSONError as error:
@@ -48,7 +48,7 @@ def follow_stream(reader: Reader, path: list[str]) -> tuple[Value, bool]:
 
 
 class _Stream:
-    """What the parser wants of a file."""
+    """The part of a file's interface that the parser needs."""
 
     def __init__(self, reader: Reader, at: int) -> None:
         self._reader = reader
