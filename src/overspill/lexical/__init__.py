@@ -1,4 +1,4 @@
-"""builtin/lexical: the records of a stored output that answer a question, within a token budget, with no model at all."""
+"""builtin/lexical: finds the records of a stored output that answer a question, within a token budget, without a model."""
 
 from __future__ import annotations
 

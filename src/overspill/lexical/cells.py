@@ -1,4 +1,4 @@
-"""The cells of tables, whatever parts them, and the columns that words name."""
+"""Reads the cells of tables, whatever separates them, and finds columns by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from overspill.lexical.render import render
 from overspill.lexical.words import STOP, split_subwords, stem
 
 MOST_ROWS = 200_000
-"""Rows of a table that are compared with each other."""
+"""Rows of a table that are compared with each other at most."""
 _MAX_FIELD_DEPTH = 3
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 _WIDE_GAP = re.compile(r"\s{2,}")
@@ -30,7 +30,7 @@ def read_columns(index: Index, table: Table) -> list[str]:
 
 
 def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterator[tuple[int, list[str]]]:
-    """Of these records, or of all."""
+    """The cells of these records, or of all."""
     names = read_columns(index, table)
     for record in records or range(table.first, table.last):
         if table.cells == "json":
@@ -42,7 +42,7 @@ def read_rows(index: Index, table: Table, records: Sequence[int] = ()) -> Iterat
 
 
 def find_column(names: list[str], words: Sequence[str]) -> int | None:
-    """The column that the first of these words names which names one; of several such, the one that most of them name."""
+    """The column named by the first of these words that names one; among several, the one that most of the words name."""
     known = [
         {stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *split_subwords(word))} for name in names
     ]
@@ -58,7 +58,7 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
 
 
 def _same_word(one: str, other: str) -> bool:
-    """Forms of one word, or one that is cut off: memory, mem."""
+    """Whether these are forms of one word, or one abbreviates the other: memory, mem."""
     shorter, longer = sorted((len(one), len(other)))
     near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
     return one == other or (near and one[:shorter] == other[:shorter])
@@ -75,7 +75,7 @@ def _fields(index: Index, record: int) -> dict[str, str]:
 
 
 def _flat(fields: dict[str, Any], above: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """What stands in an object inside a row is a field of that row: `status.phase`."""
+    """A member of an object inside a row is a field of that row: `status.phase`."""
     for key, field in fields.items():
         if depth < _MAX_FIELD_DEPTH and isinstance(field, dict):
             yield from _flat(cast("dict[str, Any]", field), f"{above}{key}.", depth + 1)
@@ -93,5 +93,5 @@ def _split(text: str, table: Table) -> list[str]:
     try:
         return next(csv.reader([text.replace("\n", " ").replace("\r", " ")], delimiter=table.delimiter))
     except csv.Error:
-        # A cell longer than the parser takes: no cell of this row can be told.
+        # A cell is too long for the parser, so the cells of this row are unknown.
         return []

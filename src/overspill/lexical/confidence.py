@@ -1,4 +1,4 @@
-"""How sure an answer is: how much of what the question names the best record holds, or what the structure of the text says."""
+"""Estimates how sure an answer is, from how much of the question the best record contains and from the text's structure."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
 _EVEN_ODDS_COVERAGE = 0.34
-"""The share of the question's worth, held by one record, at which an answer is as likely right as wrong."""
+"""The share of the question's worth in one record at which an answer is as likely right as wrong."""
 _MISSING_TERM_FACTOR = 0.5
-"""What is left of the confidence when an identifier, a number or a version that was asked for is nowhere in the text."""
+"""Applies if an identifier, number or version in the question is nowhere in the text."""
 
 _ARBITRARY_CONFIDENCE = 0.1
-"""How sure an answer is whose records are only the first of many alike."""
+"""The confidence of an answer whose records are only the first of many alike."""
 
 
 def measure_coverage(index: Index, ranking: Ranking) -> float:
-    """The worth of the terms the best record holds, itself or in its labels, against all of them."""
+    """The worth of the terms in the best record or its labels, as a share of the worth of all terms."""
     total = sum(ranking.worth)
     best = ranking.best(1)
     if not best or not total:

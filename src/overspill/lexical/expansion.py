@@ -1,4 +1,4 @@
-"""Words that keep company with what is asked: prose says the same in other words, and its best passages know which."""
+"""Adds related words to a question: prose says the same thing in other words, and its best passages contain them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from overspill.lexical.render import render
 from overspill.lexical.words import INSTRUCTION, STOP, split_words, stem
 
 _SAMPLED_PASSAGES, _MIN_PASSAGES_SHARING = 8, 3
-"""Best passages that are read for such words, and in how many of them a word has to stand."""
+"""How many of the best passages to read, and in how many of them a word must occur."""
 _MAX_ADDED_WORDS = 30
 _ADDED_WORD_WEIGHT = 0.3
 _MIN_WORD_CHARS = 4
 _MAX_PASSAGE_BYTES = 4_000
-"""Bytes of a passage that are read."""
 
 
 def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
-    """The same matches, scored also by the words that the best of them share."""
+    """Keeps the matches, and also scores them by the words that the best of them share."""
     asked = {term.key for term in query.terms}
     shared: Counter[str] = Counter()
     for record in ranking.best(_SAMPLED_PASSAGES):

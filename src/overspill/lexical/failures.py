@@ -1,4 +1,4 @@
-"""What failures look like in logs: words, red ink, and that a cause stands before the first sign of giving up."""
+"""Recognises failures in logs: by words, by red text, and by their place before the first sign of giving up."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from overspill.lexical.reading import find_red
 from overspill.text.patterns import compile_pattern
 
 _CAUSE_REACH_BYTES = 8_000
-"""Bytes before a sign of giving up in which its cause is looked for."""
+"""How far before a sign of giving up to look for its cause."""
 _MAX_STRETCH_RECORDS = 300
-"""Records before a sign of giving up that may be read as one stretch."""
+"""Records before a sign of giving up that are read as one stretch at most."""
 _MAX_SIGNS = 2_000
 _MAX_FAILURE_WORDS = 20_000
-"""More words of failure than this say that the text is about failures, not where its own is."""
+"""More failure words than this mean that the text is about failures, not that it reports one."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _FADE_BYTES = 1_500.0
 _LATER_SIGN_WEIGHT = 0.5
@@ -58,19 +58,19 @@ _MESSAGE = (
     rb"(?m)(?:(?:^|[ :\])])(?i:fatal error|error|fatal)(?:\[\w+\])?: \S|^E  +\S|^\S*(?:Error|Exception): \S|\bpanicked at "
     rb"|^Traceback \(most recent|^Exception in thread|^FAILED: )"
 )
-"""How programs begin to say what went wrong."""
+"""How programs begin an error message."""
 _VERDICT = (
     rb"(?m)^\W*(?:FAILED|FAIL|ERROR|not ok|\xe2\x9c\x97|\xe2\x9c\x98|\xe2\x9c\x95|\xe2\x9c\x96)[ :]\s*\S"
     rb"|\S\W+(?:FAILED|FAIL|ERROR|F|E)(?: \*+)?\s*$"
 )
-"""How test runners mark the one among many that failed."""
+"""How test runners mark a failed test."""
 
 
 _words, _gave_up, _message, _verdict = map(compile_pattern, (_WORDS, _GAVE_UP, _MESSAGE, _VERDICT))
 
 
 class Read(Protocol):
-    """A text that was cut into records: what of an index is needed here."""
+    """The part of an index that is needed here."""
 
     @property
     def source(self) -> Source: ...
@@ -85,16 +85,16 @@ class Read(Protocol):
 
 
 class Signs(Struct, frozen=True):
-    """What in a text tells of a failure. Lists of records are nearest or first first."""
+    """The signs of failure in a text. Lists of records start with the nearest or the first."""
 
     before: list[int]
-    """Up to and with the first sign of giving up; the end of the text when there is none."""
+    """Records up to and including the first sign of giving up, or up to the end of the text."""
     end: list[int]
     first_message: list[int]
     verdicts: list[int]
-    """What was said to have failed, one among many."""
+    """Records that report one failure among many results."""
     failing: dict[int, float]
-    """Records that surely speak of failure, and how strongly."""
+    """Records that certainly report a failure, and how strongly."""
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float
@@ -133,7 +133,7 @@ def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dic
 
 
 def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
-    """How strongly a record speaks of failure, a word the log is full of saying less; and which surely do."""
+    """How strongly each record suggests a failure, where frequent words count less; and which certainly report one."""
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
@@ -159,7 +159,7 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
 
 
 def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
-    """How close before a sign of giving up a record stands; the first sign counts most, the end of the text is one too."""
+    """How close each record precedes a sign of giving up. The first sign counts most; the end of the text is one too."""
     outline = index.outline
     weights = {position: 1.0 if number == 0 else _LATER_SIGN_WEIGHT for number, position in enumerate(signs[:50])}
     weights.setdefault(index.searched_bytes, _END_OF_TEXT_WEIGHT if signs else 1.0)
@@ -175,7 +175,7 @@ def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
 
 
 def _spread_to_neighbours(scores: dict[int, float], total: int) -> dict[int, float]:
-    """A message goes on in the lines after it and is announced in those before it."""
+    """A message continues in the lines after it, and the lines before it announce it."""
     spread = dict(scores)
     for record, score in scores.items():
         for step, share in (

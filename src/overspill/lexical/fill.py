@@ -1,4 +1,4 @@
-"""Filling the budget: best records first, over-long ones trimmed inside, a table's header once for all its rows."""
+"""Fills the budget: best records first, long ones trimmed, the header of a table once for all its rows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from overspill.lexical.records.lines import iterate_lines, split_long
 from overspill.lexical.render import render
 
 _MAX_MISFITS = 100
-"""Records that do not fit after which the others are not tried any more."""
+"""Stop after this many records that do not fit."""
 _LOCATOR_TOKENS = 4
-"""Tokens a locator costs, near enough to plan with."""
+"""An estimate, good enough for planning."""
 _MAX_RECORD_SHARE = 0.6
-"""Share of the budget one record may take before it is trimmed inside."""
+"""Share of the budget that one record may take before it is trimmed."""
 _MIN_TRIMMED_TOKENS = 40
-"""Tokens below which trimming a record is not worth it."""
+"""Trimming a record to less is not worth it."""
 _PIECE_BYTES = 160
-"""Bytes a record is trimmed by, less where not even two such pieces fit."""
+"""Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_HEADER_CHARS = 400
 
 
 class Piece(Struct, frozen=True, order=True):
-    """A stretch to show; `record` is -1 for a table's header."""
+    """A span to show; `record` is -1 for the header of a table."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class Piece(Struct, frozen=True, order=True):
 
 
 class BudgetFill:
-    """Costs may add up to `aim`, shares are of `max_tokens`; in brief, records are cut to the lines that tell."""
+    """Costs may add up to `aim`; shares are of `max_tokens`. With `brief`, only the matching lines of a record are kept."""
 
     def __init__(
         self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float], *, brief: bool
@@ -48,12 +48,12 @@ class BudgetFill:
         self.left = aim
         self.brief = brief
         self.taken: list[list[Piece]] = []
-        """The pieces of each record, with the header it brought, in the order they were taken."""
+        """The pieces of each record, with the header added for it, in the order they were added."""
         self.records: set[int] = set()
         self._headers: set[int] = set()
 
     def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
-        """Add records in the order given while they fit into `share` of the budget, or into all that is left."""
+        """Adds records in the given order while they fit into `share` of the budget, or into all that is left."""
         kept_back = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
         tries = _MAX_MISFITS
         for record, score in order:
@@ -105,7 +105,7 @@ class BudgetFill:
         return (label, self.count(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, 0.0)
 
     def _telling_lines(self, record: int) -> list[tuple[int, int]]:
-        """The lines of a record that hold what was asked for, or its first."""
+        """The lines of a record that contain what was asked for, or its first line."""
         outline, terms = self.index.outline, self.ranking.terms
         lines = list(iterate_lines(self.index.text, outline.starts[record], outline.ends[record]))
         spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
@@ -113,7 +113,7 @@ class BudgetFill:
         return _join_spans([lines[number] for number in held or [0]])
 
     def _trim(self, record: int, allowed: float) -> list[tuple[int, int]]:
-        """The pieces of a record that hold its terms, with its beginning, joined where they touch."""
+        """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
         outline = self.index.outline
         size = min(_PIECE_BYTES, int(2 * allowed))
         parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], size))

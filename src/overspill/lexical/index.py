@@ -1,4 +1,4 @@
-"""The index of one stored output: its reading and its outline. Every query scans the text, so there is nothing else to keep."""
+"""The index of one stored output: its reading and its outline. Queries scan the text, so nothing else is kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_EMBEDDED_DEPTH = 4
 _HEAD_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 12
 _MEMORY_PER_BYTE: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
-"""Bytes of memory for each byte of text; kinds not named need little more than the text itself."""
+"""Bytes of memory per byte of text. Other kinds need little more than the text itself."""
 
 _COLOURED_MEMORY_PER_BYTE = 5
 _COLOUR_START = b"\x1b["
@@ -34,7 +34,7 @@ _ESCAPED_LETTER = b"\\u"
 
 
 class Index:
-    """Built on first use, then reused for every query on the same output."""
+    """Built on first use and reused for every query on the same output."""
 
     def __init__(self, source: Source, max_memory: int) -> None:
         self.source = source
@@ -48,18 +48,18 @@ class Index:
 
     @cached_property
     def lines(self) -> int:
-        """Line ends of the source, counted only as far as it takes to know how long its lines are."""
+        """An estimate of the number of lines, from the beginning of the source."""
         head = self.source[:_HEAD_BYTES]
         return max(1, (count_line_ends(head) + 1) * self.total_bytes // max(1, len(head)))
 
     def line_at(self, position: int) -> int:
-        """The line of the source a byte stands in, counted from 1."""
+        """The line of the source that contains a byte, counted from 1."""
         block = position // _BLOCK_BYTES
         return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK_BYTES, position)
 
     @cached_property
     def _line_ends(self) -> array[int]:
-        """How many there are before each block, so that no question has to count from the beginning."""
+        """The number of line ends before each block, so that no look-up counts from the beginning."""
         blocks = range(0, self.total_bytes, _BLOCK_BYTES)
         return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK_BYTES) for start in blocks), initial=0))
 
@@ -69,7 +69,7 @@ class Index:
 
     @cached_property
     def signs(self) -> Signs:
-        """What tells of a failure, whatever is asked about it."""
+        """Signs of failure, which do not depend on the question."""
         return read_signs(self)
 
     def prepare(self) -> None:
@@ -90,7 +90,7 @@ class Index:
 
 
 def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
-    """An index over `data`, which must stay as it is while the index is used. An `mmap` is never copied whole."""
+    """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole."""
     if isinstance(data, memoryview):
         whole = data.obj
         return Index(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), max_memory)
@@ -98,14 +98,14 @@ def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> I
 
 
 def _line_ends(source: Source, start: int, end: int) -> int:
-    """Those of a stretch; a line end that two blocks share belongs to the first."""
+    """The line ends in a span. One that two blocks share belongs to the first."""
     part = source[start:end]
     shared = source[max(0, start - 1) : start + 1] == b"\r\n"
     return count_line_ends(part) - (shared and start < end)
 
 
 class _Cutting:
-    """One pass over a source: the reading grows out of it where a cutter finds something to overwrite."""
+    """Cuts a source into records in one pass, and makes a copy to read from only if something must be overwritten."""
 
     def __init__(self, source: Source, size: int, kind: Kind) -> None:
         self.text: Text = source

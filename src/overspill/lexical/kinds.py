@@ -1,4 +1,4 @@
-"""Which kind of text this is, from samples of it. Never fatal: what nothing recognises is lines or prose."""
+"""Recognises the kind of a text from samples. Never fails: unrecognised text counts as lines or prose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
 _MAX_LINE_CHARS = 400
-"""Characters of a line that are looked at; what begins like a log entry is one."""
+"""The rest of a line is ignored: a line that begins like a log entry is one."""
 
 _JSON = re.compile(
     rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
@@ -29,7 +29,7 @@ _DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
 _MATCH = re.compile(
     r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]",
 )
-"""A path, which has a letter or a slash, then the number of a line."""
+"""A path, which contains a letter or a slash, then a line number."""
 _STAMP = re.compile(
     r"\W{0,3}(?:\[\s*+\d++\.\d++\]|\S{0,24}?\d{2,4}[-/.]\d{1,2}[-/.]\d{1,4}|\S{0,12}?\d{1,2}:\d{2}:\d{2}|[A-Z][a-z]{2}\s++\d{1,2}\s|\d{10,13}\b"
     r"|\S++ - \S++ \[\d|(?=[a-f]*+\d)[0-9a-f]{7,40} \S)"
@@ -46,7 +46,7 @@ _CODE = re.compile(
 _YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
 _MIN_PROSE_LINE_CHARS = 50
-"""Characters a line of running text has on average, even when it is wrapped."""
+"""The average length of a line of running text, even if it is wrapped."""
 _MIN_PROSE_WORD_SHARE = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 _HEADING = re.compile(r"#{1,6} \S")
@@ -70,12 +70,12 @@ def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
 
 
 def _sample(data: Text, start: int, end: int) -> bytes:
-    """Without what a reading is filled up with."""
+    """A sample without the filler bytes of a reading."""
     return bytes(data[start : min(end, start + _SAMPLE_BYTES)]).translate(None, bytes(NEVER_IN_UTF8))
 
 
 def find_delimiter(lines: list[str]) -> str:
-    """The character that parts these lines into the same number of cells; empty when there is none."""
+    """The character that splits these lines into the same number of cells, or an empty string."""
     best, width = "", 1
     for mark in ",\t;|":
         rows = [row for row in _rows(lines[:400], mark) if row]
@@ -95,7 +95,7 @@ def _rows(lines: list[str], mark: str) -> Iterable[list[str]]:
 
 
 def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
-    """Commas also part clauses, and semicolons end statements: header cells are short, and cells are filled."""
+    """Commas also separate clauses, and semicolons end statements; in a table, header cells are short and cells are filled."""
     widest = max(len(cell) for cell in rows[0])
     spaced = sum(row[1][:1] == " " for row in rows if len(row) > 1) if mark == "," else 0
     filled = sum(any(row[1:]) for row in rows)

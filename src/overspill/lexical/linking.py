@@ -1,4 +1,4 @@
-"""Rows that a question means by way of another: what is the same there, or what belongs to it in another table."""
+"""Finds rows that a question describes through another row: with the same cell, or related to it in another table."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _KEY_WORDS = word_set("id uid uuid guid key code no nr num number ref sku")
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_ANCHORS, _ANCHOR_SHARE = 6, 0.8
-"""Rows that a question may begin from: what holds about as much as the best of them, unless that is more than a few."""
+"""A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
 _MAX_TABLES = 40
 _MIN_USUAL_SHARE = 0.1
-"""Share of a table's rows whose cell is a word from which on the others are told by not having it."""
+"""Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_COMPARED_TABLES = 2
 _SAMPLED_ROWS = 1_000
 _MAX_CELL_CHARS = 100
@@ -42,14 +42,14 @@ class _Row(Struct, frozen=True):
 
 
 def find_linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """Likeliest first; empty where the question leads from no row to another."""
+    """Likeliest first; empty if the question does not lead from one row to another."""
     if not index.outline.tables:
         return []
     return _find_similar_rows(index, query, ranking) or _find_belonging_rows(index, query, ranking)
 
 
 def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """The same year as this one: its row, its cell, and the rows with the same."""
+    """ "The same year as X": finds the row of X, its cell, and the rows with the same cell."""
     asked = _SAME.search(query.text)
     if not asked:
         return []
@@ -75,7 +75,7 @@ def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int
 
 
 def find_unlike_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """Which are not running: the rows with something else where many have that word."""
+    """ "Which are not running?": finds the rows that have something else where many have that word."""
     asked = _NOT.search(query.text)
     word = stem(asked["what"].lower()) if asked else ""
     tables = {table.first: table for record in ranking.hits if (table := index.outline.table_of(record))} if asked else {}
@@ -114,7 +114,7 @@ def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple
 
 
 def _find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
-    """The rows that hold most of the question, or of these of its terms, not counting what their columns are called."""
+    """The rows that contain most of the question, or of these terms of it, not counting the names of columns."""
     counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
@@ -129,7 +129,7 @@ def _find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) 
 
 
 def _find_belonging_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """What has its key in another table, when the question has words for that table that the row's own has not."""
+    """Related rows of another table, if the question has words for that table that do not fit the row's own."""
     tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
     if not 1 < len(tables) <= _MAX_TABLES:
         return []
@@ -139,16 +139,16 @@ def _find_belonging_rows(index: Index, query: Query, ranking: Ranking) -> list[i
         if row.table.cells != "json":
             continue
         own = _Names(index, row.table)
-        foreign = [word for word in words if not own.speak_of([word])]
+        foreign = [word for word in words if not own.mention([word])]
         for other in tables:
-            if other.table is not row.table and other.speak_of(foreign):
+            if other.table is not row.table and other.mention(foreign):
                 keyed = _find_rows_by_key(index, own, row.record, other)
                 found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
     return list(dict.fromkeys(found))
 
 
 class _Names:
-    """What a table and its columns are called."""
+    """The names of a table and its columns."""
 
     def __init__(self, index: Index, table: Table) -> None:
         label = index.outline.under[table.first]
@@ -156,12 +156,12 @@ class _Names:
         self.own = render(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
         self.columns = read_columns(index, table)
 
-    def speak_of(self, words: list[str]) -> bool:
+    def mention(self, words: list[str]) -> bool:
         return find_column([self.own, *self.columns], words) is not None
 
 
 def _find_rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
-    """The rows of the other table that hold this row's key, or whose key it holds."""
+    """The rows of the other table that contain this row's key, or whose key this row contains."""
     cells = next(read_rows(index, own.table, [record]))[1]
     pairs = [
         (value, number)
@@ -181,11 +181,11 @@ def _find_rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> 
 
 
 def _refers_to(column: str, key: str, table: str) -> bool:
-    """`country_code` points at a country's `code` and at its like, `airline` and `airline_id` at an airline's `id`."""
+    """`country_code` refers to the `code` of a country, `airline` and `airline_id` to the `id` of an airline."""
     words, ends, named = _stems(column), _stems(key), _stems(table)
     if not words or not ends or ends[-1] not in _KEY_WORDS:
         return False
-    alike = len(ends) > 1 and words == ends  # a mere `id` every table has of its own
+    alike = len(ends) > 1 and words == ends  # every table has its own `id`
     return alike or words == named or (words[-1] in _KEY_WORDS and words[:-1] == named)
 
 

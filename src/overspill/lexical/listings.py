@@ -1,4 +1,4 @@
-"""Order where no columns are named: listings with a size in each line (ls -l, du, find), and histories, newest first."""
+"""Orders text without named columns: listings with a size in each line (ls -l, du, find), and histories, newest first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
 _MODE = re.compile(rb"^[-dlbcps][-rwxsStT]{9}\S? ", re.MULTILINE)
 _HEAD_BYTES = 4_000
 _MAX_SIZE_PLACES = 6
-"""Words of a line among which its size may be."""
+"""The size of a line is among this many words."""
 _MIN_SIZED_SHARE = 0.8
 _MAX_ROWS = 12
 
 
 def find_listed_rows(index: Index, *, high: bool) -> list[int]:
-    """Lines by the size that each of them has at one place; of several such places the one with the largest."""
+    """Orders lines by the size that each has in the same place; among several such places, the one with the largest size."""
     outline = index.outline
     places = _count_size_places(index)
     sizes: list[dict[int, float]] = [{} for _ in range(places)]
@@ -37,14 +37,14 @@ def find_listed_rows(index: Index, *, high: bool) -> list[int]:
 
 
 def _count_size_places(index: Index) -> int:
-    """How many of a line's first words may be its size: in a log only the very first, for numbers further on are others'."""
+    """How many of the first words of a line may be its size. In a log, only the first: later numbers mean other things."""
     if index.kind in ("columns", "csv") or (index.kind == "log" and _MODE.search(index.text, 0, _HEAD_BYTES)):
         return _MAX_SIZE_PLACES
     return 1 if index.kind == "log" else 0
 
 
 def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
-    """The commits at one end of a history; nothing where this is none."""
+    """The commits at one end of a history; empty if this is not one."""
     if index.kind != "log" or not _COMMIT.match(index.text):
         return []
     total = len(index.outline)

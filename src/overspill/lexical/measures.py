@@ -1,4 +1,4 @@
-"""What cells measure: numbers with their units, dates with the time of day, spans of time (3h20m, 2 weeks ago)."""
+"""Measures cells: numbers with units, dates with times, and durations (3h20m, 2 weeks ago)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SPAN = re.compile(
 _BARE = re.compile(r"[\d. ]+m", re.IGNORECASE)
 _BEGINS = re.compile(r"\W{0,4}\d")
 _MAX_CELL_CHARS = 200
-"""Characters of a cell in which what it measures is looked for."""
+"""The rest of a cell is ignored."""
 _MAJORITY = 0.5
 
 Scale: TypeAlias = Literal["number", "date", "span"]
 
 
 def find_scale(cells: Sequence[str]) -> Scale:
-    """How the cells of a column are measured. An `m` alone may be metres or thousandths, which keep their order as numbers."""
+    """The scale of a column. A bare `m` may mean metres or thousandths; both are ordered correctly as numbers."""
     heads = [cell[:_MAX_CELL_CHARS] for cell in cells]
     spans = [cell for cell in heads if _SPAN.fullmatch(cell.strip())]
     if len(spans) > _MAJORITY * len(cells) and not all(_BARE.fullmatch(cell.strip()) for cell in spans):
@@ -43,13 +43,13 @@ def find_scale(cells: Sequence[str]) -> Scale:
 
 
 def are_measures(cells: Sequence[str]) -> bool:
-    """Whether cells begin with what they measure, and do not only mention a number."""
+    """Whether cells begin with a measure, instead of just mentioning a number."""
     filled = [cell for cell in cells if cell.strip()]
     return sum(_BEGINS.match(cell) is not None for cell in filled) > _MAJORITY * len(filled) or find_scale(filled) != "number"
 
 
 def measure(cell: str, scale: Scale = "number") -> float | None:
-    """A number; of a date its days, of a span its seconds."""
+    """A number: days for a date, seconds for a duration."""
     cell = cell[:_MAX_CELL_CHARS]
     if scale == "date":
         return _count_days(cell)

@@ -1,4 +1,4 @@
-"""Questions a table answers by its order: the largest, the fewest, the top five, the first, the last."""
+"""Answers questions about the order of a table: the largest, the fewest, the top five, the first, the last."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _AGES = ("age", *_DATES, "updated", "time")
 _TIMES = ("duration", "elapsed", "latency", "time", "ms", "seconds")
 _SPEEDS = ("speed", "rate", "throughput")
 _SAMPLED_ROWS = 200
-"""Rows that tell what a column measures."""
+"""Rows to read to find out what a column measures."""
 _MAX_DATED_ROWS = 2
 _COUNT = re.compile(r"\d{1,6}")
 _BY_MEASURE = re.compile(r"\bin terms of\b", re.IGNORECASE)
 
 
 class Rows(Struct, frozen=True):
-    """Rows a question about order asks for, likeliest first, and how sure that is."""
+    """The rows that a question about order asks for, likeliest first, and how sure that is."""
 
     records: list[int] = []
     evidence: float = 0.0
     compared: bool = True
-    """Whether they come from looking at all rows, not from where they stand."""
+    """Whether all rows were compared, instead of taking them by position."""
 
 
 class _OrderQuestion(Struct, frozen=True):
-    """What a question says about order, and where: its superlative and its "first" or "last", -1 where it has none."""
+    """What a question says about order: the positions of its superlative and of its "first" or "last", -1 for none."""
 
     words: list[str]
     most: int
@@ -66,7 +66,7 @@ class _OrderQuestion(Struct, frozen=True):
 
     @property
     def when(self) -> bool:
-        """Whether the order is that of time."""
+        """Whether it asks for an order in time."""
         return not _WHEN.isdisjoint(self.words[self.most : self.most + 2])
 
     @property
@@ -80,7 +80,7 @@ class _OrderQuestion(Struct, frozen=True):
 
 
 def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
-    """Empty when the question does not ask about order or nothing here has one. Some rows alone may be meant already."""
+    """Empty if the question does not ask about order or nothing here has one. `among` limits the rows to compare."""
     asked = _parse_question(query.text)
     if asked.most < 0 and asked.place < 0:
         return Rows()
@@ -106,7 +106,7 @@ def _parse_question(question: str) -> _OrderQuestion:
 
 
 def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:
-    """Where no column is named that says it: by how many there are, by the sizes of a listing, by date, by place."""
+    """For questions that name no column: orders by count, by the sizes of a listing, by date, or by position."""
     rows: list[int] = []
     if asked.most >= 0:
         rows = _find_commonest(index, tables[0], asked) if tables and asked.high else []
@@ -119,7 +119,7 @@ def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuesti
 
 
 def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
-    """The tables whose header and best row hold most of the question; the longer when they hold the same."""
+    """The tables whose header and best row contain most of the question; longer ones first if they contain the same."""
     outline = index.outline
     best: dict[int, float] = {}
     for record, score in ranking.scores.items():
@@ -143,7 +143,7 @@ def _order_by_place(tables: list[Table], asked: _OrderQuestion) -> list[int]:
 
 
 def _order_by_date(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
-    """The first ones where the rows stand in another order than they happened."""
+    """The first or last by date, for rows that are not in the order of their dates."""
     names = read_columns(index, table)
     column = find_column(names, asked.words)
     if column is None or _find_column_scale(index, table, column) != "date":
@@ -163,7 +163,7 @@ def _find_column_scale(index: Index, table: Table, column: int) -> Scale:
 
 
 def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: Ranking, records: Sequence[int]) -> list[int]:
-    """By the column that the words after the superlative name, or else those before it."""
+    """Orders by the column that the words after the superlative name, or else those before it."""
     column = _choose_column(index, table, asked) if asked.most >= 0 else None
     if column is None:
         return []
@@ -185,7 +185,7 @@ def _order_by_value(index: Index, table: Table, asked: _OrderQuestion, ranking: 
 
 
 def _choose_column(index: Index, table: Table, asked: _OrderQuestion) -> int | None:
-    """Of those that measure something, then one that goes with the superlative, then any."""
+    """Prefers a column with measures, then one that suits the superlative, then any."""
     words, after = asked.words, asked.most + 1
     near = [
         *words[after : after + _WORDS_AFTER_SUPERLATIVE],
@@ -210,7 +210,7 @@ def _is_reversed(names: list[str], column: int, asked: _OrderQuestion, scale: Sc
 
 
 def _find_commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[int]:
-    """Which of them has the most rows: the first of those rows."""
+    """The first rows of the value that has the most rows."""
     column = find_column(read_columns(index, table), asked.words[: asked.most][::-1])
     if column is None:
         return []
@@ -223,7 +223,7 @@ def _find_commonest(index: Index, table: Table, asked: _OrderQuestion) -> list[i
 
 
 def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
-    """What besides the order may be asked of rows: as much of the question as any has, nothing, or one of its words."""
+    """What rows may have to match besides the order: most of the question, nothing, or one of its words."""
     terms = {record: {spot[2] for spot in ranking.hits.get(record, ())} for record in records}
     held = {record: sum(ranking.worth[term] for term in found) for record, found in terms.items()}
     best = max(held.values(), default=0.0)

@@ -1,6 +1,6 @@
-"""What the cutters find in a text: records, the labels they stand under, and which runs of records are tables.
+"""What the cutters find in a text: records, the labels above them, and which runs of records are tables.
 
-Positions are bytes; they are kept in arrays because an output can have a million records.
+Positions are in bytes, and in arrays because an output can have a million records.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "lo
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
 Text: TypeAlias = bytes | bytearray | mmap
-"""What can be sliced, searched and matched without a copy."""
+"""Can be sliced, searched and matched without a copy."""
 
 Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
 
 
 class Table(Struct, frozen=True):
-    """Records `first`…`last` - 1 are rows of one shape; `header` is their label, or -1 when every row names its own fields."""
+    """Records `first`…`last` - 1 are rows of one table; `header` is their label, or -1 if every row names its fields."""
 
     first: int
     last: int
@@ -33,7 +33,7 @@ class Table(Struct, frozen=True):
 
 
 class Outline:
-    """Records in document order, none overlapping another; a label may stand inside a record or between records."""
+    """Records in document order, without overlaps. A label may be inside a record or between records."""
 
     def __init__(self) -> None:
         self.starts = array("q")
@@ -43,11 +43,11 @@ class Outline:
         self.label_ends = array("q")
         self.label_parents = array("q")
         self.tables: list[Table] = []
-        """In document order, none inside another."""
+        """In document order, not nested."""
         self.uncounted: set[int] = set()
-        """Labels of arrays whose elements are not all records of their own, so that a record does not tell its place."""
+        """Labels of arrays whose elements are not all separate records, so that the index of an element is unknown."""
         self.base = -1
-        """The label over whatever is cut next: the member a text was embedded in."""
+        """The label above everything that is cut next: the member that contains an embedded text."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -59,7 +59,7 @@ class Outline:
             self.under.append(under if under >= 0 else self.base)
 
     def label(self, start: int, end: int, parent: int = -1) -> int:
-        """Labels come in the order of their starts; `parent` is the label this one stands under."""
+        """Add labels in the order of their starts. `parent` is the label above this one."""
         self.label_starts.append(start)
         self.label_ends.append(end)
         self.label_parents.append(parent if parent >= 0 else self.base)

@@ -1,4 +1,4 @@
-"""In which order records should be read, given what kind of answer a question wants."""
+"""Decides in which order to show records, given the kind of answer that a question wants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
 _MAX_ANCHORS = 5
-"""Best records whose neighbours are looked at when the question says "after" or "before"."""
+"""Best records whose neighbours count if the question says "after" or "before"."""
 _BODY_SHARE = 0.95
 _ASKED_SIDE_SHARE, _OTHER_SIDE_SHARE = 0.95, 0.6
 _STRETCH_TOKENS = 450
@@ -25,13 +25,13 @@ _VERDICTS_SHARE = 0.7
 _COUNTS_SHARE = 0.3
 _NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
 _MAX_NUMBER_BYTES = 12
-"""Bytes before a word in which a number of it may stand."""
+"""How many bytes before a word to look for its number."""
 _FAILURE_TERMS_FACTOR = 0.3
-"""How much the words of a question about a failure count beside what looks like its cause."""
+"""How much the words of a question about a failure count, compared with what looks like its cause."""
 RUNNING = ("log", "ndjson", "matches", "code")
-"""Kinds a program writes while it runs; elsewhere "error" and "exception" are only words until something is seen to give up."""
+"""Kinds that programs write while they run. Elsewhere "error" is only a word, unless something visibly gives up."""
 _MIN_SCORE_SHARE = 0.05
-"""Share of the best score below which a record only shares a common word with the question."""
+"""A record below this share of the best score only shares a common word with the question."""
 _SMALL_OUTPUT_BYTES = 4_000_000
 _TIERS = 10
 _MAX_LINKED_ROWS, _LINK_LEAD, _LINK_STEP = 24, 0.95, 0.01
@@ -42,7 +42,7 @@ Order = list[tuple[int, float]]
 
 
 class Step(Struct, frozen=True):
-    """Records to take, best first, within a share of the budget."""
+    """Records to add, best first, within a share of the budget."""
 
     order: Order
     share: float = 1.0
@@ -51,13 +51,13 @@ class Step(Struct, frozen=True):
 class Plan(Struct, frozen=True):
     steps: tuple[Step, ...]
     evidence: float
-    """0…1: how sure the structure of the text, not its words, makes the answer."""
+    """How sure the structure of the text, not its words, makes the answer, 0…1."""
     matches: set[int]
-    """The records that speak of what is asked; others are read for where they stand."""
+    """The records that contain what is asked; others are shown for their position."""
     ordered: bool = False
-    """Whether a few are asked for by their order, however many match."""
+    """Whether the question asks for a few by their order, however many match."""
     partly: bool = False
-    """Whether there are more rows than were compared for that."""
+    """Whether there are more rows than were compared."""
 
 
 def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
@@ -68,7 +68,7 @@ def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pla
 
 
 def _find_counts(index: Index, ranking: Ranking) -> Order:
-    """What says a number of what was asked: `58 passed`."""
+    """Records with a number before a word of the question: `58 passed`."""
     return _order(
         {
             record: ranking.scores[record]
@@ -106,7 +106,7 @@ def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Pl
     order = _order_by_tier(scores) if query.listing and not rows.records else _order(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
     if query.listing and index.kind == "code":
-        # What stands inside a definition that was asked for is no other of its kind.
+        # The contents of a requested definition are not further definitions of that kind.
         steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
     partly = bool(linked or (rows.records and rows.compared)) and len(index.outline) > MOST_ROWS
     return Plan(tuple(steps), rows.evidence, ranking.matches, bool(rows.records), partly)
@@ -117,13 +117,13 @@ def _order(scores: dict[int, float]) -> Order:
 
 
 def _order_by_tier(scores: dict[int, float]) -> Order:
-    """For what has no best: records that hold about as much of it, as they stand."""
+    """If no record is best: groups of about equal score, each in document order."""
     top = max(scores.values(), default=1.0) or 1.0
     return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
 
 
 def _raise_bodies(scores: dict[int, float], index: Index, ranking: Ranking) -> None:
-    """A heading that was found says little without what stands below it."""
+    """A matching heading says little without the record below it."""
     for label in ranking.labels:
         heading = index.outline.record_at(index.outline.label_starts[label])
         if heading in scores and heading + 1 < len(index.outline) and index.outline.under[heading + 1] == label:
@@ -148,7 +148,7 @@ def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
 
 
 def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
-    """Everything that failed: verdicts, then what speaks of failure, then what holds the question's words; surroundings last."""
+    """Everything that failed: verdicts, then reports of failure, then the question's words; what surrounds them last."""
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     return [
@@ -159,7 +159,7 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
 
 
 def _plan_causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
-    """Where a cause is likeliest to be read: before the first sign of giving up, at its first mention, at the end."""
+    """Where a cause is likeliest: before the first sign of giving up, at the first message, at the end."""
     top = order[0][1] if order else 1.0
     share = max(_MIN_STRETCH_SHARE, min(_MAX_STRETCH_SHARE, _STRETCH_TOKENS / max(1.0, max_tokens)))
     return [

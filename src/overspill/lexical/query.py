@@ -1,4 +1,4 @@
-"""What a question asks for: its terms, how much each should weigh, and what kind of answer it wants."""
+"""Parses a question: its terms, their weights, and the kind of answer it wants."""
 
 from __future__ import annotations
 
@@ -30,23 +30,22 @@ _LISTING = re.compile(
 _COUNTING = re.compile(r"\b(?:how many|number of|count of)\b", re.IGNORECASE)
 _EXTREME = "top|most|least|best|worst|(?:larg|small|high|low|long|short|great|bigg|few|old|new|earli|lat|tall|deep|clos)est"
 _COUNTED = re.compile(rf"\b(?:first|last|{_EXTREME}) (\d+)\b|\b(\d+) (?:{_EXTREME})\b", re.IGNORECASE)
-"""How many are asked for: a number that says nothing about the records."""
+"""How many are asked for. This number is not expected in the records."""
 _AFTER = re.compile(r"\b(?:after|next|follow(?:s|ed|ing)|below|subsequent|later than|then|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier than)\b", re.IGNORECASE)
 
 
 MOST_TERMS = 256
-"""What is looked for of a question, the first ones first: a matcher for more of them is too slow to be of use."""
+"""Only the first terms of a question are used: a matcher for more would be too slow."""
 _MAX_TERM_CHARS = 200
 _MAX_QUESTION_CHARS = 20_000
-"""Characters."""
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
-"""A word may be asked for itself, be a part of a name that was, or only word the request."""
+"""A word may be what is asked for, a part of a name that is, or only wording of the request."""
 
 
 class Term(Struct, frozen=True):
-    """A stem to look for, or, when `literal` is set, an exact spelling."""
+    """A stem to look for or, if `literal`, an exact spelling."""
 
     key: str
     weight: float
@@ -63,21 +62,21 @@ class Query(Struct, frozen=True):
     terms: tuple[Term, ...]
     failure: bool
     how: bool
-    """Whether it asks how something is done or what it means, not what happened."""
+    """Whether it asks how to do something or what something means, not what happened."""
     listing: bool
     after: bool
     before: bool
     counting: bool
     vague: bool
-    """Whether these are little words only, looked for since there are no others."""
+    """Whether it has only stop words, which are used because there are no others."""
     cut: bool = False
-    """Whether it has more than is looked for."""
+    """Whether some of its words are not used."""
     pairs: frozenset[tuple[str, str]] = frozenset()
-    """Keys of terms that follow each other in the question, little words between them left out."""
+    """Keys of terms that follow each other in the question, ignoring stop words."""
 
 
 class _Terms(dict[tuple[str, bool], Term]):
-    """By spelling. What is too long, or one too many, is left out."""
+    """Terms by spelling. Terms that are too long or too many are dropped."""
 
     cut = False
 
@@ -121,7 +120,7 @@ def parse(question: str) -> Query:
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
-    """The words that say nothing here: not those in capitals amid others (GET, US, NO), and none when there are no others."""
+    """Stop words to ignore: not those in capitals among other words (GET, US, NO), and none if there are only stop words."""
     words = {word for token in tokens for word in split_words(token)}
     if words <= STOP:
         return frozenset()

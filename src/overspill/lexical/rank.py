@@ -1,4 +1,4 @@
-"""Which records speak of what a query asks: rare terms first, in the record itself or in the labels it stands under."""
+"""Scores records for a query: rare terms count most, in the record itself or in the labels above it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from overspill.lexical.scan import Finder, drop_common_terms
 _K1 = 1.2
 _B = 0.5
 _LABEL_WEIGHT = 0.8
-"""How much a term in a heading, key or column counts beside one in the record."""
+"""How much a term in a heading, key or column counts, compared with one in the record."""
 _LABEL_AND_RECORD_WEIGHT = 0.3
-"""How much of that counts where the record has the term too."""
+"""How much of that counts if the record has the term too."""
 _MAX_PHRASE_GAP_BYTES = 8
-"""Bytes between two terms that still make a phrase."""
+"""Two terms further apart do not make a phrase."""
 _PHRASE_WEIGHT = 0.5
 _MAX_RECORDS_BY_LABEL = 400
-"""Records under a label up to which the label alone makes them candidates."""
+"""A label alone makes the records below it candidates only if there are no more than this."""
 _CODE_KINDS = ("code", "diff", "matches")
 _TABLE_KINDS = ("csv", "columns", "json", "ndjson")
 _WHOLE_CELL_WEIGHT = 3.0
-"""How often a term counts that is all of a cell."""
+"""How often a term counts that fills a whole cell."""
 _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
-"""Records of which none has to be told from the others."""
+"""With so few records, terms that are in all of them still count."""
 _MAX_COMMON_HITS = 5_000
-"""Hits after which a term that stands everywhere is not counted any further."""
+"""Stop counting terms that occur everywhere after this many hits."""
 
 
 class _Hits(Struct):
-    """Hits by record, terms by label, how often each term stands in each record, and how many records were looked at."""
+    """Hits by record, terms by label, how often each term occurs in each record, and how many records were read."""
 
     records: dict[int, list[tuple[int, int, int]]]
     labels: dict[int, dict[int, float]]
@@ -47,7 +47,7 @@ class _Hits(Struct):
     seen: int
 
     def add(self, record: int, spot: tuple[int, int, int], weight: float) -> None:
-        """What only resembles a term (less than 1) counts once, and only where nothing is the term itself."""
+        """A mere resemblance (below 1) counts once, and only if the term itself does not occur."""
         spots, counts, term = self.records.setdefault(record, []), self.found.setdefault(record, {}), spot[2]
         so_far = counts.get(term, 0.0)
         if weight < 1 <= so_far:
@@ -60,7 +60,7 @@ class _Hits(Struct):
 
 
 class Ranking(Struct):
-    """Scores by record, the hits behind them, and how much each term tells."""
+    """Scores by record, the hits behind them, and the worth of each term."""
 
     scores: dict[int, float]
     hits: dict[int, list[tuple[int, int, int]]]
@@ -68,18 +68,18 @@ class Ranking(Struct):
     worth: list[float]
     labels: dict[int, dict[int, float]]
     matches: set[int]
-    """The records that speak of it; those with words that only word the request are left out when others have more."""
+    """The records that contain what is asked, without those that only share its wording if others contain more."""
     more: bool
-    """Whether there may be further matches behind so many that they were not counted."""
+    """Whether counting stopped early, so that there may be more matches."""
     everywhere: bool
-    """Whether whatever was found of the question stands in every record: then none of them answers it better than another."""
+    """Whether everything found of the question is in every record, so that none answers it better than another."""
     uncounted: bool
-    """Whether words of the question were not looked for because they stand nearly everywhere."""
+    """Whether words of the question were ignored because they occur nearly everywhere."""
     cut: bool
-    """Whether others were not because there are too many."""
+    """Whether words were ignored because there are too many."""
 
     def holds(self, record: int) -> bool:
-        """Whether what was asked for stands in the record itself, not only in its labels."""
+        """Whether the record itself contains what was asked for, not only its labels."""
         return any(self.terms[term].telling for _, _, term in self.hits.get(record, ()))
 
     def best(self, count: int | None = None) -> list[int]:
@@ -113,7 +113,7 @@ def rank(index: Index, query: Query) -> Ranking:
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
-    """The terms looked for, and where they are: of those that stand everywhere the rarest, when the others say nothing."""
+    """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
     code = index.kind in _CODE_KINDS
     terms, everywhere = drop_common_terms(every, index.text, index.searched_bytes, code=code)
     hits = _collect(index, terms, _MAX_COMMON_HITS if everywhere else None)
@@ -147,7 +147,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
 
 
 def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
-    """Whether nothing else stands between the marks or gaps on both sides."""
+    """Whether a hit fills the space between the marks or gaps on both sides."""
     before, after = bytes(text[max(first, start - 2) : start]), bytes(text[end : min(last, end + 2)])
     return (not before or before[-1:] in _CELL_MARKS or before in _CELL_GAPS) and (
         not after or after[:1] in _CELL_MARKS or after in _CELL_GAPS
@@ -155,7 +155,7 @@ def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
 
 
 def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
-    """What each term tells; one that only words the request, however rare, less than the rarest that was asked for."""
+    """The worth of each term. Wording of the request, however rare, is worth less than the rarest term asked for."""
     worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
     most = max((worth[number] for number in asked), default=0.0)
     return [
@@ -169,7 +169,7 @@ def _idf(total: int, holding: int) -> float:
 
 
 def _count_records_under(outline: Outline) -> list[int]:
-    """How many records stand under each label; a label comes before those under it."""
+    """The number of records below each label; a label precedes those below it."""
     direct = Counter(outline.under)
     extents = [direct[label] for label in range(len(outline.label_starts))]
     for label in range(len(extents) - 1, -1, -1):
@@ -181,13 +181,13 @@ def _count_records_under(outline: Outline) -> list[int]:
 def _find_candidates(
     outline: Outline, found: dict[int, dict[int, float]], labels: dict[int, dict[int, float]], extents: list[int], asked: set[int]
 ) -> tuple[set[int], set[int]]:
-    """Records to score, and those that hold what is asked."""
+    """The records to score, and those that contain what is asked."""
     candidates = set(found).union(*_keep_small(_records_under(outline, labels, extents)))
     above = list(_records_under(outline, (label for label, marks in labels.items() if not asked.isdisjoint(marks)), extents))
     matches = {record for record, counts in found.items() if not asked.isdisjoint(counts)}.union(*_keep_small(above))
     if matches:
         return candidates, matches
-    # Where only labels over very many records speak of it, all of them do alike: then the first ones.
+    # Only labels above very many records contain it, so all of these match equally: take the first ones.
     matches.update(*above)
     return candidates.union(sorted(matches)[:_MAX_RECORDS_BY_LABEL]), matches
 
@@ -226,7 +226,7 @@ def _score(
 def _score_phrases(
     hits: dict[int, list[tuple[int, int, int]]], terms: tuple[Term, ...], pairs: frozenset[tuple[str, str]], total: int
 ) -> dict[int, float]:
-    """Terms that follow each other as they do in the query; a phrase is worth what its own rareness says."""
+    """Scores terms that follow each other as in the query. Rare phrases are worth more."""
     numbers: dict[str, list[int]] = {}
     for number, term in enumerate(terms):
         numbers.setdefault(term.key, []).append(number)

@@ -1,7 +1,7 @@
-"""A text as a reader would see it, byte for byte where it stood.
+"""The reading of a text: what a reader would see, with every byte at its original position.
 
-Colours, tags, entities and escapes are overwritten with what they stand for and filled up with a byte that cannot occur in UTF-8,
-so every position in the reading is a position in the stored bytes and nothing has to be mapped back.
+Colours, tags, entities and escapes are overwritten with what they mean, padded with a byte that cannot occur in UTF-8. So every
+position in the reading is a position in the stored bytes.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 
 def find_filler(data: Text) -> bytes:
-    """A byte the text does not have; empty when it has them all, which only arbitrary bytes do."""
+    """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
     return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
-    """Written chunk by chunk into one buffer, because the parts of a large log would need many times its size."""
+    """Works in chunks on one buffer, because splitting a large log would take many times its size."""
     plain = bytearray(size)
     start = 0
     while start < size:
@@ -64,12 +64,12 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
 
 
 def find_red(data: Text, end: int) -> Iterator[int]:
-    """Where a terminal would begin to write in red."""
+    """Where a terminal would switch to red."""
     return (found.start() for found in _RED.finditer(data, 0, end))
 
 
 def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
-    """HTML as lines: one for each paragraph, list item and table row, cells parted by `|`, headings marked with `#`."""
+    """HTML as lines: one for each paragraph, list item and table row, with `|` between cells and `#` before headings."""
     plain = bytearray(data[:size])
     _blank_hidden(plain, fill)
     stands_for = _StandIns(fill)
@@ -84,7 +84,7 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
 
 
 def _blank_hidden(plain: bytearray, fill: bytes) -> None:
-    """Comments, scripts and styles blanked, line ends in preformatted text kept. What is never closed is left as it is."""
+    """Blanks comments, scripts and styles, and keeps line ends in preformatted text. Unclosed elements stay unchanged."""
     start = 0
     unclosed: set[bytes] = set()
     while found := _BLOCK.search(plain, start):
@@ -96,12 +96,12 @@ def _blank_hidden(plain: bytearray, fill: bytes) -> None:
             continue
         start = closing.end()
         kept = bytes(plain[opened:start]).replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * (start - opened)
-        del found, closing  # a match holds on to the buffer
+        del found, closing  # a match keeps the buffer locked
         plain[opened:start] = kept
 
 
 class _StandIns(dict[bytes, bytes]):
-    """What each tag or entity is overwritten with; pages repeat theirs."""
+    """What overwrites each tag or entity, cached because pages repeat them."""
 
     def __init__(self, fill: bytes) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def _replace_tag(tag: bytes, size: int) -> bytes:
 
 
 def unescape(data: bytes, fill: bytes) -> bytes:
-    """The inside of a JSON string, one level of escapes undone."""
+    """Undoes one level of escapes in a JSON string."""
 
     def replace(found: re.Match[bytes]) -> bytes:
         code = found[0][1:]
@@ -146,7 +146,7 @@ def unescape(data: bytes, fill: bytes) -> bytes:
 
 
 def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
-    """JSON with words that escape letters (`gr\\u00f6\\u00dfer`) as they are read; escapes that keep it JSON stay."""
+    """Spells out escaped letters in JSON (`gr\\u00f6\\u00dfer`). Escapes that JSON requires stay."""
     plain = bytearray(data[start:end])
     pattern = escaped_words(fill)
     done, size = 0, len(plain)
@@ -161,7 +161,7 @@ def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
 
 @lru_cache
 def escaped_words(fill: bytes) -> re.Pattern[bytes]:
-    """An escape that stays, or nothing, and the word after it, or none."""
+    """Matches an escape that stays, if any, and the word after it, if any."""
     filled = re.escape(fill)
     part = rb"[A-Za-z0-9" + filled + rb"]"
     word = part + rb"*+(?:\\u[0-9a-fA-F]{4}" + part + rb"*+)+"

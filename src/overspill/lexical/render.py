@@ -1,4 +1,4 @@
-"""What a model reads: excerpts in document order, each under a short locator, and a last line that says what is not shown."""
+"""Writes what a model reads: excerpts in document order with short locators, and a last line about what is not shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLANK_LINES = re.compile(r"\n\s*\n+")
 _CARRIAGE = re.compile(r"(?<!\r)\r++(?=\n)")
 _KEY = re.compile(rb"\s*+\"((?:[^\"\\]++|\\.)*+)\"\s*+:")
 _MAX_NUMBERED_LINE_BYTES = 5_000
-"""Mean bytes a line from which line numbers no longer say where something is."""
+"""With longer lines on average, line numbers no longer help to locate anything."""
 _MAX_POINTER_CHARS = 80
 _MAX_HEADING_CHARS = 40
 _MAX_CONTENTS_CHARS = 200
@@ -25,7 +25,7 @@ _QUESTION_CUT = "; the question is too long: not all of its words were looked fo
 
 
 def render(index: Index, start: int, end: int) -> str:
-    """The reading of a stretch: as stored, but for colours, tags and escapes."""
+    """The stored text without colours, tags and escapes."""
     part = bytes(index.text[start:end])
     text = decode(part.replace(index.fill, b"") if index.fill else part)
     if index.kind == "html":
@@ -34,7 +34,7 @@ def render(index: Index, start: int, end: int) -> str:
 
 
 def make_locator(index: Index, record: int, start: int, line: int) -> str:
-    """A JSON pointer inside JSON; else a line, or a byte position where lines are too long; and the heading above."""
+    """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above."""
     if index.kind == "json":
         return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
     place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{line}"
@@ -47,7 +47,7 @@ def make_locator(index: Index, record: int, start: int, line: int) -> str:
 
 
 def make_pointer(index: Index, record: int) -> str:
-    """The JSON pointer of a record; of the container it lies in when it is a run of plain members."""
+    """The JSON pointer of a record, or of its container if the record is a run of plain members."""
     outline = index.outline
     lineage = outline.lineage(record)
     starts = [outline.label_starts[label] for label in lineage]
@@ -61,12 +61,12 @@ def make_pointer(index: Index, record: int) -> str:
 
 
 def _step(index: Index, container: int, start: int) -> str:
-    """From a container to the member that begins at `start`: its key, or how many elements of the array come before it."""
+    """The step from a container to the member at `start`: its key, or its index in the array."""
     if key := _KEY.match(index.text, start):
         return _escape(key[1].replace(index.fill, b"") if index.fill else key[1])
     outline = index.outline
     if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
-        # At the root, of the output or of a text inside a string.
+        # At the root of the output, or of a text inside a string.
         return ""
     if container in outline.uncounted:
         return "*"
@@ -76,7 +76,7 @@ def _step(index: Index, container: int, start: int) -> str:
 
 
 class Tally(Struct, frozen=True):
-    """What a selection holds: `showing` of the `matched` records, and `others` for where they stand."""
+    """What a selection contains: `showing` of the `matched` records, and `others` for their position."""
 
     matched: int
     showing: int = 0
@@ -84,15 +84,15 @@ class Tally(Struct, frozen=True):
     shortened: bool = False
     more: bool = False
     uncounted: bool = False
-    """Whether words of the question were not looked for because they stand nearly everywhere."""
+    """Whether words of the question were ignored because they occur nearly everywhere."""
     cut: bool = False
-    """Whether the question has more than was looked for."""
+    """Whether some words of the question were not used."""
     compared: int = 0
-    """How many rows were compared, where there are more."""
+    """How many rows were compared, if there are more."""
 
 
 def write_closing_line(index: Index, tally: Tally) -> str:
-    """The last line: how much of what matched stands above, what else does, and how to get the rest."""
+    """The last line: how many of the matches are shown, what else is, and how to get the rest."""
     whole = tally.showing == tally.matched and not tally.more
     said = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
     if not tally.matched:
@@ -113,7 +113,7 @@ def write_closing_line(index: Index, tally: Tally) -> str:
 
 
 def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
-    """For an answer too small to hold any of what matched, the longest first."""
+    """Messages for a limit too small for any match, the longest first."""
     said = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
     return (
         f"({said}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
@@ -123,7 +123,7 @@ def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str
 
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
-    """Two lines: that nothing was found, and what there is instead; then less of them."""
+    """Messages that nothing was found and what the output contains instead, the longest first."""
     first = f"Nothing found for: {_on_one_line(query, 120)}{_QUESTION_CUT if cut else ''}{_describe_searched(index)}"
     second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_describe_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
@@ -140,7 +140,7 @@ def _describe_searched(index: Index) -> str:
 
 
 def _describe_contents(index: Index) -> str:
-    """The outermost labels: keys, headings, columns; the first record where there are none."""
+    """The outermost labels (keys, headings, columns), or the first record if there are none."""
     outline = index.outline
     outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent < 0]
     if index.kind == "json" and len(outermost) == 1:

@@ -1,4 +1,4 @@
-"""Finding the terms of a query in a text, in one pass of a linear-time matcher."""
+"""Finds the terms of a query in a text, in one pass of a linear-time matcher."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from overspill.text.patterns import compile_pattern
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
 _MIN_BYTES_PER_HIT = 1_200
-"""Terms that together stand every so many bytes say nothing and are only looked for when there are no others."""
+"""Terms that together occur more often than this are used only if there are no others."""
 
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
-"""Written out in strings, so that a word seems to begin with their letter."""
+"""Escapes in strings, whose letter seems to begin the next word."""
 _WORD_START = r"(?:\b|\\[bfnrt])"
 _MATCHER_MEMORY = 64 << 20
-"""For the states of the matcher: where they do not fit, it is many times slower."""
+"""With less memory for its states, the matcher is many times slower."""
 _MAX_ASCII = 127
 _MAX_CHARACTER_BYTES = 4
-"""Bytes of a character."""
 _PART_EXACTNESS = 0.4
 _ATTACHED_EXACTNESS = 0.7
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
 _OTHER_SPELLINGS = {"е": "ёЁ"}
-"""Letters a stem writes otherwise than a text may."""
+"""Letters that a text may spell differently from a stem."""
 
 Hit = tuple[int, int, int, float]
-"""Start, end, number of the term, how exact the match is (0…1)."""
+"""Start, end, number of the term, exactness of the match (0…1)."""
 
 
 class Finder:
-    """The terms of a query as one pattern, and what each spelling it meets stands for; in code, also the keywords for it."""
+    """The terms of a query as one pattern, and the meaning of each spelling it finds; in code, also matching keywords."""
 
     def __init__(self, terms: tuple[Term, ...], *, code: bool) -> None:
         self.terms = terms
@@ -62,7 +61,7 @@ class Finder:
             if plain:
                 parts.append(f"(?:{_WORD_START}|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
             if foreign:
-                # Bytes above 127 are no letters to the matcher, so it sees no word begin with them.
+                # The matcher does not treat bytes above 127 as letters, so it sees no start of a word there.
                 parts.append("(?i:" + "|".join(foreign) + ")[a-zA-Z\\x80-\\xf4]*")
             humps = [_escape(key[0].upper() + key[1:]) for key in prefixes if len(key) > 2 and key[0].isascii() and key.isalpha()]
             if humps:
@@ -104,7 +103,7 @@ class Finder:
         return tuple(found.items())
 
     def _nearest(self, word: str) -> int | None:
-        """A word that only goes on a little after the term, or the other way round: Asia, Asian."""
+        """A term that is slightly shorter or longer than the word: Asia, Asian."""
         for key, number in self._stems.items():
             shorter = min(len(key), len(word))
             if shorter >= 4 and abs(len(key) - len(word)) <= 3 and key[:shorter] == word[:shorter]:
@@ -113,7 +112,7 @@ class Finder:
 
 
 def _measure_exactness(text: Text, start: int, end: int) -> float:
-    """How much a spelling stands for itself: 3 does not in 66.3, nor 1.2 in 1.2.3; 2.0 does a little in ^2.0."""
+    """How exactly a spelling matches: 3 hardly in 66.3, nor 1.2 in 1.2.3; 2.0 mostly in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
         return _PART_EXACTNESS
@@ -121,18 +120,18 @@ def _measure_exactness(text: Text, start: int, end: int) -> float:
 
 
 def _continues_word(text: Text, start: int, word: str) -> bool:
-    """Whether what begins here is only the rest of a word."""
+    """Whether this is only the rest of a word."""
     before = bytes(text[max(0, start - _MAX_CHARACTER_BYTES) : start])
     return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(word)
 
 
 def _prefix(key: str) -> str:
-    """What is looked for of a stem: less than all of it where its last letter may be another (Asian, Asia)."""
+    """The part of a stem to search for: without its last letter if that may change (Asian, Asia)."""
     return key[:-1] if len(key) > 3 and (key[-1] in "iey" or (len(key) > 4 and key.endswith("an"))) else key
 
 
 def _escape(text: str) -> str:
-    """Letters above 127 also as capitals: what the matcher takes for capitals are single bytes."""
+    """Adds capitals of letters above 127, because the matcher ignores case only in single bytes."""
     return "".join(character if character.isascii() and character.isalnum() else _spellings(character) for character in text)
 
 
@@ -149,9 +148,9 @@ def _add_boundaries(literal: str) -> str:
 
 
 def drop_common_terms(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[tuple[Term, ...], bool]:
-    """The terms without those that stand everywhere, judged by samples: the rarest, as long as their hits stay countable.
+    """Drops terms that occur everywhere, judging by samples: keeps the rarest while their hits stay countable.
 
-    Also whether even the rarest stands everywhere.
+    Also returns whether even the rarest occurs everywhere.
     """
     if end <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
         return terms, False

@@ -1,4 +1,4 @@
-"""From a question to what a model reads, and what can be checked against the stored bytes."""
+"""Answers a question with text for a model and excerpts that can be checked against the stored bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
 _FIRST_AIM = 1.25
-"""How much more than there is room for is planned for at first."""
+"""The first plan aims at this multiple of the room."""
 _MAX_ROUNDS = 6
 
 
 class Found(Struct, frozen=True):
-    """One stretch of the stored bytes: `text` is exactly what stands from `start_byte` to `end_byte`."""
+    """One span of the stored bytes: `text` is exactly the content from `start_byte` to `end_byte`."""
 
     text: str
     start_byte: int
@@ -36,11 +36,11 @@ class Found(Struct, frozen=True):
     locator: str
     score: float
     trimmed: bool = False
-    """True when the record is longer than this excerpt of it."""
+    """Whether the record is longer than this excerpt."""
 
 
 class Selection(Struct, frozen=True):
-    """`text` is for a model to read: colours, tags and escapes left out; `excerpts` are the stored bytes it was read from."""
+    """`text` is for a model, without colours, tags and escapes; `excerpts` are the stored bytes behind it."""
 
     excerpts: tuple[Found, ...]
     text: str
@@ -52,7 +52,7 @@ class Selection(Struct, frozen=True):
 
 
 def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
-    """The records that answer `query`; `text` is never over `max_tokens`, by default counted as a quarter of the characters."""
+    """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token."""
     count = count_tokens or _estimate_tokens
     asked = parse(query)
     ranking = rank(index, asked)
@@ -61,7 +61,7 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
     room = max_tokens - count(write_closing_line(index, least)) - 1
     if index.kind in RUNNING:
-        # Read now, a question about a failure later costs no more than any other.
+        # Read them now, so that a later question about a failure costs no more than any other.
         _ = index.signs
     way = plan(index, asked, ranking, room)
     draft = _fit(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
@@ -89,7 +89,7 @@ _NOTHING = _Draft((), "", Tally(0))
 def _fit(
     index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
 ) -> _Draft:
-    """Put together, records count for less or more than planning adds up: what is measured says what to plan for next."""
+    """Assembled records cost more or less than planned, so each round corrects the plan by what was measured."""
     aim = _FIRST_AIM * room
     taken: list[list[Piece]] = []
     for _ in range(_MAX_ROUNDS):
@@ -117,7 +117,7 @@ def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
-    """A record counts as shown when it is there at least in part."""
+    """A record counts as shown even if only a part of it is."""
     starts, ends = index.outline.starts, index.outline.ends
     there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
     showing = len(there & way.matches)
@@ -133,7 +133,7 @@ def _estimate_tokens(text: str) -> int:
 
 
 def _merge_pieces(index: Index, pieces: list[Piece]) -> list[Piece]:
-    """Pieces in document order; those with nothing to read between them become one."""
+    """Pieces in document order, merged if there is nothing to read between them."""
     merged: list[Piece] = []
     for piece in sorted(pieces):
         before = merged[-1] if merged else None

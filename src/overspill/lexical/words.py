@@ -1,4 +1,4 @@
-"""Words as people and programs write them: sub-words of identifiers, light stems, and words that say nothing."""
+"""Words as people and programs write them: parts of identifiers, stems, and stop words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSPACED = (
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
     r"\U00020000-\U0003ffff]"
 )
-"""Scripts that do not part words by spaces (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or part more than words (Korean)."""
+"""Scripts that put no spaces between words (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or not only there (Korean)."""
 _UNSPACED_OR_NOT = re.compile(f"({_UNSPACED}+)|((?:(?!{_UNSPACED}).)+)")
 _is_unspaced = re.compile(_UNSPACED)
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
@@ -44,17 +44,17 @@ INSTRUCTION = word_set(
     complete full entire after before next previous prior follow immediately came come comes first last top bottom
     least highest lowest largest smallest longest shortest greatest fewest earliest latest total"""
 )
-"""Words that word the request more often than the answer: they count, but little."""
+"""Words that are more often part of the request than of the answer: they count little."""
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The beginning that the forms of a word share, in English and in what is written in Cyrillic."""
+    """The beginning that all forms of a word share, in English and in Cyrillic script."""
     return (_RUSSIAN if _CYRILLIC.match(word) else _ENGLISH).stemWord(word)
 
 
 def split_words(text: str) -> list[str]:
-    """In small letters; where spaces do not part words, every two characters beside each other."""
+    """Lower-case words; in scripts without spaces, every pair of adjacent characters."""
     words: list[str] = []
     for word in re.split(r"[\W_]+", text.lower()):
         for run, rest in _UNSPACED_OR_NOT.findall(word):
@@ -82,4 +82,4 @@ KEYWORDS: dict[str, frozenset[str]] = {
     }.items()
     for word in words.split()
 }
-"""What people ask for in source code, and how programming languages spell it."""
+"""What people ask for in source code, and the keywords for it."""

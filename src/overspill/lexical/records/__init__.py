@@ -1,1 +1,1 @@
-"""Cutters: one file for each kind of text, each turning a stretch of a reading into records."""
+"""Cutters: one file for each kind of text. Each cuts a span of a reading into records, and `index.py` calls it."""

@@ -1,4 +1,4 @@
-"""Source code, YAML, plans, descriptions: indentation says what belongs to what."""
+"""Cuts source code, YAML, plans and descriptions by indentation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_BLOCK_BYTES = 900
 
 
 def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
-    """A line with everything indented under it is a block; blocks too large become a label over smaller ones."""
+    """A line and everything indented under it is a block. A block that is too large becomes a label above smaller ones."""
     lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
     spans = _find_block_ends(lines)
     stack = [(0, len(lines), -1)]
@@ -42,7 +42,7 @@ def _indent(line: bytes | bytearray) -> int:
 
 
 def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:
-    """For each line, the index of the first later line that is not indented under it."""
+    """For each line, the index of the next line that is not indented under it."""
     extents = [len(lines)] * len(lines)
     waiting: list[int] = []
     for index, (_, _, indent) in enumerate(lines):
@@ -53,7 +53,7 @@ def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:
 
 
 def _follows_blank_line(text: Text, lines: list[tuple[int, int, int]], index: int) -> bool:
-    """Whether a blank line stands before this one."""
+    """Whether a blank line precedes this one."""
     return text.find(b"\n", lines[index - 1][1], lines[index][0]) >= 0
 
 

@@ -1,4 +1,4 @@
-"""Histories: a commit with its author, message and files, however many blank lines part them."""
+"""Cuts histories: a commit with its author, message and files, despite blank lines between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs: an event is a line with what belongs to it: its trace, its indented rest."""
+"""Cuts logs: an event is a line with its stack trace or indented continuation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
 
 
 def cut_lines(text: Text, start: int, end: int, outline: Outline) -> None:
-    """Search results: every line stands for itself."""
+    """Cuts search results: every line is a record."""
     for line_start, line_end in iterate_lines(text, start, end):
         if not is_blank(text[line_start:line_end]):
             _record_event(text, line_start, line_end, outline)

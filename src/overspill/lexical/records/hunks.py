@@ -1,4 +1,4 @@
-"""Diffs: a hunk is a record, the file it changes its label."""
+"""Cuts diffs: a hunk is a record, and the file it changes is its label."""
 
 from __future__ import annotations
 

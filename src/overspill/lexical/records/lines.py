@@ -1,4 +1,4 @@
-"""Where lines lie in a reading."""
+"""Finds lines in a reading, and splits long ones."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
-"""Bytes of a character."""
 _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 
 def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Every line with its end, as (start, end)."""
+    """The (start, end) of every line, including its line end."""
     for found in _LINE.finditer(text, start, end):
         yield found.span()
 
@@ -27,12 +26,12 @@ def is_blank(line: bytes | bytearray) -> bool:
 
 
 def _between_characters(text: Text, at: int) -> int:
-    """This place, or the one before it where a character of UTF-8 begins that it would part; anything else may be parted."""
+    """This position, or the start of the UTF-8 character that a cut here would split."""
     return next((place for place in range(at, at - _MAX_CHARACTER_BYTES, -1) if text[place] & 0xC0 != 0x80), at)
 
 
 def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Cut a stretch into parts of at most `limit` bytes, after a sentence, clause or member where there is one, else a word."""
+    """Splits a span into parts of at most `limit` bytes, if possible after a sentence, clause or member, else after a word."""
     while end - start > limit:
         cut = start + limit
         soft = [found.end() for found in _SOFT_BREAK.finditer(text, start + limit // 3, cut)]

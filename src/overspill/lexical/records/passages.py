@@ -1,4 +1,4 @@
-"""Prose, Markdown and web pages: paragraphs under headings, and the tables between them."""
+"""Cuts prose, Markdown and web pages: paragraphs under headings, and the tables between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from overspill.lexical.reading import TABLE_EDGE
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
 _MAX_PASSAGE_BYTES = 1_000
-"""Bytes above which a paragraph is cut between sentences."""
+"""A longer paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
 _NUMBERED = re.compile(
@@ -20,7 +20,7 @@ _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
 
 class _Section:
-    """Where the text has got to: which headings are open, which paragraph, which table."""
+    """The current state: open headings, paragraph and table."""
 
     def __init__(self, text: Text, outline: Outline) -> None:
         self.text = text
@@ -73,12 +73,12 @@ class _Section:
 
 
 def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped: bool = True) -> None:
-    """`wrapped`: a paragraph runs over several lines up to a blank one; otherwise every line is one."""
+    """If `wrapped`, a paragraph extends to the next blank line; otherwise every line is one."""
     section = _Section(text, outline)
     shouted = False
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
-        # Lines in capitals, one after the other, are a paragraph in capitals: contracts have them.
+        # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
         shouted = wrapped and _CAPITALS.match(line) is not None and (shouted or _CAPITALS.match(text, line_end, end) is not None)
         if is_blank(line):
             if wrapped or TABLE_EDGE in line:

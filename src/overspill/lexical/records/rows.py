@@ -1,4 +1,4 @@
-"""Tables as text: delimited rows, columns lined up with spaces, one line a row."""
+"""Cuts tables in text: delimited rows, or columns aligned with spaces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
 
 
 def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
-    """The first line of each block names the columns; lines drawn between rows are left out."""
+    """The first line of each block names the columns. Lines drawn between rows are skipped."""
     header, first = -1, 0
     for line_start, line_end in iterate_lines(text, start, end):
         line = bytes(text[line_start:line_end])
@@ -71,7 +71,7 @@ def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None
 
 
 def _cells(header: bytes, rows: list[bytes]) -> Cells:
-    """Cells are parted by wide gaps; where that parts rows otherwise than their header, by any space, all but the last cell."""
+    """Wide gaps separate cells. If that splits rows differently from their header, single spaces do, except in the last cell."""
     if b"|" in header:
         return "pipes"
     wide = sum(len(_GAP.split(row.strip())) == len(_GAP.split(header.strip())) for row in rows)

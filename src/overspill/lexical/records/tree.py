@@ -1,4 +1,4 @@
-"""JSON and XML: containers inside containers, cut where whole elements are small enough to be read at once."""
+"""Cuts JSON and XML, nested containers, into elements small enough to read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.lexical.records.lines import split_long
 
 _MAX_WHOLE_BYTES = 2_000
-"""Bytes up to which an element stays one record; larger ones are records of their members."""
+"""A larger element is cut into records of its members."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
-"""Bytes from which a string with escapes is read as a text of its own."""
+"""A string with escapes is cut like a separate text from this size on."""
 _MAX_RUN_BYTES = 700
-"""Bytes of plain members that are taken together."""
+"""Plain members are grouped up to this size."""
 
 _JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
-"""A string that is never closed is all that comes after it: every quotation mark in it would be searched from again."""
+"""An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
 _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
@@ -30,7 +30,7 @@ _CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
 class Tree:
-    """Containers in document order; `start` is where the key or tag begins, `inside` where the content begins."""
+    """Containers in document order. A start is where the key or tag begins, an inside where the content begins."""
 
     def __init__(self) -> None:
         self.starts = array("q")
@@ -44,7 +44,7 @@ class Tree:
         self.unopened = 0
 
     def open(self, start: int, inside: int, parent: int) -> int:
-        """Beyond the deepest level a container is part of the one around it, and its end only has to be counted."""
+        """Below the maximum depth a container is part of its parent, and only its end must be counted."""
         if self.depth >= _MAX_DEPTH:
             self.unopened += 1
             return parent
@@ -58,7 +58,7 @@ class Tree:
         return node
 
     def close(self, node: int, end: int) -> int:
-        """The container around the closed one; text can close more than it opened."""
+        """Returns the parent of the closed container. Text can close more than it opened."""
         if self.unopened:
             self.unopened -= 1
             return node
@@ -70,7 +70,7 @@ class Tree:
 
 
 def json_tree(text: Text, start: int, end: int) -> Tree:
-    """Strings without escapes are skipped by the pattern itself, which takes a third of the time."""
+    """The pattern itself skips strings without escapes, which takes a third of the time."""
     tree = Tree()
     plain = text.find(b"\\", start, end) < 0
     node = _containers(tree, text, start, end) if plain else _containers_and_texts(tree, text, start, end)
@@ -129,16 +129,16 @@ def xml_tree(text: Text, start: int, end: int) -> Tree:
 
 
 def _close_all(tree: Tree, node: int, end: int) -> None:
-    """An output cut off in the middle leaves containers open."""
+    """Closes the containers that a truncated output leaves open."""
     tree.unopened = 0
     while node >= 0:
         node = tree.close(node, end)
 
 
 def cut_tree(text: Text, tree: Tree, start: int, end: int, outline: Outline, embedded: Callable[[int, int], None]) -> None:
-    """Depth first with a stack of (node, label, position reached, next child), because nesting has no bound.
+    """Depth first with a stack of (node, label, position reached, next child), because nesting is unlimited.
 
-    `embedded` cuts the inside of a string that is a text of its own.
+    `embedded` cuts the content of a string that is a text itself.
     """
     stack = [(-1, -1, start, 0)]
     firsts: dict[int, int] = {}
@@ -180,14 +180,14 @@ def _is_whole(tree: Tree, node: int) -> bool:
 
 
 def _note_table(tree: Tree, node: int, first: int, outline: Outline) -> None:
-    """An array whose elements each became one record, or a text of such, is a table whose rows name their fields."""
+    """An array, or a text of documents, is a table if each element became one record; its rows name their fields."""
     rows = len(tree.children.get(node, ()))
     if (node < 0 or node in tree.arrays) and rows >= 3 and len(outline) - first == rows:
         outline.tables.append(Table(first, first + rows, -1, "json"))
 
 
 def _record_plain_members(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
-    """Members that are no containers: strings, numbers, text between tags."""
+    """Records members that are not containers: strings, numbers, text between tags."""
     if not _CONTENT.search(text, start, end):
         return
     run = start
