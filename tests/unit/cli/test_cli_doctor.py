@@ -161,7 +161,7 @@ def test_servers_that_only_the_client_can_start_are_noted(place: Place):
         "odd": ("wrong", "Server 'odd' in mcp.json needs either a command or a url.", "Fix its entry."),
         "typo": (
             "wrong",
-            "Server 'typo' in mcp.json needs either a command or a url, unless 'comand' is to be 'command'.",
+            "Server 'typo' in mcp.json needs either a command or a url (did you mean 'command' instead of 'comand'?).",
             "Fix its entry.",
         ),
         "none": ("wrong", "Server 'none' in mcp.json must be a mapping with a command or a url.", "Fix its entry."),
