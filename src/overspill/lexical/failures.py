@@ -104,7 +104,7 @@ def read_signs(index: Read) -> Signs:
     outline, end = index.outline, index.searched_bytes
     gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MAX_SIGNS)]
     message = next(iter(_message.finditer(index.text, 0, end)), None)
-    said = outline.record_at(message.end() - 1) if message else -1
+    reporting = outline.record_at(message.end() - 1) if message else -1
     marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
@@ -112,7 +112,7 @@ def read_signs(index: Read) -> Signs:
     return Signs(
         before=_list_backwards(last),
         end=_list_backwards(len(outline) - 1),
-        first_message=[said] if said >= 0 else [],
+        first_message=[reporting] if reporting >= 0 else [],
         verdicts=verdicts,
         failing={record: own[record] for record in sure},
         scores=_score_causes(index, own, gave_up),

@@ -54,12 +54,12 @@ class BudgetFill:
 
     def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
         """Adds records in the given order while they fit into `share` of the budget, or into all that is left."""
-        kept_back = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
+        reserved = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
         tries = _MAX_MISFITS
         for record, score in order:
-            if tries == 0 or self.left - kept_back < _LOCATOR_TOKENS:
+            if tries == 0 or self.left - reserved < _LOCATOR_TOKENS:
                 return
-            if record not in self.records and not self._add(record, score, self.left - kept_back):
+            if record not in self.records and not self._add(record, score, self.left - reserved):
                 tries -= 1
 
     def _add(self, record: int, score: float, room: float) -> bool:

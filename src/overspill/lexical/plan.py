@@ -82,8 +82,8 @@ def _find_counts(index: Index, ranking: Ranking) -> Order:
 
 
 def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    told = index.kind in RUNNING or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
-    signs = index.signs if query.failure and told else None
+    may_report_failure = index.kind in RUNNING or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
+    signs = index.signs if query.failure and may_report_failure else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_score_blame(ranking, signs))
         steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order, max_tokens)

@@ -94,31 +94,31 @@ class Tally(Struct, frozen=True):
 def write_closing_line(index: Index, tally: Tally) -> str:
     """The last line: how many of the matches are shown, what else is, and how to get the rest."""
     whole = tally.showing == tally.matched and not tally.more
-    said = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
+    line = f"{_describe_matches(tally)}, {'all shown' if whole else f'showing {tally.showing}'}"
     if not tally.matched:
-        said = "no record matched by its words"
+        line = "no record matched by its words"
     if tally.others:
-        said += f", with {tally.others} {'other' if tally.others == 1 else 'others'}"
+        line += f", with {tally.others} {'other' if tally.others == 1 else 'others'}"
     if not whole:
-        said += "; ask more precisely for the rest"
+        line += "; ask more precisely for the rest"
     if tally.shortened:
-        said += "; some shortened"
+        line += "; some shortened"
     if tally.uncounted:
-        said += "; common words not counted"
+        line += "; common words not counted"
     if tally.cut:
-        said += _QUESTION_CUT
+        line += _QUESTION_CUT
     if tally.compared:
-        said += f"; only the first {tally.compared:,} rows compared"
-    return f"({said}{_describe_searched(index)})"
+        line += f"; only the first {tally.compared:,} rows compared"
+    return f"({line}{_describe_searched(index)})"
 
 
 def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """Messages for a limit too small for any match, the longest first."""
-    said = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
+    line = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
     return (
-        f"({said}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
-        f"({said}, none fits)",
-        f"({said})",
+        f"({line}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
+        f"({line}, none fits)",
+        f"({line})",
     )
 
 

@@ -69,10 +69,10 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
         draft = max(draft, _fit(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
     excerpts, text = draft.excerpts, draft.text
     if not excerpts:
-        said = (
+        messages = (
             describe_none_fits(index, least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         )
-        text = next((line for line in said if count(line) <= max_tokens), "")
+        text = next((line for line in messages if count(line) <= max_tokens), "")
     trust = estimate_confidence(asked, ranking, measure_coverage(index, ranking), way.evidence) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
 
@@ -164,8 +164,8 @@ def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str
     parts: list[str] = []
     previous = -1
     for piece, excerpt in zip(pieces, excerpts, strict=True):
-        goes_on = piece.trimmed and piece.record == previous
-        parts.append("[…]" if goes_on else f"[{excerpt.locator}]")
+        continues = piece.trimmed and piece.record == previous
+        parts.append("[…]" if continues else f"[{excerpt.locator}]")
         parts.append(render(index, piece.start, piece.end))
         previous = piece.record
     return parts

@@ -109,7 +109,7 @@ def test_the_place_of_a_mistake_is_named() -> None:
 def test_a_long_value_is_shown_in_part() -> None:
     with pytest.raises(SettingsError) as problem:
         load(cli={"maxRunning": "9" * 10_000})
-    assert str(problem.value) == f"maxRunning is '{'9' * 96}... on the command line; allowed: a whole number of at least 1."
+    assert str(problem.value) == f"maxRunning is '{'9' * 98}… on the command line; allowed: a whole number of at least 1."
 
 
 json_values = st.recursive(

@@ -17,13 +17,13 @@ def cut_events(text: Text, start: int, end: int, outline: Outline) -> None:
     open_at, open_end = start, start
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
-        goes_on = (
+        continues = (
             _FRAME.match(line)
             and not _STAMP.match(line.lstrip())
             and open_end == line_start
             and line_end - open_at <= _MAX_EVENT_BYTES
         )
-        if goes_on and open_at < open_end:
+        if continues and open_at < open_end:
             open_end = line_end
             continue
         _record_event(text, open_at, open_end, outline)
