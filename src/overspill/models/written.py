@@ -177,7 +177,7 @@ def _read_arguments(fields: Mapping[Any, Any], name_key: str) -> dict[str, Any] 
     if isinstance(value, str):
         try:
             value = loads(value or "{}", allow_control_characters=True)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {UNREADABLE: value}
     return cast(dict[str, Any], value) if isinstance(value, dict) else None
 

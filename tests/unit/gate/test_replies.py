@@ -11,7 +11,7 @@ from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.store.spool import MEMORY, Spool
-from overspill.truncate import Cut
+from overspill.truncate import Cut, read_shape
 from overspill.types import Kept, Reason, Truncation
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
@@ -262,7 +262,7 @@ def test_the_shape_follows_the_settings():
         "head_ratio": 0.5, "head_lines": 2, "tail_lines": 3, "line_from": "end", "depth": 4, "first_elements": 5,
         "last_elements": 6, "max_keys": 7,
     }  # fmt: skip
-    shape = replies.truncation_shape(Settings(truncation=section))
+    shape = read_shape(Settings(truncation=section).truncation)
     assert {name: getattr(shape, name) for name in section} == section
 
 

@@ -132,6 +132,11 @@ def test_unreadable_arguments_are_passed_on_as_text() -> None:
     assert found('{"name": "Read", "arguments": ""}') == [("Read", {})]
 
 
+def test_arguments_nested_too_deeply_are_handed_on_as_such() -> None:
+    deep = "[" * 40_000
+    assert found(json.dumps({"name": "Grep", "arguments": deep})) == [("Grep", {UNREADABLE: deep})]
+
+
 def test_marks_inside_the_arguments_are_part_of_them() -> None:
     args = {"pattern": "<think>no</think><tool_call>Read(start=1)</tool_call>"}
     assert found(json.dumps({"name": "Grep", "arguments": args})) == [("Grep", args)]
