@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from overspill.text.lines import count_lines
 from overspill.truncate import STRATEGIES, Cut, Shape, truncate, truncate_ends
-from overspill.truncate.lines import count_lines
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 MARKER = re.compile(
