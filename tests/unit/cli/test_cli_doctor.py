@@ -53,7 +53,7 @@ def test_everything_is_in_order(place: Place):
         == """\
 ok     settings: HOME/config/overspill/config.yaml is used.
 ok     store: HOME/store holds 0 sessions, 0 of them live, with 0 bytes of outputs.
-ok     store: HOME/store has N GB of free space.
+ok     store: HOME/store has room for N GB.
 ok     small: small 1 answered in N s with protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.
                  109 bytes      29 tokens  add
                   76 bytes      18 tokens  log
@@ -335,4 +335,4 @@ def test_leftovers_and_a_full_store_are_noted(place: Place):
     expected = "That is more than keepBytes. The next kept session removes what nobody has used for a day, oldest first."
     assert f"       {expected}\n" in result.out
     assert "note   store: 1 session left behind by processes that ended without cleaning up.\n" in result.out
-    assert f"wrong  store: {place.store} has only 5 KB of free space, so large outputs will be cut.\n" in result.out
+    assert f"wrong  store: {place.store} has room for only 5 KB, so large outputs will be cut.\n" in result.out

@@ -85,6 +85,6 @@ def _find_leftovers(store: FileStore) -> list[Finding]:
 def _check_space(store: FileStore) -> list[Finding]:
     free = store.free()
     if free >= _MIN_FREE_BYTES:
-        return [Finding("store", "ok", f"{store.root} has {humanize.format_size(free)} of free space.")]
-    text = f"{store.root} has only {humanize.format_size(free)} of free space, so large outputs will be cut."
+        return [Finding("store", "ok", f"{store.root} has room for {humanize.format_size(free)}.")]
+    text = f"{store.root} has room for only {humanize.format_size(free)}, so large outputs will be cut."
     return [_wrong(text, "Free some space, or set storeDir in your config file to a folder on another disk.")]
