@@ -139,7 +139,7 @@ class StoredOutputs:
             stored = self._recent.get(kept.id)
             if stored is not None and stored.reader.is_removed:
                 del self._recent[kept.id]  # not closed: somebody may be reading it
-                raise _expired(kept, spelling)
+                raise _expired_error(kept, spelling)
             if stored is not None and kept.id not in self._held:
                 self._shelf_of(kept).note_read(kept.id)
             if stored is None:
@@ -156,7 +156,7 @@ class StoredOutputs:
         try:
             reader = shelf.open(kept.id)
         except UnknownHandle:
-            raise _expired(kept, spelling) from None
+            raise _expired_error(kept, spelling) from None
         shelf.note_read(kept.id)
         return StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()))
 
@@ -208,7 +208,7 @@ class StoredOutputs:
         return StoredOutput(kept, reader)
 
 
-def _expired(kept: Kept, spelling: str) -> ExpiredHandle:
+def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:
     return ExpiredHandle(spelling, one_line(kept.tool))
 
 

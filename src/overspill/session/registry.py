@@ -35,13 +35,13 @@ class ToolRegistry:
         self._tools[name] = function
 
         @wraps(function)
-        async def gated(*args: P.args, **kwargs: P.kwargs) -> str:
+        async def call_through_gate(*args: P.args, **kwargs: P.kwargs) -> str:
             named: dict[str, Any] = {}
             for key, value in signature.bind(*args, **kwargs).arguments.items():
                 named |= value if signature.parameters[key].kind is inspect.Parameter.VAR_KEYWORD else {key: value}
             return await call(name, named)
 
-        return gated
+        return call_through_gate
 
     def find(self, name: str, tool: Tool | None = None) -> Tool:
         """The tool that was given, or else the one that is registered under the name."""

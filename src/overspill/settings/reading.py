@@ -97,39 +97,43 @@ class Reading:
         # The manual of tool_output has storeDir among its options; it is the one storeDir.
         if section is ToolOutputSettings and spelling in ("storeDir", "store_dir"):
             return by_spelling(self.root)[spelling], ()
-        raise SettingsError(f"Unknown key {_shown(prefix + spelling)} {self.layer.where}. {_hint(section, spelling, prefix)}")
+        raise SettingsError(
+            f"Unknown key {_render_value(prefix + spelling)} {self.layer.where}. {_hint(section, spelling, prefix)}"
+        )
 
     def _field(self, field: Field, given: object, path: Path, spelled: str) -> None:
         if not field.key.may_be_set_by(self.layer.author):
             raise self._not_permitted(field, spelled)
         if field.section is None:
-            self._put(path, self._checked(field, given, spelled), spelled)
+            self._put(path, self._check_value(field, given, spelled), spelled)
         elif field.named:
-            self._named(field, field.section, given, path, spelled)
+            self._read_named(field, field.section, given, path, spelled)
         else:
             self._section(field.section, given, path, f"{spelled}.")
 
-    def _named(self, field: Field, section: type, given: object, path: Path, spelled: str) -> None:
+    def _read_named(self, field: Field, section: type, given: object, path: Path, spelled: str) -> None:
         seen: set[str] = set()
         for name, entry in self._entries(given, f"{spelled}."):
             with self._forgiving():
                 if not name or not name.isprintable():
-                    raise SettingsError(f"{spelled} has the name {_shown(name)} {self.layer.where}; allowed: a printable name.")
+                    raise SettingsError(
+                        f"{spelled} has the name {_render_value(name)} {self.layer.where}; allowed: a printable name."
+                    )
                 known = name.lower() if field.key.any_case else name
                 if known in seen:
-                    raise SettingsError(f"{spelled} has {_shown(known)} twice {self.layer.where}. Keep one.")
+                    raise SettingsError(f"{spelled} has {_render_value(known)} twice {self.layer.where}. Keep one.")
                 seen.add(known)
                 self._section(section, entry, (*path, known), f"{spelled}.{shorten(name, _SHOWN_CHARS)}.")
 
     def _put(self, path: Path, value: object, spelled: str) -> None:
         if path in self.values and self.values[path] != value:
             raise SettingsError(
-                f"{spelled} is {_shown(value)} and the same key stands elsewhere {self.layer.where} as "
-                f"{_shown(self.values[path])}. Keep one."
+                f"{spelled} is {_render_value(value)} and the same key stands elsewhere {self.layer.where} as "
+                f"{_render_value(self.values[path])}. Keep one."
             )
         self.values[path] = value
 
-    def _checked(self, field: Field, given: object, spelled: str) -> object:
+    def _check_value(self, field: Field, given: object, spelled: str) -> object:
         value = given
         if isinstance(value, str) and get_origin(field.type) is tuple:
             value = [value]
@@ -151,7 +155,7 @@ class Reading:
         return SettingsError(f"{spelled} may not be set {self.layer.where}: {reason[0].lower()}{reason[1:]} Set it {places}.")
 
     def _not_allowed(self, field: Field, given: object, spelled: str) -> SettingsError:
-        return SettingsError(f"{spelled} is {_shown(given)} {self.layer.where}; allowed: {describe_type(field.type)}.")
+        return SettingsError(f"{spelled} is {_render_value(given)} {self.layer.where}; allowed: {describe_type(field.type)}.")
 
     def _entries(self, given: object, prefix: str) -> list[tuple[str, object]]:
         """The entries of a mapping; an empty place in a file (null) has none."""
@@ -161,12 +165,14 @@ class Reading:
             return [(name, value) for name, value in structs.asdict(given).items() if value is not None]
         if not isinstance(given, Mapping):
             place = prefix.rstrip(".") or "The whole"
-            raise SettingsError(f"{place} is {_shown(given)} {self.layer.where}; allowed: a mapping from keys to values.")
+            raise SettingsError(f"{place} is {_render_value(given)} {self.layer.where}; allowed: a mapping from keys to values.")
         entries: list[tuple[str, object]] = []
         for key, value in cast("Mapping[object, object]", given).items():
             with self._forgiving():
                 if not isinstance(key, str):
-                    raise SettingsError(f"The key {prefix}{_shown(key)} {self.layer.where} is not a text. Put it in quotes.")
+                    raise SettingsError(
+                        f"The key {prefix}{_render_value(key)} {self.layer.where} is not a text. Put it in quotes."
+                    )
                 entries.append((key, value))
         return entries
 
@@ -179,6 +185,6 @@ def _hint(section: type, spelling: str, prefix: str) -> str:
     return f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists the keys there are."
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
     return shorten(text, _SHOWN_CHARS)

@@ -115,13 +115,13 @@ class _Outline(Struct, frozen=True):
         if depth <= self.shown.depth:
             return self.open("[", self.items(items, depth + 1), "]", depth)
         everything = _separate((self.value(item, depth) for item in items), ",")
-        return self.closed("[", items, everything, _quote(markers.items(len(items))), "]")
+        return self.close_container("[", items, everything, _quote(markers.items(len(items))), "]")
 
     def object(self, pairs: list[tuple[str, Json]], depth: int) -> Iterable[str]:
         if depth <= self.shown.depth:
             return self.open("{", self.members(pairs, depth + 1), "}", depth)
         everything = _separate((self.member(*pair, depth) for pair in pairs), ",")
-        return self.closed("{", [value for _, value in pairs], everything, self.omitted_keys(pairs, len(pairs)), "}")
+        return self.close_container("{", [value for _, value in pairs], everything, self.omitted_keys(pairs, len(pairs)), "}")
 
     def open(self, left: str, parts: Iterator[Iterable[str]], right: str, depth: int) -> Iterator[str]:
         newline = "\n" + self.indent * depth if self.indent else ""
@@ -136,7 +136,9 @@ class _Outline(Struct, frozen=True):
             yield newline.removesuffix(self.indent)
         yield right
 
-    def closed(self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str) -> Iterable[str]:
+    def close_container(
+        self, left: str, values: list[Json], everything: Iterator[str], omission: str, right: str
+    ) -> Iterable[str]:
         """Only the number of entries; the entries themselves if they are no longer than that."""
         nested = len(values) > len(omission) or not _NESTED.isdisjoint(map(type, values))
         inside = None if nested else join_within(everything, len(omission))

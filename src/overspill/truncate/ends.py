@@ -43,10 +43,10 @@ EndsStrategy: TypeAlias = Callable[[BothEnds, int, Shape], Cut]
 
 
 def for_whole_text(strategy: EndsStrategy) -> Strategy:
-    def shortened(text: str, limit: int, shape: Shape) -> Cut:
+    def shorten_whole(text: str, limit: int, shape: Shape) -> Cut:
         return strategy(BothEnds(text, text, len(text), count_lines(text)), limit, shape)
 
-    return shortened
+    return shorten_whole
 
 
 def shorten(ends: BothEnds, limit: int, name: str, plan: Plan) -> Cut:
