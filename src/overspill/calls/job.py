@@ -54,18 +54,17 @@ class Job:
     _asking_since = 0.0
     _asked = 0.0
 
-    def __init__(self, tool: str, may_take: float, new_scope: NewScope = anyio.CancelScope, *, server: str = "") -> None:
+    scope: anyio.CancelScope
+    """Entered once, by what runs the tool. A job restored from the journal has none."""
+
+    def __init__(self, tool: str, may_take: float, new_scope: NewScope | None = anyio.CancelScope, *, server: str = "") -> None:
         self.tool = tool
         self.server = server
         self.may_take = may_take
         self.caller = current.get()
-        self._new_scope = new_scope
+        if new_scope is not None:
+            self.scope = new_scope()
         self._since = time.monotonic()
-
-    @cached_property
-    def scope(self) -> anyio.CancelScope:
-        """Entered once, by what runs the tool."""
-        return self._new_scope()
 
     @cached_property
     def answered(self) -> anyio.Event:
@@ -143,7 +142,7 @@ class Job:
     @classmethod
     def restore(cls, id: str, tool: str, server: str, state: JobState, seconds: float, error: str) -> Job:
         """Restore a finished job that had left memory."""
-        job = cls(tool, 0.0, server=server)
+        job = cls(tool, 0.0, None, server=server)
         job.id, job.state = id, state
         job.error, job.missing = (error, "") if state == "failed" else ("", error)
         job.background = job.done = job.is_announced = True

@@ -72,14 +72,15 @@ class Ledger:
 
     def record(self, event: Entry) -> None:
         self._waiting.append(event)
-        if isinstance(event, OutputStored):
-            log_stored(event)
-        if type(event) in _DEFERRABLE and (self.failure or len(self._waiting) < _MAX_DEFERRED_EVENTS):
-            if len(self._waiting) == 1:
+        count = len(self._waiting)
+        if type(event) in _DEFERRABLE and (count < _MAX_DEFERRED_EVENTS or self.failure):
+            if count == 1:
                 self.schedule_flush()
-            elif len(self._waiting) >= self._drop_at:
+            elif count >= self._drop_at:
                 self._drop_oldest()
             return
+        if isinstance(event, OutputStored):
+            log_stored(event)
         self.flush()
         if self.failure:
             self.schedule_flush()

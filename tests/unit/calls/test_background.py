@@ -10,7 +10,7 @@ IMAGE = {"type": "image", "data": "aGVsbG8="}
 
 
 def finished(*, announced: bool = False, blocks: list[Block] | None = None) -> Job:
-    job = Job("tool", 1.0)
+    job = Job("tool", 1.0, None)
     job.end()
     job.is_announced, job.blocks = announced, blocks or []
     return job

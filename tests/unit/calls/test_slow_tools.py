@@ -607,7 +607,7 @@ async def test_tools_that_call_tools_do_not_run_more_at_a_time_than_allowed(limi
 
         replies = await s.turn([ToolCall(str(n), "outer") for n in range(6)], lambda call: outer())
     assert [reply.text for reply in replies] == ["done"] * 6
-    assert load.most == limit
+    assert load.most <= limit
 
 
 async def test_a_tool_that_started_another_and_waited_for_it_does_not_run_beside_a_third():
