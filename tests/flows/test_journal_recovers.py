@@ -16,12 +16,12 @@ OUTPUT = "x" * 500
 
 
 @contextmanager
-def full_journal(store: Path) -> Iterator[None]:
-    """No file may grow past the journal's size: the journal is full, and outputs smaller than it still fit."""
+def full_journal(store: Path, *, room: int = 0) -> Iterator[None]:
+    """No file may grow past the journal's size and `room`: the journal is full, and outputs smaller than it still fit."""
     (journal,) = store.rglob("journal*")
     assert journal.stat().st_size > len(OUTPUT)
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size, usual[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.stat().st_size + room, usual[1]))
     try:
         yield
     finally:
@@ -66,3 +66,13 @@ async def test_what_the_journal_lacks_is_in_the_accounting_of_the_live_session(t
             await session.keep(OUTPUT)
             await session.call("late", {}, lambda: "small")
             assert session.accounting()[-1]["command"] == "late"
+
+
+async def test_no_event_is_read_twice_when_the_disk_was_full_in_the_middle_of_a_write(tmp_path: Path):
+    async with opened(tmp_path) as session:
+        await fill_journal(session)
+        for n in range(5):
+            await session.call(f"call{n}", {}, lambda: "small")
+        with full_journal(tmp_path, room=300):
+            commands = [entry["command"] for entry in session.accounting()]
+        assert commands == [*["look"] * 20, *(f"call{n}" for n in range(5))]

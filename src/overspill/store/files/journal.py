@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Lock
 
 import msgspec
@@ -66,6 +67,9 @@ class Journal:
             except OSError as error:
                 raise to_store_error(f"write to {self._path}", error) from error
             if written < len(line):
+                # Its whole lines would otherwise be read, though whoever wrote them takes them for unwritten.
+                with suppress(OSError):
+                    os.ftruncate(self._fd, self._end)
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
             self._end += written
 
