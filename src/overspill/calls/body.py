@@ -72,7 +72,7 @@ class ToolBody(Struct, frozen=True):
         if collected.error is not None and not collected.broke_off and job.error == collected.failure:
             return  # the error is the whole output
         late = await self.gate.keep_for_later(self.call, collected, self.settings)
-        job.blocks, job.missing, job.error = late.blocks, late.missing, job.error or late.error
+        job.blocks, job.kept, job.missing, job.error = late.blocks, late.kept, late.missing, job.error or late.error
 
 
 def _fail(job: Job, collected: CollectedResult, error: BaseException) -> None:

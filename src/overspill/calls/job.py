@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from overspill import handles
-from overspill.types import Block, JobInfo, JobState
+from overspill.types import Block, JobInfo, JobState, Kept
 
 _MIN_RECHECK_SECONDS = 0.05  # between two looks at a call that waits for a person
 
@@ -24,6 +24,8 @@ class Job:
 
     state: JobState = "queued"
     error = ""
+    kept: Kept | None = None
+    """Its output, once it has finished in the background."""
     missing = ""
     """What of its output could not be stored, and why."""
     progress = ""

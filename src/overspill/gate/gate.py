@@ -85,12 +85,12 @@ class Gate:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
         blocks = await self._other_blocks(call, collected, settings)
         try:
-            await self.keep(call, collected, "background")
+            kept = await self.keep(call, collected, "background")
         except OverspillError as error:
             if (kept := self._hold(call, collected, str(error))) is None:
                 return LateOutput(blocks, error=wording.lost_output(collected.spool.total, str(error)))
-            return LateOutput(blocks, kept.missing)
-        return LateOutput(blocks)
+            return LateOutput(blocks, kept, kept.missing)
+        return LateOutput(blocks, kept)
 
     def _hold(self, call: ToolCall, collected: CollectedResult, why: str) -> Kept | None:
         """Keep in memory what is left of an output that could not be stored; None when nothing is."""

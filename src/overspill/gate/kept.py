@@ -34,6 +34,7 @@ class LateOutput(Struct, frozen=True):
     """What became of a result that finished in the background."""
 
     blocks: Sequence[Block] = ()
+    kept: Kept | None = None
     missing: str = ""
     """What could not be stored, and why."""
     error: str = ""

@@ -284,7 +284,7 @@ class RetrievalTools:
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:
-        kept = self._gate.kept.get(job.id)
+        kept = job.kept
         retrievals = self._ledger.counters.retrieved.get(job.id, 0)
         exceeds = kept is not None and isinstance(decide(kept.size, self._settings_of(kept)), Keep)
         size = kept.size if kept else None

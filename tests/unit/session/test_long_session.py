@@ -99,3 +99,14 @@ async def test_the_arguments_of_all_calls_together_are_bounded():
         held = session._parts.gate.arguments
         assert len(held) == 9
         assert sum(map(len, held.values())) <= MAX_ARGUMENT_CHARS
+
+
+async def test_the_notice_needs_no_journal_for_jobs_whose_outputs_left_memory():
+    async with opened() as session:
+        await run_jobs(session, 3)
+        for n in range(MAX_OUTPUTS_IN_MEMORY):
+            await session.keep(f"output {n}")
+        outputs = session._parts.gate.kept
+        in_memory = outputs.latest()
+        assert session.notice().count("filler") == 3
+        assert outputs.latest() == in_memory
