@@ -31,13 +31,13 @@ class BackgroundJobs(Mapping[str, Job]):
             return None
         jobs = self._finished.values()
         oldest = next((job for job in jobs if job.is_announced), None) or next(iter(jobs))
+        self._forgotten.add(oldest.id)  # before it is deleted, because another thread may be looking for it
         del self._finished[oldest.id], self._jobs[oldest.id]
-        self._forgotten.add(oldest.id)
         return oldest
 
     def __getitem__(self, id: str) -> Job:
-        if id in self._jobs:
-            return self._jobs[id]
+        if (job := self._jobs.get(id)) is not None:
+            return job
         if id in self._forgotten and (job := self._recall(id)) is not None:
             return job
         raise KeyError(id)

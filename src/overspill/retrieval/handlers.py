@@ -136,8 +136,6 @@ class RetrievalTools:
                 raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
 
     async def _look_up(self, find: Callable[[str], _T], spelling: str) -> _T:
-        if not self._outputs.needs_search(spelling):
-            return find(spelling)
         return await anyio.to_thread.run_sync(find, spelling)
 
     async def _wait(self) -> Page:
@@ -157,7 +155,7 @@ class RetrievalTools:
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
-        job = self._jobs.background.get(await self._look_up(self._outputs.file_id, asked.id))
+        job = await self._look_up(self._outputs.find_job, asked.id)
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
@@ -204,7 +202,8 @@ class RetrievalTools:
             text = wording.unknown_handle(asked.handle, len(self._gate.kept), error)
             return Page(wording.abstract("unknown", asked.handle, "auto", text))
         except BadRequest as error:
-            tool = self._jobs.background[self._outputs.file_id(asked.handle)].tool
+            job = await self._look_up(self._outputs.find_job, asked.handle)
+            tool = job.tool if job else "unknown"
             return Page(wording.extraction_failure(tool, asked.handle, asked.mode, str(error)), is_error=True)
         kept = stored.kept
         try:

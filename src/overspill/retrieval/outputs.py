@@ -68,7 +68,7 @@ class StoredOutput:
 class StoredOutputs:
     """Finds and opens the outputs of one session, and those that earlier sessions of its family stored.
 
-    Ids of any other session are unknown here. Several threads may use it.
+    Ids of any other session are unknown here. Several threads may use it: looking up what left memory reads a whole journal.
     """
 
     def __init__(
@@ -97,12 +97,8 @@ class StoredOutputs:
             raise UnknownHandle(spelling)
         return file
 
-    def needs_search(self, spelling: str) -> bool:
-        """Whether looking it up reads what other sessions stored, which takes a while and belongs in a worker thread."""
-        session, file = handles.parse(spelling)
-        if self._family is None or file in self._relatives:
-            return False
-        return session not in (None, self._shelf.session) or (file not in self._kept and file not in self.jobs)
+    def find_job(self, spelling: str) -> Job | None:
+        return self.jobs.get(self.file_id(spelling))
 
     def find(self, spelling: str) -> Kept:
         file = self.file_id(spelling)

@@ -1,5 +1,7 @@
 """A session that runs for days holds little in memory, and everything it stored can still be read."""
 
+from collections.abc import Iterable
+from threading import current_thread
 from typing import Any
 
 import anyio
@@ -11,6 +13,7 @@ from overspill.errors import UnknownHandle
 from overspill.gate.kept import MAX_ARGUMENT_CHARS, MAX_INLINE_BLOB_BYTES, MAX_OUTPUTS_IN_MEMORY
 from overspill.handles import new
 from overspill.store.memory import MemoryStore
+from overspill.store.protocols import Shelf
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +113,36 @@ async def test_the_notice_needs_no_journal_for_jobs_whose_outputs_left_memory():
         in_memory = outputs.latest()
         assert session.notice().count("filler") == 3
         assert outputs.latest() == in_memory
+
+
+class WatchedShelf:
+    """A shelf that notes which threads read its journal."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self.readers: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._shelf, name)
+
+    def journal(self) -> Iterable[bytes]:
+        self.readers.append(current_thread().name)
+        return self._shelf.journal()
+
+
+class WatchedStore(MemoryStore):
+    def open_shelf(self, *given: Any, **options: Any) -> Any:
+        self.shelf = WatchedShelf(super().open_shelf(*given, **options))
+        return self.shelf
+
+
+async def test_the_event_loop_does_not_wait_while_the_journal_is_searched_for_what_left_memory():
+    store = WatchedStore()
+    async with Session(Settings(), store=store) as session:
+        kept, job = await session.keep("first"), await session.start("ready", {}, quick)
+        await run_jobs(session, MAX_FINISHED_JOBS + MORE)
+        for asked in ({"id": kept.artifact_id}, {"id": job}):
+            store.shelf.readers.clear()
+            assert not (await session.invoke("get_tool_output", {**asked, "mode": "raw"})).is_error
+            assert store.shelf.readers
+            assert current_thread().name not in store.shelf.readers
