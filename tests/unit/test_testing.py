@@ -33,7 +33,7 @@ async def test_a_script_is_followed_in_order_and_requests_are_remembered() -> No
 @pytest.mark.anyio
 async def test_a_scripted_exception_is_raised() -> None:
     with pytest.raises(ModelError, match="down"):
-        await ScriptedModel([ModelError("down", passing=True)]).ask(asking("?"))
+        await ScriptedModel([ModelError("down", is_transient=True)]).ask(asking("?"))
 
 
 @pytest.mark.anyio

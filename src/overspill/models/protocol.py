@@ -76,11 +76,11 @@ class HasConnections(Protocol):
 
 
 class ModelError(OverspillError):
-    """A model did not answer. `passing` means that the same request may work later, after `retry_after` seconds if given."""
+    """A model did not answer. If it `is_transient`, the same request may work later, after `retry_after` seconds if given."""
 
-    def __init__(self, text: str, *, passing: bool, retry_after: float | None = None) -> None:
+    def __init__(self, text: str, *, is_transient: bool, retry_after: float | None = None) -> None:
         super().__init__(text)
-        self.passing = passing
+        self.is_transient = is_transient
         self.retry_after = retry_after
 
 
@@ -88,4 +88,4 @@ class UnusableAnswer(ModelError):
     """A model answered, but not with what was asked for. It may do better if asked again immediately."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text, passing=True)
+        super().__init__(text, is_transient=True)

@@ -33,7 +33,7 @@ from overspill.text.encoding import clean
 from overspill.text.lenient_json import clean_value
 from overspill.types import ToolCall
 
-_PASSING_STATUS = (408, 409, 425)
+_TRANSIENT_STATUS = (408, 409, 425)
 
 
 class ProviderModel:
@@ -107,14 +107,14 @@ class ProviderModel:
             return None
 
     def _describe_failure(self, error: Exception) -> ModelError:
-        what, passing = next(((what, passing) for kind, what, passing in _FAILURES if isinstance(error, kind)), _OTHER)
+        _, what, is_transient = next((failure for failure in _FAILURES if isinstance(error, failure[0])), _OTHER)
         if isinstance(error, failures.ModelHTTPError):
-            passing = passing or error.status_code in _PASSING_STATUS or error.status_code >= 500
+            is_transient = is_transient or error.status_code in _TRANSIENT_STATUS or error.status_code >= 500
         codes = ", ".join(_find_safe_codes(error))
         return ModelError(
             f"{self.name}: {what.format(address=self._endpoint.address, timeout=self._endpoint.timeout)}"
             f"{f' ({codes})' if codes else ''}.",
-            passing=passing,
+            is_transient=is_transient,
             retry_after=error.retry_after if isinstance(error, failures.ModelAPIError) else None,
         )
 
@@ -139,7 +139,7 @@ _FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
     (failures.ModelAPIError, "the answer could not be read", True),
     (failures.UnexpectedModelBehavior, "the answer could not be read", True),
 )
-_OTHER = ("the answer could not be read", True)
+_OTHER = (Exception, "the answer could not be read", True)
 
 
 def _find_safe_codes(error: Exception) -> list[str]:

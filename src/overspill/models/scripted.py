@@ -47,7 +47,7 @@ class ScriptFile:
 
     async def ask(self, request: Request) -> Response:
         if self._asked == len(self._replies):
-            raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", passing=False)
+            raise ModelError(f"{self.name} has {count_noun(self._asked, 'answer')} and was asked once more.", is_transient=False)
         reply = self._replies[self._asked]
         self._asked += 1
         words = _find_words(request)

@@ -115,10 +115,10 @@ class Targets:
                 failed.append(error)
         if len(failed) == 1:
             raise failed[0]
-        waits = [error.retry_after for error in failed if error.passing and error.retry_after is not None]
+        waits = [error.retry_after for error in failed if error.is_transient and error.retry_after is not None]
         raise ModelError(
             f"None of {len(failed)} models answered. {' '.join(str(error) for error in failed)}",
-            passing=any(error.passing for error in failed),
+            is_transient=any(error.is_transient for error in failed),
             retry_after=min(waits, default=None),
         )
 
@@ -130,7 +130,7 @@ class Targets:
             except UnusableAnswer:
                 continue
             except ModelError as error:
-                if not error.passing:
+                if not error.is_transient:
                     raise
                 await self._sleep(self._choose_delay(repeat, error.retry_after))
         return await self._attempt(model, request, check, weight)
@@ -175,7 +175,9 @@ async def _ask(model: Model, request: Request) -> Response:
     except OverspillError:
         raise
     except Exception as error:  # a host's model may raise anything, and one failure must not end the other requests
-        raise ModelError(MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), passing=True) from error
+        raise ModelError(
+            MODEL_BROKE.format(model=model.name, error=str(error) or type(error).__name__), is_transient=True
+        ) from error
 
 
 def _weigh(request: Request, model: str) -> _Weight:

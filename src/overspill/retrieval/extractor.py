@@ -189,4 +189,4 @@ class _UnavailableModel:
         self._why = why
 
     async def ask(self, request: Request) -> Response:
-        raise ModelError(self._why, passing=False)
+        raise ModelError(self._why, is_transient=False)

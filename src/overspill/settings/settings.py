@@ -114,7 +114,7 @@ class Settings:
     ] = None
     top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's own.", "agent", for_agents=True)] = None
     llm_timeout: Annotated[Seconds | None, Key("Seconds for one request; null: the provider's.", "agent", for_agents=True)] = None
-    max_retries: Annotated[Retries, Key("How often a request that failed in passing is repeated.", "agent", for_agents=True)] = 2
+    max_retries: Annotated[Retries, Key("How often to repeat a request after a temporary failure.", "agent", for_agents=True)] = 2
     mcp_servers: Annotated[
         Mapping[str, Any] | None,
         Key("MCP servers by name.", "owner", for_agents=True, private=True),

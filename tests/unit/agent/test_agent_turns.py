@@ -163,7 +163,7 @@ async def test_a_batch_whose_calls_all_went_to_the_background_is_no_news(stage: 
 async def test_an_agent_that_fails_is_a_failed_tool(stage: Stage) -> None:
     stage.write("below.ai", "models: test/below\nmaxTurns: 1")
     agent = stage.write("a.ai", "agents: below.ai")
-    below = scripted(ModelError("test/below: no credit.", passing=False), "", name="test/below")
+    below = scripted(ModelError("test/below: no credit.", is_transient=False), "", name="test/below")
     model = scripted(call("agent__below", prompt="x"), call("agent__below", prompt="x"), report())
     record = await stage.run(agent, model, below)
     assert seen(model)[2].answers == [

@@ -39,7 +39,7 @@ def broken_engine(document: Document, query: str, max_tokens: int) -> Selection:
 
 
 def failing() -> ScriptedModel:
-    return ScriptedModel(lambda _: ModelError("Bad key.", passing=False))
+    return ScriptedModel(lambda _: ModelError("Bad key.", is_transient=False))
 
 
 @pytest.mark.parametrize(

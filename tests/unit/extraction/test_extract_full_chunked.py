@@ -144,8 +144,8 @@ async def test_nothing_found_in_any_chunk_is_an_answer():
         (lambda _: '<ai-agent-ffff-FINAL format="text">x</ai-agent-ffff-FINAL>', "test/gpt-4o gave no final report."),
         (lambda request: wrapped(request, "x" * 10_000_000), "more than a report may have (262,144)."),
         (lambda _: ToolCall("1", "Read", {}), "test/gpt-4o called a tool instead of giving its final report."),
-        (lambda _: ModelError("Rate limit.", passing=True), "Rate limit."),
-        (lambda _: ModelError("Bad key.", passing=False), "Bad key."),
+        (lambda _: ModelError("Rate limit.", is_transient=True), "Rate limit."),
+        (lambda _: ModelError("Bad key.", is_transient=False), "Bad key."),
         (lambda _: TimeoutError("no answer in 60 s"), "test/gpt-4o could not be asked (no answer in 60 s)."),
     ],
 )
@@ -189,7 +189,7 @@ async def test_the_next_target_is_asked_when_one_gives_no_usable_report():
 
 
 async def test_when_no_chunk_could_be_read_the_strategy_has_failed():
-    model = small_model(lambda _: ModelError("Bad key.", passing=False))
+    model = small_model(lambda _: ModelError("Bad key.", is_transient=False))
     with pytest.raises(ExtractionFailed, match=r"full-chunked extraction failed: None of \d chunks could be read. Bad key."):
         await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(model), policy=NO_FALLBACK)
 
@@ -241,7 +241,7 @@ async def test_a_reduce_that_finds_nothing_relevant_is_believed():
 
 async def test_a_failed_reduce_leaves_what_the_chunks_gave():
     def reply(request: Request) -> object:
-        return ModelError("Overloaded.", passing=True) if is_reduce(request) else finds_the_needle(request)
+        return ModelError("Overloaded.", is_transient=True) if is_reduce(request) else finds_the_needle(request)
 
     cache = Cache()
     result = await extract(stored(LOG), "failed requests", mode="full-chunked", model=once(small_model(reply)), cache=cache)

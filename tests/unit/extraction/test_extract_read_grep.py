@@ -224,7 +224,7 @@ async def test_nothing_found_is_an_answer():
     [
         (["It is not there.", "As I said."], "test/scripted reported without having looked into the output."),
         ([""], "test/scripted answered nothing."),
-        ([ModelError("Bad key.", passing=False)], "Bad key."),
+        ([ModelError("Bad key.", is_transient=False)], "Bad key."),
         ([RuntimeError("broken pipe")], r"test/scripted could not be asked \(broken pipe\)\."),
     ],
 )

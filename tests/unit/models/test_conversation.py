@@ -175,4 +175,6 @@ async def test_a_model_that_says_nothing_in_the_end_is_not_asked_for_ever(replie
 @pytest.mark.anyio
 async def test_a_model_that_fails_ends_the_conversation_with_its_error() -> None:
     with pytest.raises(ModelError, match="down"):
-        await converse(ScriptedModel([grep("1"), ModelError("down", passing=True)]), QUESTION, ECHO, max_turns=5, final_hint=HINT)
+        await converse(
+            ScriptedModel([grep("1"), ModelError("down", is_transient=True)]), QUESTION, ECHO, max_turns=5, final_hint=HINT
+        )

@@ -258,15 +258,15 @@ FAILURES = [
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("answer", "text", "passing", "retry_after"), FAILURES, ids=[case[1][:40] for case in FAILURES])
+@pytest.mark.parametrize(("answer", "text", "is_transient", "retry_after"), FAILURES, ids=[case[1][:40] for case in FAILURES])
 async def test_a_failure_says_what_happened_and_whether_it_passes(
-    server: Server, answer: Answer, text: str, passing: bool, retry_after: float | None
+    server: Server, answer: Answer, text: str, is_transient: bool, retry_after: float | None
 ) -> None:
     server.answers = [answer]
     with pytest.raises(ModelError) as failed:
         await local(server).ask(QUESTION)
     assert str(failed.value) == f"local/tiny: {text.format(url=server.url)}."
-    assert (failed.value.passing, failed.value.retry_after) == (passing, retry_after)
+    assert (failed.value.is_transient, failed.value.retry_after) == (is_transient, retry_after)
     assert len(server.bodies) == 1
 
 
@@ -276,7 +276,7 @@ async def test_a_request_ends_with_its_time_out_however_slowly_the_answer_comes(
     server.answers = [getattr(server, manner)]
     with anyio.fail_after(60), pytest.raises(ModelError, match=r"^local/tiny: no answer within 0.3 s\.$") as failed:
         await local(server, timeout=0.3).ask(QUESTION)
-    assert failed.value.passing
+    assert failed.value.is_transient
 
 
 @pytest.mark.anyio
@@ -286,7 +286,7 @@ async def test_an_unreachable_server_is_named() -> None:
     with pytest.raises(ModelError) as failed:
         await local(server).ask(QUESTION)
     assert str(failed.value) == f"local/tiny: no connection to {server.url}."
-    assert failed.value.passing
+    assert failed.value.is_transient
 
 
 @pytest.mark.anyio
@@ -405,7 +405,7 @@ async def test_anthropic_is_asked_in_its_own_format(server: Server) -> None:
     messages = (*QUESTION.messages, Message("assistant", response.text, response.calls), failed)
     with pytest.raises(ModelError, match=r"^anthropic/no-such-model: the provider is overloaded \(HTTP 529") as overloaded:
         await model.ask(Request("Brief.", messages, (GREP,), "none"))
-    assert overloaded.value.passing
+    assert overloaded.value.is_transient
     assert server.bodies[1]["messages"][2]["content"][0]["is_error"] is True
 
 

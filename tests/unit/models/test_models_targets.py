@@ -23,10 +23,10 @@ class Clock:
 
 
 def busy(retry_after: float | None = None) -> ModelError:
-    return ModelError("a/m: the rate limit is reached (HTTP 429).", passing=True, retry_after=retry_after)
+    return ModelError("a/m: the rate limit is reached (HTTP 429).", is_transient=True, retry_after=retry_after)
 
 
-DENIED = ModelError("a/m: the API key was not accepted (HTTP 401).", passing=False)
+DENIED = ModelError("a/m: the API key was not accepted (HTTP 401).", is_transient=False)
 
 
 def test_no_model_at_all_is_refused() -> None:
@@ -80,14 +80,14 @@ async def test_a_permanent_failure_moves_to_the_next_target_without_waiting() ->
 @pytest.mark.anyio
 async def test_when_all_failed_the_error_says_what_each_said() -> None:
     clock = Clock()
-    down = ModelError("b/m: no connection to http://127.0.0.1:1/v1.", passing=True)
+    down = ModelError("b/m: no connection to http://127.0.0.1:1/v1.", is_transient=True)
     targets = Targets([ScriptedModel([DENIED]), ScriptedModel([down, down, busy(9)])], sleep=clock.sleep)
     with pytest.raises(ModelError) as failed:
         await targets.ask(QUESTION)
     assert str(failed.value) == (
         "None of 2 models answered. a/m: the API key was not accepted (HTTP 401). a/m: the rate limit is reached (HTTP 429)."
     )
-    assert (failed.value.passing, failed.value.retry_after) == (True, 9)
+    assert (failed.value.is_transient, failed.value.retry_after) == (True, 9)
     assert len(clock.slept) == 2
 
 

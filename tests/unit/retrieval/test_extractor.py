@@ -91,7 +91,7 @@ async def test_snippets_carry_every_kind_of_span(session: Session):
 
 
 async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
-    model = ScriptedModel(lambda request: ModelError("test/reader: no key.", passing=False), name="test/reader")
+    model = ScriptedModel(lambda request: ModelError("test/reader: no key.", is_transient=False), name="test/reader")
     settings = Settings(storeDir=str(tmp_path), extractionFallback=[])
     async with Session(settings, models={"test/reader": model}) as session:
         handle = await handle_of(session)
@@ -105,7 +105,7 @@ async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
 
 
 async def test_no_match_is_said_only_of_what_was_searched(tmp_path: Path):
-    failing = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/reader")
+    failing = ScriptedModel(lambda request: ModelError("no key", is_transient=False), name="test/reader")
     finding = ScriptedModel(reporting("NO RELEVANT DATA FOUND"), name="test/reader")
     asked = {"mode": "extract", "query": "the failed request"}
     for model, searched, said in ((failing, 0, None), (finding, 1, "No content matching query found in tool output.")):
@@ -185,7 +185,7 @@ async def test_the_documents_presets_name_a_strategy_of_theirs_and_the_engine_in
 
 
 async def test_a_failing_model_is_replaced_by_the_engine_with_a_warning(tmp_path: Path):
-    model = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/reader")
+    model = ScriptedModel(lambda request: ModelError("no key", is_transient=False), name="test/reader")
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed"})
@@ -253,7 +253,7 @@ async def test_a_try_that_gave_no_report_is_accounted_for_with_what_it_cost(tmp_
 
 
 async def test_a_failed_extraction_is_on_record_with_its_tool_output_and_mode(tmp_path: Path):
-    broken = ScriptedModel(lambda request: ModelError("no key", passing=False), name="test/broken")
+    broken = ScriptedModel(lambda request: ModelError("no key", is_transient=False), name="test/broken")
     async with Session(Settings(storeDir=str(tmp_path), extractionFallback=[]), models={"test/broken": broken}) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
@@ -265,7 +265,7 @@ async def test_a_failed_extraction_is_on_record_with_its_tool_output_and_mode(tm
         assert (call.name, retrieval.name, session.counters.extractions) == ("get_log", "tool_output", 0)
 
 
-NO_KEY = ModelError("no key", passing=False)
+NO_KEY = ModelError("no key", is_transient=False)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class TimedModel:
             with anyio.fail_after(self._seconds):
                 return await self._model.ask(request)
         except TimeoutError:
-            raise ModelError(f"{self.name} did not answer within {self._seconds:g} s (llmTimeout).", passing=True) from None
+            raise ModelError(f"{self.name} did not answer within {self._seconds:g} s (llmTimeout).", is_transient=True) from None
 
 
 def open_models(
