@@ -26,7 +26,8 @@ _SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our
 _MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for merging
 
 SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
-NONE_READ = "None of {total} chunks could be read. {reason}"
+NONE_READ = "None of the {total:,} chunks could be read. {reason}"
+NOT_READ = "The document could not be read. {reason}"  # where it is a single chunk
 OUT_OF_TIME = "There was no time to read it."
 NOT_MERGED = "What the chunks gave could not be merged into one answer ({reason}); it follows chunk by chunk."
 NO_TIME_TO_MERGE = "no time was left"
@@ -47,7 +48,8 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
     read = await _map(inquiry, *await _plan(inquiry))
     if not read.reports:
         reason = next(iter(read.failures.values()), OUT_OF_TIME)
-        raise ExtractionFailed(NONE_READ.format(total=len(read.spans), reason=reason))
+        total = len(read.spans)
+        raise ExtractionFailed((NOT_READ if total == 1 else NONE_READ).format(total=total, reason=reason))
     found = {index: report for index, report in read.reports.items() if report.found}
     quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
     located = await _locate(inquiry, quotes, read.spans)

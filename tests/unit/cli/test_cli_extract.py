@@ -192,7 +192,7 @@ def test_the_engine_is_named_only_if_it_answered(place: Path):
     assert (done.returncode, done.stderr) == (0, "")
     done = run(place, "anything", "build.log", "--model", "openai/gpt-4o", "--set", "extractionFallback=truncate")
     assert done.stderr.startswith(
-        "overspill: warning: full-chunked extraction failed: None of 1 chunks could be read. No API key for 'openai'"
+        "overspill: warning: full-chunked extraction failed: The document could not be read. No API key for 'openai'"
     )
 
 

@@ -80,7 +80,7 @@ async def test_a_failed_strategy_is_answered_by_the_engine_with_a_warning():
     assert result.text == "[found] needle"
     assert result.model == "builtin/lexical"
     assert result.warnings == (
-        "full-chunked extraction failed: None of 1 chunks could be read. Bad key. "
+        "full-chunked extraction failed: The document could not be read. Bad key. "
         "The built-in engine answered instead: passages by their words, no model.",
     )
 

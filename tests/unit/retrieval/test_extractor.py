@@ -99,7 +99,7 @@ async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
     assert (reply.is_error, reply.text) == (
         True,
         f"TOOL_OUTPUT FAILED FOR get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n\n"
-        "full-chunked extraction failed: None of 1 chunks could be read. test/reader: no key. "
+        "full-chunked extraction failed: The document could not be read. test/reader: no key. "
         "No fallback is configured. The mode truncate shows the beginning and the end.",
     )
 
