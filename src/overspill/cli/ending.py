@@ -13,6 +13,7 @@ from overspill.errors import OverspillError
 
 # What a shell reports when a program writes to a pipe that nothing reads. Windows has no such signal.
 READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)
+TERMINATED = 128 + signal.SIGTERM
 
 
 def report_failure(problem: OSError | OverspillError) -> int:

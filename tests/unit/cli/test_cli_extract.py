@@ -196,7 +196,11 @@ def test_the_engine_is_named_only_if_it_answered(place: Path):
     )
 
 
-def test_ctrl_c_leaves_nothing_behind(place: Path):
+ENDINGS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.mark.parametrize(("ending", "code"), ENDINGS)
+def test_ctrl_c_and_a_termination_leave_nothing_behind(place: Path, ending: signal.Signals, code: int):
     line, env = command(place, "why")
     with subprocess.Popen(
         line, env=env, cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -204,25 +208,40 @@ def test_ctrl_c_leaves_nothing_behind(place: Path):
         assert process.stdin
         process.stdin.write(b"x" * (4 << 20))  # more than a pipe holds: it is being read
         process.stdin.flush()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert b"Traceback" not in errors
     assert list((place / "temp").iterdir()) == []
 
 
-def test_ctrl_c_does_not_wait_for_a_running_search(place: Path):
+@pytest.mark.parametrize(("ending", "code"), ENDINGS)
+def test_neither_waits_for_a_running_search(place: Path, ending: signal.Signals, code: int):
     (place / "large.log").write_text(LOG * 600)  # 35 MB: seconds of work
     temp = place / "temp"
     line, env = command(place, "why", "large.log")
     with subprocess.Popen(line, env=env, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         whole = (place / "large.log").stat().st_size
         anyio.run(until, lambda: any(file.stat().st_size == whole for file in temp.rglob("session-*/*")))
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         anyio.run(until, lambda: not any(temp.iterdir()))
-        process.send_signal(signal.SIGINT)  # somebody who cannot wait
+        process.send_signal(ending)  # somebody who cannot wait
         _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, b"")
+    assert (process.returncode, errors) == (code, b"")
+
+
+def test_a_termination_also_ends_what_a_script_started_in_the_background(place: Path):
+    """There, Ctrl-C is ignored."""
+    line, env = command(place, "why")
+    shell = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *line]
+    with subprocess.Popen(shell, env=env, cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(b"x" * (4 << 20))
+        process.stdin.flush()
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (143, b"")
+    assert list((place / "temp").iterdir()) == []
 
 
 def test_one_ctrl_d_ends_typed_input(place: Path, monkeypatch: pytest.MonkeyPatch):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
@@ -15,7 +18,7 @@ from msgspec.structs import replace
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overspill import wording
-from overspill.cli import output
+from overspill.cli import ending, output
 from overspill.cli.models import endpoints
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import inform, warn
@@ -66,7 +69,7 @@ def extract(
     asked, problem = _choose_models(models, settings, available)
 
     async def run() -> Extraction:
-        with _ProgressBar() as bar:
+        with _cancel_on_termination(), _ProgressBar() as bar:
             return await extract_from(
                 source,
                 what,
@@ -80,10 +83,10 @@ def extract(
 
     try:
         found = anyio.run(run)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError) as ended:
         # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
         # wait for it.
-        os._exit(130)
+        os._exit(130 if isinstance(ended, KeyboardInterrupt) else ending.TERMINATED)
     name = str(file) if source is file else "standard input"
     if found.warnings:
         name = f"the part of {name} that was searched"
@@ -94,6 +97,30 @@ def extract(
     else:
         _print(found, name, max_tokens)
     sys.exit(0 if found.found else 1)
+
+
+@contextmanager
+def _cancel_on_termination() -> Generator[None]:
+    """On SIGTERM, cancel the task that is inside, as asyncio does on Ctrl-C: even if it waits for a thread.
+
+    Another SIGTERM does not interrupt the clean-up.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def cancel(*_: object) -> None:
+        if not task.cancelling():
+            task.cancel()
+            loop.call_soon_threadsafe(lambda: None)  # wake the loop
+
+    def exit_now(*_: object) -> None:
+        os._exit(ending.TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, cancel)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, exit_now if task.cancelling() else before)
 
 
 def _open_stream(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:

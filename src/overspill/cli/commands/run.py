@@ -173,7 +173,7 @@ async def _run(
     if problem is not None:
         raise problem
     assert record is not None
-    return record, 143 if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
+    return record, ending.TERMINATED if signal.SIGTERM in ended_by else EXIT_CODES[record.outcome.status]
 
 
 async def _watch_signals(control: RunControl, view: ProgressView, ended_by: list[int]) -> None:
