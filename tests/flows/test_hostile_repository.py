@@ -102,7 +102,7 @@ def many_names(repository: Repository) -> None:
         (linked, ".overspill.yaml is not a regular file"),
         (pipe, ".overspill.yaml is not a regular file"),
         (folder, ".overspill.yaml is not a regular file"),
-        (huge, ".overspill.yaml is larger than 1048576 bytes"),
+        (huge, ".overspill.yaml is larger than the limit of 1048576 bytes"),
         (two, ".overspill.yaml and .overspill.json are both in"),
         (unreadable, ".overspill.yaml is not UTF-8, line 1."),
         (many_names, ".overspill.json has more than 10000 values."),

@@ -29,7 +29,7 @@ _MAX_NODES = 10_000
 
 
 def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | None, *, forgiving: bool = False) -> list[Layer]:
-    """The file `config`, or without it the working directory's file and then the user's own; strongest first.
+    """The file `config`, or without it the working directory's file, then the user's own. Strongest first.
 
     With `forgiving`, a mistake in the working directory's file is a warning.
     """
@@ -100,7 +100,7 @@ def file_exists(path: Path) -> bool:
 def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
     """A small UTF-8 file that is really a file."""
     try:
-        # Asked before opening, because opening a pipe would wait for its writer.
+        # Check before opening, because opening a pipe would wait for its writer.
         regular = stat.S_ISREG(path.stat(follow_symlinks=follow_link).st_mode)
         if not regular:
             raise SettingsError(f"{name} is not a regular file.")
@@ -109,7 +109,7 @@ def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
     except OSError as problem:
         raise SettingsError(f"{name} cannot be read: {problem.strerror}.") from None
     if len(data) > _MAX_BYTES:
-        raise SettingsError(f"{name} is larger than {_MAX_BYTES} bytes, so it is not read.")
+        raise SettingsError(f"{name} is larger than the limit of {_MAX_BYTES} bytes.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -118,12 +118,12 @@ def read_text(path: Path, name: str, *, follow_link: bool = True) -> str:
 
 
 def _with_truncation_on_top(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """The manual of truncation writes its section inside `tools`."""
+    """The manual for truncation puts its section inside `tools`."""
     if "tools" not in values:
         return values
     tools, rest = values["tools"], {key: value for key, value in values.items() if key != "tools"}
     if not isinstance(tools, dict) or set(cast("dict[object, object]", tools)) != {"truncation"}:
-        raise SettingsError(f"tools in {name} holds something else than truncation, the one section that may stand there.")
+        raise SettingsError(f"tools in {name} may contain only the section truncation.")
     if "truncation" in rest:
         raise SettingsError(f"truncation and tools.truncation are the same key, both in {name}. Keep one.")
     return {**rest, "truncation": tools["truncation"]}
@@ -164,7 +164,7 @@ def _parse_json(text: str, name: str) -> Any:
 
 
 def _check_extent(parsed: object, name: str) -> None:
-    """The same bounds as for YAML."""
+    """The same limits as for YAML."""
     level, nodes = [parsed], 1
     for _ in range(_MAX_DEPTH):
         below: list[object] = []
@@ -206,9 +206,9 @@ class _StrictLoader(SafeLoader):
         seen: set[object] = set()
         for key, _ in node.value:
             if not isinstance(key.value, str):
-                raise _refuse("a key must be a plain text", key)
+                raise _refuse("a key must be a plain string", key)
             if key.value in seen:
-                raise _refuse(f"the key {key.value!r} stands here twice", key)
+                raise _refuse(f"the key {key.value!r} appears twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 

@@ -1,4 +1,4 @@
-"""Check one layer of settings, key by key, and lay it flat. Its author may be hostile and may set only some keys."""
+"""Check one layer of settings, key by key, and flatten it. Its author may be hostile and may set only some keys."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Layer(Struct, frozen=True):
     values: Mapping[str, Any]
     author: Author = "owner"
     forgiving: bool = False
-    """Mistakes in it are ignored with a warning, so that somebody else's file cannot stop a program."""
+    """Mistakes in it become warnings, so that somebody else's file cannot stop a program."""
     warnings: tuple[str, ...] = ()
-    """What there is to say before its keys are checked."""
+    """Warnings from before its keys are checked."""
 
     @property
     def where(self) -> str:
@@ -49,7 +49,7 @@ class _TooManyWarnings(Exception):
 
 
 class Reading:
-    """One layer's values, checked and laid flat."""
+    """One layer's values, checked and flattened."""
 
     def __init__(self, root: type, layer: Layer) -> None:
         self.root = root
@@ -94,7 +94,7 @@ class Reading:
     def _find(self, section: type, spelling: str, path: Path, prefix: str) -> tuple[Field, Path]:
         if found := by_spelling(section).get(spelling):
             return found, path
-        # The manual of tool_output has storeDir among its options; it is the one storeDir.
+        # The manual for tool_output lists storeDir among its options. It means the top-level storeDir.
         if section is ToolOutputSettings and spelling in ("storeDir", "store_dir"):
             return by_spelling(self.root)[spelling], ()
         raise SettingsError(
@@ -128,7 +128,7 @@ class Reading:
     def _put(self, path: Path, value: object, spelled: str) -> None:
         if path in self.values and self.values[path] != value:
             raise SettingsError(
-                f"{spelled} is {_render_value(value)} and the same key stands elsewhere {self.layer.where} as "
+                f"{spelled} is {_render_value(value)} {self.layer.where}, which also sets the same key to "
                 f"{_render_value(self.values[path])}. Keep one."
             )
         self.values[path] = value
@@ -143,7 +143,7 @@ class Reading:
             checked = convert(value, field.type)
         except ValidationError:
             if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
-                return given  # one that the program added
+                return given  # a strategy that the program added
             raise self._not_allowed(field, given, spelled) from None
         if isinstance(checked, float) and not math.isfinite(checked):
             raise self._not_allowed(field, given, spelled)
@@ -158,20 +158,20 @@ class Reading:
         return SettingsError(f"{spelled} is {_render_value(given)} {self.layer.where}; allowed: {describe_type(field.type)}.")
 
     def _entries(self, given: object, prefix: str) -> list[tuple[str, object]]:
-        """The entries of a mapping; an empty place in a file (null) has none."""
+        """The entries of a mapping. A key without a value in a file (null) has none."""
         if given is None:
             return []
         if isinstance(given, Override):
             return [(name, value) for name, value in structs.asdict(given).items() if value is not None]
         if not isinstance(given, Mapping):
-            place = prefix.rstrip(".") or "The whole"
+            place = prefix.rstrip(".") or "The content"
             raise SettingsError(f"{place} is {_render_value(given)} {self.layer.where}; allowed: a mapping from keys to values.")
         entries: list[tuple[str, object]] = []
         for key, value in cast("Mapping[object, object]", given).items():
             with self._forgiving():
                 if not isinstance(key, str):
                     raise SettingsError(
-                        f"The key {prefix}{_render_value(key)} {self.layer.where} is not a text. Put it in quotes."
+                        f"The key {prefix}{_render_value(key)} {self.layer.where} is not a string. Put it in quotes."
                     )
                 entries.append((key, value))
         return entries
@@ -182,7 +182,7 @@ def _hint(section: type, spelling: str, prefix: str) -> str:
     sections = [(field.spelling, field.section) for field in fields(section) if field.section and not field.named]
     inside = [f"{name}.{spelling}" for name, keys in sections if spelling in by_spelling(keys)]
     near = inside or get_close_matches(spelling, known, n=1)
-    return f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists the keys there are."
+    return f"Did you mean '{prefix}{near[0]}'?" if near else "`overspill config` lists all keys."
 
 
 def _render_value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The keys of a section as the code that reads, writes and documents them needs them: derived from the annotations."""
+"""The keys of a section, derived from the annotations, for the code that reads, writes and documents them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from msgspec import Struct, inspect
 from overspill.settings.keys import Key
 
 Path: TypeAlias = tuple[str, ...]
-"""Field names from the top to a value; below `overrides` and `servers` one step is a tool's or server's name."""
+"""Field names from the top to a value. Below `overrides` and `servers`, one step is a tool's or server's name."""
 
 Values: TypeAlias = dict[Path, Any]
-"""Settings laid flat: layers merge by overwriting single values."""
+"""Flat settings: layers merge by overwriting single values."""
 
 
 class Field(Struct, frozen=True):
@@ -25,9 +25,9 @@ class Field(Struct, frozen=True):
     type: Any
     key: Key
     section: type[Struct] | None = None
-    """The keys below it, where it is not a value itself."""
+    """The keys below it, if it is not a value itself."""
     named: bool = False
-    """True where those keys stand once for each name: a mapping from names to sections."""
+    """Whether it is a mapping from names to such sections."""
 
     @property
     def spellings(self) -> set[str]:
@@ -47,7 +47,7 @@ def by_spelling(section: type) -> Mapping[str, Field]:
 
 
 def flatten(section: type, holder: object, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value a holder of that section's keys has; of overrides only what they set."""
+    """Every value that a holder of that section's keys has. Overrides give only what they set."""
     for field in fields(section):
         here = (*path, field.name)
         if field.section is None:
@@ -79,12 +79,12 @@ def keys_along(section: type, path: Path) -> Iterator[Key]:
 
 
 def visible(section: type, path: Path, value: Any) -> Any:
-    """The value as it may be shown: of a private one only the names."""
+    """What may be shown of the value: if it is private, only the names."""
     return sorted(value) if value and by_spelling(section)[path[0]].key.private else value
 
 
 def describe_type(type_: Any) -> str:
-    """In words, what a value of that type may be."""
+    """Describe in words what a value of that type may be."""
     if get_origin(type_) is Literal:
         return f"one of {', '.join(get_args(type_))}"
     match inspect.type_info(type_):
@@ -97,13 +97,13 @@ def describe_type(type_: Any) -> str:
         case inspect.FloatType() as number:
             return f"a number {_range(number.ge, number.gt, number.le)}"
         case inspect.VarTupleType():
-            return f"a list, each {describe_type(get_args(type_)[0])}"
+            return f"a list, each item {describe_type(get_args(type_)[0])}"
         case inspect.DictType():
-            return "a mapping from names"
+            return "a mapping from names to values"
         case inspect.StructType() as struct:
-            return f"a mapping of {' and '.join(field.encode_name for field in struct.fields)}"
+            return f"a mapping with {' and '.join(field.encode_name for field in struct.fields)}"
         case _:
-            return "a text that is not empty"
+            return "a non-empty string"
 
 
 def _range(at_least: float | None, above: float | None, at_most: float | None) -> str:
@@ -114,7 +114,7 @@ def _range(at_least: float | None, above: float | None, at_most: float | None) -
 
 def _field(name: str, hint: Any) -> Field:
     type_, key = hint.__origin__, hint.__metadata__[-1]
-    # Annotated flattens: the constraints of an annotated number stand before the Key and belong to the type.
+    # Annotated flattens: the constraints of an annotated number come before the Key and belong to the type.
     if constraints := hint.__metadata__[:-1]:
         type_ = Annotated[type_, *constraints]
     mapped = get_origin(type_) is Mapping

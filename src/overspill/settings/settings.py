@@ -1,4 +1,4 @@
-"""`Settings`: every knob of Overspill in one frozen value, and what holds for one tool."""
+"""`Settings`: every option of Overspill in one frozen value, and the settings for one tool."""
 
 from __future__ import annotations
 
@@ -43,78 +43,94 @@ DEFAULT_SIZE_CAP = 12_288
 
 @dataclass(frozen=True, init=False, repr=False)
 class Settings:
-    """Keyword arguments are keys in either spelling, sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
+    """Keyword arguments are keys in either spelling. Sections are mappings: `Settings(toolOutput={"maxChunks": 2})`."""
 
-    preset: Annotated[PresetName, Key("The values to start from; every other key wins over them.", "anyone")] = "overspill"
+    preset: Annotated[PresetName, Key("The values to start from. Every other key overrides them.", "anyone")] = "overspill"
     tool_response_max_bytes: Annotated[
         SizeCap | None,
-        Key("Outputs of more bytes are kept; 0 turns this limit off; null: 12288 where `async` is off, else 0.", "anyone"),
+        Key("Outputs of more bytes are stored. 0: no limit in bytes; null: 12288 if `async` is off, otherwise 0.", "anyone"),
     ] = DEFAULT_SIZE_CAP
     async_token_threshold: Annotated[
-        Limit | None, Key("Outputs of more tokens are kept; null: tokens do not matter.", "anyone")
+        Limit | None, Key("Outputs of more tokens are stored; null: no limit in tokens.", "anyone")
     ] = 10_000
-    async_: Annotated[bool, Key("Off: no tool goes to the background, and `asyncTokenThreshold` is off too.", "anyone")] = True
-    async_timeout_secs: Annotated[Seconds, Key("A call that takes longer goes on in the background.", "anyone")] = 5.0
+    async_: Annotated[
+        bool, Key("Whether slow tools move to the background. If false, `asyncTokenThreshold` is off too.", "anyone")
+    ] = True
+    async_timeout_secs: Annotated[Seconds, Key("A call that takes longer keeps running in the background.", "anyone")] = 5.0
     tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.", "agent")] = 300.0
-    wait_max_secs: Annotated[Seconds, Key("`wait_for_tool_output` never waits longer.", "agent")] = 300.0
-    max_running: Annotated[Limit, Key("Tools that run at once at most; more calls wait unstarted.", "agent")] = 64
-    model: Annotated[Name | None, Key("The model whose vocabulary counts tokens; null: o200k.", "agent")] = None
-    answer_form: Annotated[AnswerForm, Key("Which text the model sees for a kept output.", "agent")] = "handle"
-    preview_chars: Annotated[Count, Key("Characters of a kept output shown below its handle.", "anyone")] = 2_000
-    answer_max_bytes: Annotated[Limit | None, Key("Bytes of one retrieval answer at most; null: no limit in bytes.", "agent")] = (
-        12_288
-    )
+    wait_max_secs: Annotated[Seconds, Key("The most seconds that `wait_for_tool_output` waits.", "agent")] = 300.0
+    max_running: Annotated[
+        Limit, Key("The most tools that run at the same time. Further calls wait for their turn.", "agent")
+    ] = 64
+    model: Annotated[Name | None, Key("The model whose tokenizer counts tokens; null: o200k.", "agent")] = None
+    answer_form: Annotated[AnswerForm, Key("What the model sees in place of a stored output.", "agent")] = "handle"
+    preview_chars: Annotated[Count, Key("How many characters of a stored output are shown below its handle.", "anyone")] = 2_000
+    answer_max_bytes: Annotated[
+        Limit | None, Key("The most bytes of one retrieval answer; null: no limit in bytes.", "agent")
+    ] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
     max_inline_blob: Annotated[
-        Limit, Key("Blocks that are not text (images, audio) are kept above this many bytes.", "anyone")
+        Limit, Key("Blocks that are not text (images, audio) are stored if they have more bytes.", "anyone")
     ] = 1_000_000
     surface: Annotated[
-        tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model; all four work when called.", "agent")
+        tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model. All four work when called.", "agent")
     ] = (
         "tool_output",
         "get_tool_output",
         "wait_for_tool_output",
     )
-    surface_sticky: Annotated[bool, Key("Once offered they stay; off: only while something is kept.", "agent")] = True
-    extraction_model: Annotated[Name | None, Key("Extracts where `toolOutput.models` names none.", "agent")] = None
+    surface_sticky: Annotated[
+        bool, Key("Whether these tools stay once offered. If false, they are offered only while something is stored.", "agent")
+    ] = True
+    extraction_model: Annotated[Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent")] = None
     extraction_fallback: Annotated[
-        tuple[Fallback, ...], Key("What answers, in this order, when no model can extract.", "agent")
+        tuple[Fallback, ...], Key("What answers if no model can extract, tried in this order.", "agent")
     ] = (
         "builtin",
         "truncate",
     )
-    extraction_retries: Annotated[Retries, Key("How often a failed model call of an extraction is repeated.", "agent")] = 2
+    extraction_retries: Annotated[Retries, Key("How often an extraction retries a failed model call.", "agent")] = 2
     store_dir: Annotated[
-        Name | None, Key("Where outputs are kept: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
+        Name | None, Key("Where outputs are stored: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
     ] = None
-    retention: Annotated[Retention, Key("How long outputs stay; `keep`: beyond the process.", "owner")] = "process"
-    keep_days: Annotated[Limit, Key("Retention `keep` removes what nobody has used for this many days.", "owner")] = 7
+    retention: Annotated[
+        Retention, Key("How long outputs stay: until the session closes, until the process ends, or longer (`keep`).", "owner")
+    ] = "process"
+    keep_days: Annotated[Limit, Key("Retention `keep` removes what has not been used for this many days.", "owner")] = 7
     keep_bytes: Annotated[
-        Limit, Key("Above this many bytes, `keep` removes the longest unused, but nothing used in the last 24 hours.", "owner")
+        Limit,
+        Key(
+            "Above this many bytes, retention `keep` removes what was used longest ago, but nothing used in the last 24 hours.",
+            "owner",
+        ),
     ] = 2_147_483_648
-    max_run_bytes: Annotated[Limit, Key("Bytes one run keeps at most, and never over half of the free space.", "agent")] = (
-        10_737_418_240
-    )
-    models: Annotated[tuple[Name, ...], Key("Models that are asked, tried in this order.", "agent", for_agents=True)] = ()
+    max_run_bytes: Annotated[
+        Limit, Key("The most bytes that one run stores. It never stores more than half of the free space.", "agent")
+    ] = 10_737_418_240
+    models: Annotated[tuple[Name, ...], Key("Models to ask, tried in this order.", "agent", for_agents=True)] = ()
     max_turns: Annotated[
-        Limit, Key("Turns at most; in the last one only the final report is possible.", "agent", for_agents=True)
+        Limit, Key("The most turns. In the last one, only the final report is possible.", "agent", for_agents=True)
     ] = 10
-    max_tool_calls_per_turn: Annotated[Limit, Key("Tool calls that run in one turn at most.", "agent", for_agents=True)] = 10
+    max_tool_calls_per_turn: Annotated[Limit, Key("The most tool calls that run in one turn.", "agent", for_agents=True)] = 10
     context_window: Annotated[
-        Limit | None, Key("Tokens of the whole conversation; null: what the models take.", "agent", for_agents=True)
+        Limit | None, Key("Tokens of the whole conversation; null: the models' limit.", "agent", for_agents=True)
     ] = None
-    context_buffer: Annotated[Count, Key("Tokens of the window that stay free besides the output.", "agent", for_agents=True)] = (
-        256
-    )
+    context_buffer: Annotated[
+        Count, Key("Tokens of the window that stay free in addition to the output's.", "agent", for_agents=True)
+    ] = 256
     max_output_tokens: Annotated[
-        Limit | None, Key("Tokens of one answer; null: what the models give.", "agent", for_agents=True)
+        Limit | None, Key("Tokens of one answer; null: the models' limit.", "agent", for_agents=True)
     ] = None
     temperature: Annotated[
-        Temperature | None, Key("Sampling temperature; null: the provider's own.", "agent", for_agents=True)
+        Temperature | None, Key("Sampling temperature; null: the provider's default.", "agent", for_agents=True)
     ] = None
-    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's own.", "agent", for_agents=True)] = None
-    llm_timeout: Annotated[Seconds | None, Key("Seconds for one request; null: the provider's.", "agent", for_agents=True)] = None
-    max_retries: Annotated[Retries, Key("How often to repeat a request after a temporary failure.", "agent", for_agents=True)] = 2
+    top_p: Annotated[Ratio | None, Key("Nucleus sampling; null: the provider's default.", "agent", for_agents=True)] = None
+    llm_timeout: Annotated[
+        Seconds | None, Key("Seconds for one request; null: the provider's time-out.", "agent", for_agents=True)
+    ] = None
+    max_retries: Annotated[
+        Retries, Key("How often a request is retried after a temporary failure.", "agent", for_agents=True)
+    ] = 2
     mcp_servers: Annotated[
         Mapping[str, Any] | None,
         Key("MCP servers by name.", "owner", for_agents=True, private=True),
@@ -122,19 +138,19 @@ class Settings:
     functions: Annotated[
         Mapping[str, Name] | None,
         Key(
-            "Python functions by name: `module:function`, or `file.py:function` beside the config file.",
+            "Python functions by name: `module:function`, or `file.py:function` relative to the config file.",
             "owner",
             for_agents=True,
         ),
     ] = None
-    tool_output: Annotated[ToolOutputSettings, Key("Keeping and extraction.", "anyone")]
+    tool_output: Annotated[ToolOutputSettings, Key("Storing and extraction.", "anyone")]
     truncation: Annotated[TruncationSettings, Key("How outputs are shortened.", "anyone")]
     servers: Annotated[Mapping[str, Override], Key("Rules by server name.", "anyone")]
-    refs: Annotated[RefsSettings, Key("Handles as arguments of calls.", "owner")]
-    providers: Annotated[Mapping[str, Provider], Key("Servers of models by name: `name/model`.", "owner")]
+    refs: Annotated[RefsSettings, Key("Handles in the arguments of calls.", "owner")]
+    providers: Annotated[Mapping[str, Provider], Key("Model servers by name. Use their models as `name/model`.", "owner")]
     model_limits: Annotated[Mapping[str, ModelLimits], Key("Limits of models by `provider/model`.", "agent")]
     off: bool = False
-    """Set by `for_tool` only: this tool's outputs pass as they are."""
+    """Set only by `for_tool`: this tool's outputs pass unchanged."""
 
     def __init__(self, preset: PresetName = "overspill", **values: Any) -> None:
         resolved = resolve(Settings, [Layer("Settings()", {"preset": preset, **values})])
@@ -144,7 +160,7 @@ class Settings:
 
     @classmethod
     def of(cls, values: Values, off: bool = False) -> Settings:
-        """From checked values laid flat."""
+        """Make settings from checked, flat values."""
         return cls._holding(nest(Settings, values) | {"off": off})
 
     @classmethod
@@ -155,17 +171,17 @@ class Settings:
 
     @property
     def has_closed_strategies(self) -> bool:
-        """Whether an answer may name only the strategies of the documents that its preset follows."""
+        """Whether an answer may name only the strategies in the document that its preset follows."""
         return self.preset != "overspill"
 
     @property
     def background(self) -> bool:
-        """Whether a slow tool may go on in the background."""
+        """Whether a slow tool may keep running in the background."""
         return self.async_
 
     @cached_property
     def size_cap(self) -> int:
-        """0: none. With `async` off there is no token threshold either, and something has to bound what passes."""
+        """0: none. With `async` off there is no token threshold either, so the size has to be limited."""
         if self.tool_response_max_bytes is None:
             return 0 if self.async_ else DEFAULT_SIZE_CAP
         return self.tool_response_max_bytes
@@ -175,12 +191,12 @@ class Settings:
         return self.async_token_threshold if self.async_ else None
 
     def for_tool(self, name: str, server: str = "") -> Settings:
-        """What holds for one tool: the built-in strategy, then its server's override, then its own.
+        """The settings for one tool: the built-in strategy, then its server's override, then its own.
 
-        `name` may have the server's in front, as models call it; an override by that name is the strongest.
+        `name` may start with the server's name, as models call it. An override under that name is the strongest.
         """
         known = self._tools_with_rules
-        # Names without a rule share one entry, so that names nobody knows cannot make the cache grow.
+        # Names without a rule share one entry, so that unknown names cannot make the cache grow.
         full = name.lower()
         own = own_name(name, server).lower() if server else full
         rule = (own if own in known else "", full if full in known else "", server if server in self.servers else "")

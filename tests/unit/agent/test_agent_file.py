@@ -94,7 +94,7 @@ def test_a_script_path_is_relative_to_the_agent_file_for_every_key(
         ("---\n- a\n---\nx", "The frontmatter of a.ai is not a mapping. Write one `key: value` per line."),
         ("#!x\n---\nok: 1\na: ]\n---\nx", f"{NOT_YAML}, line 4: expected the node content, but found ']'."),
         ("---\na: &x 1\n---\nx", f"{NOT_YAML}, line 2: anchors and aliases are not allowed."),
-        ("---\nmaxTurns: 1\nmaxTurns: 2\n---\nx", f"{NOT_YAML}, line 3: the key 'maxTurns' stands here twice."),
+        ("---\nmaxTurns: 1\nmaxTurns: 2\n---\nx", f"{NOT_YAML}, line 3: the key 'maxTurns' appears twice."),
         ("---\ndescripton: x\n---\nx", "Unknown key 'descripton' in a.ai. Did you mean 'description'?"),
         ("---\ntool: [x]\n---\nx", "Unknown key 'tool' in a.ai. Did you mean 'tools'?"),
         ("---\ndescription: ''\n---\nx", "description in a.ai must be a string that is not empty."),

@@ -21,7 +21,7 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
         "Unknown key 'toolOutput.maxChunk' in frontmatter. Did you mean 'toolOutput.maxChunks'?",
     ),
     ({"inline_limit": 1}, "Unknown key 'inline_limit' in frontmatter. Did you mean 'truncation.inline_limit'?"),
-    ({"xyz\x1b": 1}, "Unknown key 'xyz\\x1b' in frontmatter. `overspill config` lists the keys there are."),
+    ({"xyz\x1b": 1}, "Unknown key 'xyz\\x1b' in frontmatter. `overspill config` lists all keys."),
     (
         {"truncation": {"overrides": {"x": {"strateg": "tail"}}}},
         "Unknown key 'truncation.overrides.x.strateg' in frontmatter. Did you mean 'truncation.overrides.x.strategy'?",
@@ -50,12 +50,12 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     ({"async": "yes"}, "async is 'yes' in frontmatter; allowed: true or false."),
     ({"async": 1}, "async is 1 in frontmatter; allowed: true or false."),
     ({"preset": "fast"}, "preset is 'fast' in frontmatter; allowed: one of overspill, tool_output, artifacts, slow."),
-    ({"storeDir": ""}, "storeDir is '' in frontmatter; allowed: a text that is not empty, or null."),
+    ({"storeDir": ""}, "storeDir is '' in frontmatter; allowed: a non-empty string, or null."),
     (
         {"extractionFallback": ["guess"]},
-        "extractionFallback is ['guess'] in frontmatter; allowed: a list, each one of builtin, truncate.",
+        "extractionFallback is ['guess'] in frontmatter; allowed: a list, each item one of builtin, truncate.",
     ),
-    ({"toolOutput": {"models": [1]}}, "toolOutput.models is [1] in frontmatter; allowed: a list, each a text that is not empty."),
+    ({"toolOutput": {"models": [1]}}, "toolOutput.models is [1] in frontmatter; allowed: a list, each item a non-empty string."),
     (
         {"toolOutput": {"overlapPercent": 51}},
         "toolOutput.overlapPercent is 51 in frontmatter; allowed: a whole number from 0 to 50.",
@@ -68,12 +68,12 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     ),
     (
         {"refs": {"allow": [{"from": "a"}]}},
-        "refs.allow is [{'from': 'a'}] in frontmatter; allowed: a list, each a mapping of from and to.",
+        "refs.allow is [{'from': 'a'}] in frontmatter; allowed: a list, each item a mapping with from and to.",
     ),
     ({"servers": {"a\n": {}}}, "servers has the name 'a\\n' in frontmatter; allowed: a printable name."),
     ({"servers": {"": {}}}, "servers has the name '' in frontmatter; allowed: a printable name."),
-    ({7: 1}, "The key 7 in frontmatter is not a text. Put it in quotes."),
-    ({"truncation": {None: 1}}, "The key truncation.null in frontmatter is not a text. Put it in quotes."),
+    ({7: 1}, "The key 7 in frontmatter is not a string. Put it in quotes."),
+    ({"truncation": {None: 1}}, "The key truncation.null in frontmatter is not a string. Put it in quotes."),
     (
         {"tool_response_max_bytes": 1, "toolResponseMaxBytes": 1},
         "tool_response_max_bytes and toolResponseMaxBytes are the same key, both in frontmatter. Keep one.",
@@ -85,7 +85,7 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     ({"truncation": {"overrides": {"Ls": {}, "ls": {}}}}, "truncation.overrides has 'ls' twice in frontmatter. Keep one."),
     (
         {"storeDir": "/a", "toolOutput": {"storeDir": "/b"}},
-        "toolOutput.storeDir is '/b' and the same key stands elsewhere in frontmatter as '/a'. Keep one.",
+        "toolOutput.storeDir is '/b' in frontmatter, which also sets the same key to '/a'. Keep one.",
     ),
 ]
 
@@ -102,7 +102,7 @@ def test_the_place_of_a_mistake_is_named() -> None:
         load(cli={"maxRunning": 0})
     with pytest.raises(SettingsError, match=r"^max_running is 0 in Settings\(\); allowed: a whole number of at least 1\.$"):
         Settings(max_running=0)
-    with pytest.raises(SettingsError, match=r"^The whole is \[\] in x; allowed: a mapping from keys to values\.$"):
+    with pytest.raises(SettingsError, match=r"^The content is \[\] in x; allowed: a mapping from keys to values\.$"):
         merge([Layer("x", [])])
 
 

@@ -74,7 +74,9 @@ def test_the_files_of_functions_are_beside_the_config_file(tmp_path: Path, monke
     unknown = {"a": f"{tmp_path}/~nobody-of-this-name/tools.py:f"}
     assert load(user_config_dir=tmp_path).settings.functions == unknown
     (tmp_path / "config.yaml").write_text("functions: {a: 3}")
-    with pytest.raises(SettingsError, match=r"^functions is \{'a': 3\} in .*; allowed: a mapping from names, or null\.$"):
+    with pytest.raises(
+        SettingsError, match=r"^functions is \{'a': 3\} in .*; allowed: a mapping from names to values, or null\.$"
+    ):
         load(user_config_dir=tmp_path)
 
 
@@ -104,7 +106,7 @@ def test_the_same_section_twice_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tools", ["{truncation: {depth: 1}, run: rm}", "3", "{}"])
 def test_other_things_inside_tools_are_refused(tmp_path: Path, tools: str) -> None:
     text = refusal(tmp_path, ".overspill.yaml", f"tools: {tools}\n")
-    assert text == "tools in .overspill.yaml holds something else than truncation, the one section that may stand there."
+    assert text == "tools in .overspill.yaml may contain only the section truncation."
 
 
 def test_off_and_on_are_texts_and_only_true_and_false_are_booleans() -> None:
@@ -147,13 +149,13 @@ REFUSED = [
     (
         ".overspill.yaml",
         "maxRunning: 1\nmaxRunning: 2\n",
-        ".overspill.yaml is not usable YAML, line 2: the key 'maxRunning' stands here twice.",
+        ".overspill.yaml is not usable YAML, line 2: the key 'maxRunning' appears twice.",
     ),
-    (".overspill.yaml", "? [a]\n: 1\n", ".overspill.yaml is not usable YAML, line 1: a key must be a plain text."),
+    (".overspill.yaml", "? [a]\n: 1\n", ".overspill.yaml is not usable YAML, line 1: a key must be a plain string."),
     (
         ".overspill.yaml",
         "<<: {maxRunning: 1}\n",
-        "Unknown key '<<' in .overspill.yaml. `overspill config` lists the keys there are.",
+        "Unknown key '<<' in .overspill.yaml. `overspill config` lists all keys.",
     ),
     (".overspill.yaml", "a: [1\n", ".overspill.yaml is not usable YAML, line 2: expected ',' or ']', but got '<stream end>'."),
     (".overspill.yaml", "a: 1\nb: \x01\n", ".overspill.yaml is not usable YAML, line 2: special characters are not allowed."),
@@ -162,7 +164,7 @@ REFUSED = [
     (".overspill.yaml", "a: " + "9" * 5_000, ".overspill.yaml has a number that is too long."),
     (".overspill.yaml", "a: 1\n---\nb: 2\n", ".overspill.yaml is not usable YAML, line 2: but found another document."),
     (".overspill.yaml", b"a: 1\nb: \xff\n", ".overspill.yaml is not UTF-8, line 2. Save it as UTF-8."),
-    (".overspill.yaml", b"#" * 1_048_577, ".overspill.yaml is larger than 1048576 bytes, so it is not read."),
+    (".overspill.yaml", b"#" * 1_048_577, ".overspill.yaml is larger than the limit of 1048576 bytes."),
     (".overspill.json", '{"a": 1,\n "a": 2}', ".overspill.json has the key 'a' twice. Keep one."),
     (".overspill.json", '{\n"a": }', ".overspill.json is not usable JSON, line 2: Expecting value."),
     (".overspill.json", '{\r\r"a": }', ".overspill.json is not usable JSON, line 3: Expecting value."),
@@ -183,7 +185,7 @@ def test_a_file_that_cannot_be_used_says_why_in_one_line(tmp_path: Path, name: s
 def test_a_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / ".overspill.yaml").open("wb") as file:
         file.truncate(100_000_000)
-    with pytest.raises(SettingsError, match="larger than 1048576 bytes"):
+    with pytest.raises(SettingsError, match="larger than the limit of 1048576 bytes"):
         load(cwd=tmp_path)
 
 
