@@ -44,7 +44,7 @@ class _Session:
         return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
 
     def items(self) -> list[KeptItem]:
-        """What the keep limits may remove of it."""
+        """What the keep limits may remove from it."""
         if self.holder is None:
             return [KeptItem(self.session, "", max([self.used, *(each.used for each in self.outputs.values())]), self.size)]
         complete = [(id, output) for id, output in self.outputs.items() if output.complete]
@@ -52,7 +52,7 @@ class _Session:
 
 
 class MemoryStore:
-    """What is kept stays as long as this instance does."""
+    """Stored outputs live as long as this instance."""
 
     url = "memory:"
 
@@ -178,7 +178,7 @@ class MemoryReader:
 
     def buffer(self) -> memoryview:
         output = self._readable()
-        # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
+        # A bytearray cannot grow while a view of it exists, so an output that is still being written is copied.
         return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
 
     @property
@@ -307,5 +307,5 @@ class LiveMemoryShelf(MemoryShelf):
 
 @cache
 def memory_store(run_bytes: int) -> MemoryStore:
-    """One for the whole process, so that a later session finds what an earlier one kept."""
+    """One store for the whole process, so that a later session finds what an earlier one kept."""
     return MemoryStore(run_bytes=run_bytes)

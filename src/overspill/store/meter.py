@@ -15,7 +15,7 @@ _SAMPLE = 2048  # bytes tokenized of each stride
 _CHECKPOINT = 64 * 1024
 _FIRST_SAMPLE = 16 * 1024
 _STRIDE = 128 * 1024
-_STRIDES = 64  # after that many, strides grow with the output: the samples of 2 GiB are a few MB
+_STRIDES = 64  # after this many, strides grow with the output, so that the samples of 2 GiB are only a few MB
 
 
 class Meter:
@@ -29,8 +29,8 @@ class Meter:
         self._last: bytes = b""
         self._tail: bytes = b""  # the beginning of a character whose rest has not arrived
         self.checkpoints: list[tuple[int, int, int]] = []
-        """(bytes, characters, line ends) here and there on the way: where a reader may begin to count."""
-        self._start = bytearray()  # counted exactly as long as there is no more than this
+        """(bytes, characters, line ends) at places from which a reader may start to count."""
+        self._start = bytearray()  # if the output is no longer than this, its tokens are counted exactly
         self._sampled_bytes = 0
         self._sampled_tokens = 0
         self._next_sample = 0
@@ -39,7 +39,7 @@ class Meter:
         if not data:
             return
         if self._last == b"\r" and data[:1] == b"\n":
-            self._ends -= 1  # the CR before was half of this line end
+            self._ends -= 1  # the CR before it was the first half of this line end
         self._ends += count_line_ends(data)
         self._last = data[-1:]
         self._count_chars(data)
@@ -97,7 +97,7 @@ def size_of(content: str, model: str | None = None) -> Size:
 
 
 def encode_arguments(args: Mapping[str, Any]) -> bytes | None:
-    """Arguments of a call as JSON, empty where there are none; None where they have no such form."""
+    """A call's arguments as JSON: empty if there are none, None if JSON cannot represent them."""
     try:
         return msgspec.json.encode(args) if args else b""
     except (TypeError, ValueError, RecursionError):
@@ -105,5 +105,5 @@ def encode_arguments(args: Mapping[str, Any]) -> bytes | None:
 
 
 def chars_in(args: Mapping[str, Any]) -> int:
-    """Characters of a call's arguments as JSON."""
+    """How many characters a call's arguments have as JSON."""
     return encoding.count_characters(encode_arguments(args) or b"")

@@ -1,4 +1,4 @@
-"""Where a tool's output goes: memory while it is small, then the store. It is measured and hashed on the way."""
+"""A tool's output goes to memory while it is small, then to the store. It is measured and hashed on the way."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from overspill.text import encoding
 from overspill.types import Size
 
 MEMORY = 1 << 20
-"""Bytes held back from the store until it is known whether the output is kept at all."""
+"""Bytes that wait in memory until it is known whether the output has to be stored at all."""
 
 
 class SealedOutput(Struct, frozen=True):
-    """What of an output is in the store, and why it is not everything where it is not."""
+    """What the store has of an output, and if that is not all of it, why."""
 
     size: Size
     sha256: str
     missing: str
     checkpoints: list[tuple[int, int, int]]
-    """As `Meter` noted them: a reader need not count anew."""
+    """Noted by `Meter`, so that a reader need not count from the start."""
 
 
 class Spool:
-    """Blocking. `limit` is the most that may be stored of one output; what comes after it is counted and dropped."""
+    """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped."""
 
     def __init__(self, shelf: Shelf, id: str, limit: int | None = None, model: str | None = None) -> None:
         self.id = id
@@ -56,11 +56,11 @@ class Spool:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to flush: so much waits in memory."""
+        """Whether enough waits in memory that it is time to flush."""
         return len(self._memory) >= MEMORY and not self.failure
 
     def add(self, data: bytes) -> None:
-        """Quick: measures and remembers. Whoever adds a lot looks at `due` and flushes off the event loop."""
+        """Measure and remember, which is quick. Callers that add a lot check `due` and flush off the event loop."""
         with self._lock:
             if self._closed:  # a generator that was left behind may still yield
                 return
@@ -74,7 +74,7 @@ class Spool:
                 self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
 
     def add_text(self, content: str) -> None:
-        """In slices, so that the UTF-8 of a large text never stands beside it whole."""
+        """Add in slices, so that a large string and all of its UTF-8 are never in memory together."""
         for start in range(0, len(content), MEMORY):
             self.add(encoding.encode(content[start : start + MEMORY]))
             if self.due:
@@ -86,7 +86,7 @@ class Spool:
             self._to_store()
 
     def read(self, start: int, end: int) -> bytes:
-        """Of what is still there, wherever it is. StoreError when the store is gone, and with it what it held."""
+        """Read from memory or the store. Raises StoreError if what was stored has been removed."""
         if self._writer is None:
             return bytes(self._memory[start:end])
         self.flush()
@@ -100,7 +100,7 @@ class Spool:
             reader.close()
 
     def seal(self) -> SealedOutput:
-        """Commit what there is. StoreError when nothing could be stored; what was in memory then still is."""
+        """Commit what there is. Raises StoreError if nothing could be stored; what was in memory then stays there."""
         with self._lock:
             self._closed = True
             held = self._memory if self._writer is None or not self._writer.size else bytearray()
@@ -110,12 +110,12 @@ class Spool:
                 self._writer, self._memory = None, held
                 raise
             assert self._writer is not None
-            if self._writer.size < self._meter.bytes:  # the disk was full: measure what really is there
+            if self._writer.size < self._meter.bytes:  # the disk was full: measure what is really there
                 self._meter = self._measure_again(self._shelf.open(self.id))
             return SealedOutput(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
 
     def rescue(self, most: int, why: str) -> tuple[bytes, SealedOutput] | None:
-        """The beginning of what could not be stored, as far as memory still has it."""
+        """The beginning of an output that could not be stored, as far as it is still in memory."""
         with self._lock:
             if self._writer is not None:
                 return None
@@ -152,7 +152,7 @@ class Spool:
         return cut[: encoding.complete_length(cut)]
 
     def _to_store(self) -> None:
-        """Memory is given up only as far as it is stored: with no store at all, its beginning can still be shown."""
+        """Free only the memory whose bytes are stored: if the store fails, the beginning can still be shown."""
         try:
             if self._writer is None:
                 self._writer = self._shelf.create(self.id)

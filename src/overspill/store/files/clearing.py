@@ -1,6 +1,6 @@
-"""Remove what no session needs any more, and only that: names of our exact layout that belong to this user and are not locked.
+"""Remove only what no session needs any more: names of exactly our layout that belong to this user and are not locked.
 
-Two processes that clear the same run meet each other's locks or find files gone; both are fine.
+If two processes clear the same run, they meet each other's locks or find files gone. Both are fine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from overspill.store.files.layout import Directory
 
 
 def remove_session(run: Directory, session: str, directory: Directory) -> None:
-    """The caller holds its lock. A directory that contains other files stays, with those files."""
+    """The caller holds its lock. If the directory contains other files, it stays, with those files."""
     layout.sweep(directory)
     if not directory.names():
         with suppress(FileNotFoundError):
@@ -54,7 +54,7 @@ def clear_run(root: Directory, run: Directory) -> None:
 
 
 def clear_dead_run(root: Directory, name: str) -> None:
-    """Does nothing while the run lives."""
+    """Does nothing while the run is alive."""
     with suppress(OSError, StoreError), root.open_directory(name) as run:
         hold = lock.take(run)
         if hold is not None:

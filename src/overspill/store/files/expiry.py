@@ -16,10 +16,10 @@ from overspill.store.rules import KeptItem
 class KeptContent(Struct, frozen=True):
     items: list[KeptItem]
     bytes: int
-    """Everything, also what cannot be removed."""
+    """The size of everything, including what cannot be removed."""
     places: dict[str, Place]
     outputs: dict[str, set[str]]
-    """By live session, the outputs it has, also those that are still being written."""
+    """The outputs of each live session, including those that are still being written."""
 
 
 def measure_kept(root: Directory) -> KeptContent:
@@ -49,7 +49,7 @@ def measure_kept(root: Directory) -> KeptContent:
 
 
 def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
-    """One step, so that a process that dies here leaves either the whole output or none of it. False: it was read meanwhile."""
+    """Remove it in one step: a process that dies here leaves all of the output or nothing. False if it was read meanwhile."""
     with (
         root.open_directory(place.run) as run,
         run.open_directory(layout.session_directory(place.session)) as directory,
@@ -62,7 +62,7 @@ def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
 
 
 def _measure_files(directory: Directory) -> dict[str, tuple[int, float]]:
-    """By name, the size of each file and when it was last used."""
+    """The size of each file and when it was last used, by name."""
     files: dict[str, tuple[int, float]] = {}
     for name in directory.names():
         with suppress(FileNotFoundError):

@@ -54,7 +54,7 @@ class Journal:
     @classmethod
     def reopen(cls, directory: Directory) -> Journal:
         fd = directory.open_file(layout.JOURNAL, os.O_RDWR | os.O_APPEND)
-        # The keep limits go by its modification time, and opening a session again counts as using it.
+        # The keep limits use its modification time, and opening a session again counts as using it.
         os.utime(fd)
         return cls(fd, directory)
 
@@ -78,7 +78,7 @@ class Journal:
         if not found.st_nlink:
             raise StoreError(f"{self._path} was removed by another program. Open a new session.")
         if found.st_size > self._end:
-            # The start of a line that a full disk or a death cut off; no reader has ever been given it.
+            # The start of a line that was cut off by a full disk or the death of a process. No reader has ever seen it.
             os.ftruncate(self._fd, self._end)
         return os.write(self._fd, line)
 

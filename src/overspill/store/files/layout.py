@@ -1,7 +1,7 @@
 """Where files are: `<root>/overspill-<12 hex>/session-<uuid>/<uuid>`, in directories that no other user can enter or redirect.
 
 Every call is relative to an open directory and follows no link, so a directory swapped on the way cannot lead a write astray.
-Names that are not exactly of this layout are never touched.
+Names that do not follow this layout exactly are never touched.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GITIGNORE = ".gitignore"
 
 
 class Directory:
-    """An open directory. What is made in it is 0700 or 0600 whatever the umask; `os.open` adds O_CLOEXEC itself."""
+    """An open directory. Everything created in it is 0700 or 0600 whatever the umask. `os.open` itself adds O_CLOEXEC."""
 
     def __init__(self, fd: int, path: Path) -> None:
         self._fd: int | None = fd
@@ -103,8 +103,8 @@ def session_directory(session: str) -> str:
 
 
 class Root(Struct, frozen=True):
-    """Where a store lies. `start` is the user's choice and may be a link or open to all, as /tmp is; only what is ours in it must
-    be tight. `below` leads through a working directory, which may be somebody else's: no link is followed there."""
+    """Where a store is. The user chose `start`, which may be a link or open to everyone like /tmp; only what we create in it must
+    be private. `below` leads through a working directory, which may be somebody else's, so no link is followed there."""
 
     start: Path
     below: tuple[str, ...] = ()
@@ -150,8 +150,8 @@ def _enter_child(above: Directory, name: str, *, makes: bool) -> Directory:
 
 
 def _keep_out_of_git(root: Directory) -> None:
-    """A store in a project must not be committed by accident. A file that is already there stays."""
-    with suppress(OSError):  # without it outputs can be stored all the same
+    """Make sure that a store in a project is not committed by accident. A file that is already there stays."""
+    with suppress(OSError):  # outputs can be stored without it
         fd = root.make_file(_GITIGNORE)
         try:
             os.write(fd, b"*\n")
@@ -167,7 +167,7 @@ def list_runs(root: Directory) -> list[str]:
 
 
 def list_lock_directories(root: Directory) -> list[str]:
-    """Only what nobody but us can enter: what others made under such a name, or may hold a lock in, does not count."""
+    """Only directories that nobody else can enter: others may have made one with such a name, or hold a lock in it."""
     return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
 
 
@@ -176,7 +176,7 @@ def new_lock_directory() -> str:
 
 
 def remove_lock_directory(root: Directory, directory: Directory) -> None:
-    # It stays where somebody has made the next lock in it already, who then removes it.
+    # It stays if another process has already made the next lock in it. That process then removes it.
     with suppress(OSError):
         directory.remove_file(LOCK)
         root.remove_directory(directory.path.name)
@@ -187,18 +187,18 @@ def list_sessions(run: Directory) -> list[str]:
 
 
 def has_session(run: Directory, session: str) -> bool:
-    """Without listing the others."""
+    """Check for one session without listing the others."""
     return _is_ours(run, session_directory(session))
 
 
 def list_outputs(session: Directory) -> list[str]:
-    """Ids of what is complete."""
+    """The ids of complete outputs."""
     return [name for name in session.names() if handles.is_uuid(name)]
 
 
 def sweep(session: Directory) -> None:
-    """Remove what we made in it. The journal goes after the outputs and the lock last, so that a sweep cut short leaves a shelf
-    that the next start recognises as rubbish."""
+    """Remove what we created in it: outputs first, then the journal, and the lock last, so that an interrupted sweep leaves a
+    shelf that the next start recognises as abandoned."""
     outputs = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART))]
     for name in (*outputs, JOURNAL, LOCK):
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Which sessions are live: a lock that the system drops when its holder dies, however it dies. A process id would be reused."""
+"""Tell which sessions are live, by a lock that the system releases however its holder dies. A process id would be reused."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ class Lock:
 
     @property
     def inherited(self) -> bool:
-        """True in a forked child: the hold is its parent's."""
+        """True in a forked child, whose parent holds the lock."""
         return self._pid != os.getpid()
 
     def release(self) -> None:
-        # A forked child shares the lock itself: closing alone would leave it held by the child, unlocking there would take it
-        # from the parent.
+        # A forked child shares the lock. Closing it without unlocking here would leave the child holding it; unlocking in the
+        # child would take it from the parent.
         if not self.inherited:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
         os.close(self._fd)
 
 
 def hold(directory: Directory) -> Lock:
-    """The lock of a directory just made; at most somebody who only looks (`held`) has it for a moment."""
+    """Lock a directory that was just created. At most, a process that only checks (`is_held`) has it for a moment."""
     fd = directory.make_file(LOCK)
     fcntl.flock(fd, fcntl.LOCK_EX)
     return Lock(fd)
 
 
 def take(directory: Directory) -> Lock | None:
-    """The lock of a directory found, or None while somebody holds it."""
+    """Lock an existing directory. Returns None while another process holds it."""
     fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
     while not _try_lock(fd, fcntl.LOCK_EX):
-        # Whoever only looks is in the way for a moment; whoever holds it, to stay.
+        # A process that only checks is in the way for a moment, a holder for good.
         if not _try_lock(fd, fcntl.LOCK_SH):
             os.close(fd)
             return None
@@ -51,7 +51,7 @@ def take(directory: Directory) -> Lock | None:
 
 
 def is_held(directory: Directory) -> bool:
-    """Looks with a shared lock, so that two who look at once do not take each other for the holder."""
+    """Checks with a shared lock, so that two processes that check at the same time do not mistake each other for the holder."""
     try:
         fd = directory.open_file(LOCK)
     except FileNotFoundError:
@@ -65,21 +65,21 @@ def is_held(directory: Directory) -> bool:
 
 @contextmanager
 def hold_alone(root: Directory) -> Generator[None]:
-    """One at a time among this user's processes: starting a run, clearing up, giving out names. Leaves nothing behind.
+    """Let one of this user's processes at a time start a run, clear up or assign names. Leaves nothing behind.
 
-    Where all may write, as in /tmp, another user could take any name we agreed on and hold it for ever. So the lock has no fixed
-    name: it is made under a random one, in a directory that only we can enter, and you are alone when you hold all there are. Of
-    two who each made one, the later finds the other's.
+    In a directory that everyone may write to, like /tmp, another user could take any fixed name and hold it forever. So the lock
+    has a random name, in a directory that only this user can enter, and a process is alone when it holds all such locks. If two
+    processes each make one, the later finds the other's.
     """
     while True:
         with ExitStack() as locks:
             names = layout.list_lock_directories(root)
             if not names:
-                # Whoever finds it first may be through with it, and have removed it, before we have opened it.
+                # Another process may find it, use it and remove it before we have opened it.
                 with suppress(FileNotFoundError):
                     root.make_directory(layout.new_lock_directory()).close()
                 continue
-            # In the same order for all, so that no two wait for each other.
+            # All processes use the same order, so that no two wait for each other.
             found = [locks.enter_context(_wait_for(root, name)) for name in names]
             if None not in found and layout.list_lock_directories(root) == names:
                 try:
@@ -93,7 +93,7 @@ def hold_alone(root: Directory) -> Generator[None]:
 
 @contextmanager
 def _wait_for(root: Directory, name: str) -> Generator[Directory | None]:
-    """None where the one before us removed it while we waited for it."""
+    """None if the process before us removed it while we waited."""
     with ExitStack() as opened:
         try:
             directory = opened.enter_context(root.open_directory(name))

@@ -16,8 +16,8 @@ from overspill.store.quota import OutputQuota
 
 
 class FileWriter:
-    """A cancelled job may be discarded while a worker still appends to it: the lock keeps a write from going to whatever file
-    has the descriptor's number next."""
+    """A cancelled job may be discarded while a worker still appends to it. The lock keeps that write from going to another file
+    that was given the same descriptor."""
 
     def __init__(
         self, directory: Directory, session: str, id: str, *, quota: OutputQuota, durable: bool, ended: Callable[[str], None]
@@ -55,7 +55,7 @@ class FileWriter:
             if self._committed:
                 return
             fd = self._writable()
-            # Only what is kept is meant to outlive this process, and with it a power failure; for the rest the wait buys nothing.
+            # Only kept outputs have to survive this process and a power failure. For the others, waiting gains nothing.
             if self._durable:
                 os.fsync(fd)
             os.rename(self._id + PART, self._id, src_dir_fd=self._directory.fd, dst_dir_fd=self._directory.fd)
@@ -74,7 +74,7 @@ class FileWriter:
             self.abandon()
 
     def abandon(self) -> None:
-        """Write no more and leave what there is."""
+        """Stop writing and leave what is there."""
         with self._mutex:
             if self._fd is not None:
                 os.close(self._fd)
@@ -93,14 +93,14 @@ class FileWriter:
                 self._size += written
                 view = view[written:]
         except OSError as error:
-            # A torn tail would be taken for part of the output.
+            # A torn tail would be mistaken for part of the output.
             with suppress(OSError):
                 os.ftruncate(fd, self._size)
             raise to_store_error(f"store {handles.handle(self._session, self._id)}", error) from error
 
 
 class FileReader:
-    """Of a file still being written it sees what has been appended at the time of each call."""
+    """If the file is still being written, each call sees what has been appended by then."""
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
@@ -143,7 +143,7 @@ class FileReader:
             os.close(self._fd)
             self._fd = None
             if self._map is not None:
-                # Somebody still looks at a view: the map goes with the last of them.
+                # A view is still in use. The map is freed with the last of them.
                 with suppress(BufferError):
                     self._map.close()
                 self._map = None

@@ -46,7 +46,7 @@ class StoreRun:
 
     @property
     def usable(self) -> bool:
-        """Not after it ended, not in a forked child, and not when somebody removed its directory."""
+        """False after it has ended, in a forked child, and if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
     def create_shelf(self, session: str, name: str, retention: Retention, allowance: Allowance | None) -> LiveFileShelf:
@@ -62,7 +62,7 @@ class StoreRun:
         return self._make_shelf(session, directory, hold, journal, retention, allowance if retention == "keep" else None)
 
     def reopen_shelf(self, session: str, directory: Directory, allowance: Allowance | None) -> LiveFileShelf | None:
-        """A kept shelf, which stays where it is and stays kept; None while somebody holds it."""
+        """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it."""
         with ExitStack() as undo:
             undo.enter_context(directory)
             hold = lock.take(directory)
@@ -79,7 +79,7 @@ class StoreRun:
             self.end()
 
     def end(self) -> None:
-        """Close what is open and remove what is not to be kept. In a forked child: let go of it, touch nothing."""
+        """Close what is open and remove what is not to be kept. In a forked child, release it without touching any file."""
         with self._mutex:
             if self._over:
                 return

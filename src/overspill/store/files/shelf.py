@@ -32,14 +32,14 @@ class FileShelf:
 
     def open(self, id: str) -> FileReader:
         rules.check_id(id)
-        # The final name is tried again, for a commit may come between the first two.
+        # Try the final name again, because a commit may come between the first two.
         for name in (id, id + PART, id):
             with explain_failures(f"open {handles.handle(self.session, id)}"), suppress(FileNotFoundError):
                 return FileReader(self.directory.open_file(name))
         raise UnknownHandle(handles.handle(self.session, id))
 
     def note_read(self, id: str) -> None:
-        # A store on a read-only disk, or one that is gone, can be neither noted nor expired.
+        # A store that is gone, or on a read-only disk, cannot record the read, but cannot expire either.
         with suppress(OSError, StoreError):
             os.utime(id, dir_fd=self.directory.fd, follow_symlinks=False)
 
@@ -54,7 +54,7 @@ class FileShelf:
 
 
 class LiveFileShelf(FileShelf):
-    """`closing` is shared by all that a store has open: it and its shelves close one after the other."""
+    """A store and its shelves share `closing`, so that they close one after the other."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class LiveFileShelf(FileShelf):
                 writer.abandon()
             last.callback(self.directory.close)
             last.callback(self._lock.release)
-            # In a forked child the session is its parent's, and not over.
+            # In a forked child, the session belongs to its parent and has not ended.
             if not self._lock.inherited:
                 last.callback(self._ended, self)
             self._journal.close(durable=self.retention == "keep")

@@ -1,4 +1,4 @@
-"""Outputs as files below one root, which many processes share. Each process has its own run."""
+"""Store outputs as files below one root, which many processes share. Each process has its own run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from overspill.store.rules import KeptItem
 
 
 class FileStore:
-    """Nothing is created before the first `open_shelf`; `close`, or the end of the process, clears what is not to be kept."""
+    """Nothing is created before the first `open_shelf`. `close`, or the end of the process, removes what is not to be kept."""
 
     def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB, sweep_seconds: float = HOUR) -> None:
         self._sweep_seconds = sweep_seconds
@@ -134,7 +134,7 @@ class FileStore:
                 self._run = None
 
     def _ensure_run(self, root: Directory) -> StoreRun:
-        """This process's run; the first call starts it and clears what dead runs left."""
+        """This process's run. The first call starts it and removes what dead runs left."""
         if self._run is None or not self._run.usable:
             for name in layout.list_runs(root):
                 clearing.clear_dead_run(root, name)
@@ -151,7 +151,7 @@ class FileStore:
         removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
         gone = {item.id for item in removed}
         for session, outputs in content.outputs.items():
-            # Also what another process has removed, which only its own run would count as free.
+            # Including what another process has removed, which would otherwise be freed only in that process's quota.
             for id in held.get(session, set()) - (outputs - gone):
                 if run:
                     run.quota.release(session, id)
@@ -181,7 +181,7 @@ def _find_by_name(root: Directory, name: str) -> Place | None:
             return place
         if label.name == name and label.live:
             raise rules.name_in_use_error(name)
-    # A shelf that cannot be trusted may have the name. A second one would look as if everything had been lost.
+    # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
     if found.refusals:
         raise found.refusals[0]
     return None

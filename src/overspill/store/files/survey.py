@@ -16,7 +16,7 @@ from overspill.store.protocols import ShelfLabel
 
 
 class Place(Struct, frozen=True):
-    """Where one session lies below the root."""
+    """Where one session is below the root."""
 
     run: str
     session: str
@@ -79,6 +79,6 @@ def _collect_refusals(refusals: list[StoreError]) -> Generator[None]:
     except FileNotFoundError:
         return  # removed by its owner while we looked
     except OSError as error:
-        refusals.append(to_store_error("open what lies in the store", error))
+        refusals.append(to_store_error("open a directory in the store", error))
     except StoreError as refusal:
         refusals.append(refusal)
