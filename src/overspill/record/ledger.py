@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from threading import RLock
 from typing import Any
 
 from msgspec.structs import replace
@@ -61,16 +62,22 @@ class Ledger:
         self._counted = 0
         self._dropped = 0
         self._drop_at = MAX_UNWRITTEN_EVENTS
+        self._mutex = RLock()  # a session closes in a worker thread while a reply may still be recorded
 
     @property
     def counters(self) -> Counters:
         """Up to date: waiting events are counted now, or when they are written."""
-        for event in self._waiting[self._counted :]:
-            self._counters.add(event)
-        self._counted = len(self._waiting)
-        return self._counters
+        with self._mutex:
+            for event in self._waiting[self._counted :]:
+                self._counters.add(event)
+            self._counted = len(self._waiting)
+            return self._counters
 
     def record(self, event: Entry) -> None:
+        with self._mutex:
+            self._record(event)
+
+    def _record(self, event: Entry) -> None:
         self._waiting.append(event)
         count = len(self._waiting)
         if type(event) in _DEFERRABLE and (count < _MAX_DEFERRED_EVENTS or self.failure):
@@ -86,11 +93,14 @@ class Ledger:
             self.schedule_flush()
 
     def flush(self) -> None:
-        if not self._waiting:
-            return
+        with self._mutex:
+            if self._waiting:
+                self._flush()
+
+    def _flush(self) -> None:
         _ = self.counters
         gap = [EventsDropped(now_ms(), self._dropped)] if self._dropped else []
-        waiting = list(self._waiting)  # another thread may add to it meanwhile
+        waiting = list(self._waiting)  # the write itself may add to it
         try:
             self._write(events.encode_events([*gap, *waiting]))
         except StoreError as error:

@@ -1,6 +1,7 @@
 """The ledger: one journal; log lines and accounting entries are views of it."""
 
 import logging
+from threading import Event, Thread
 
 import pytest
 
@@ -309,3 +310,29 @@ def test_what_the_host_settled_goes_on_record_once():
         (15, 20),
         (20, 30),
     ]
+
+
+def test_two_threads_that_write_at_the_same_time_neither_lose_nor_repeat_an_event():
+    journal, writing, resume = Journal(), Event(), Event()
+
+    def write(lines: bytes) -> None:
+        if not writing.is_set():
+            writing.set()
+            resume.wait(0.2)  # ends early only if the other thread is not kept waiting
+        journal.write(lines)
+
+    def record_more() -> None:
+        ledger.record(JobChanged(2, FILE, "b", "ready"))
+        ledger.record(ToolCalled(3, "c"))
+        resume.set()
+
+    ledger = Ledger(SESSION, write)
+    ledger.record(ToolCalled(1, "a"))
+    closing, working = Thread(target=ledger.flush), Thread(target=record_more)
+    closing.start()
+    assert writing.wait(10)
+    working.start()
+    closing.join()
+    working.join()
+    ledger.flush()
+    assert [getattr(event, "tool", "") for event in journal.events] == ["a", "b", "c"]
