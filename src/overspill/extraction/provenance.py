@@ -22,6 +22,8 @@ from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
 _MAX_BATCH_CHARS = 32 * 1024  # of all quotes in one search
+_MAX_PASSES = 8  # over the document in one search; more than one is rare
+_MAX_CHAR_BYTES = 4
 _MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
 _NUMBERED = re.compile(r"(?:L|line )?\d{1,9}(?: ?[:|]|-|\t) ?(.+)", re.IGNORECASE)
@@ -45,7 +47,7 @@ class Located(Struct, frozen=True):
     excerpts: tuple[Excerpt, ...] = ()
     quotes: int = 0
     missing: int = 0
-    """How many of the quotes are not in the document."""
+    """How many of the quotes were not found in the document."""
 
 
 def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
@@ -202,19 +204,41 @@ def _find_in_any_spelling(data: bytes | memoryview, texts: Iterable[str]) -> dic
 
 
 def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+    """A search does not see texts that overlap what it finds. Most of those are near it, so the next search begins there."""
     found: dict[str, Span] = {}
+    whole = (Span(0, len(data)),)
     for batch in _split_into_batches(wanted):
-        # One pass does not see texts that overlap, so repeat until a pass finds nothing.
-        while batch and (passed := _search_once(data, batch, recognise)):
+        spans, passes = whole, 1
+        while batch:
+            passed = _search_once(data, spans, batch, recognise)
             found |= passed
             batch = {text: pattern for text, pattern in batch.items() if text not in passed}
+            if passed:
+                spans = _find_surroundings(passed.values(), max(map(len, batch), default=0), len(data))
+            elif spans is not whole and passes < _MAX_PASSES:
+                spans, passes = whole, passes + 1
+            else:
+                break
     return found
 
 
-def _search_once(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
+def _find_surroundings(places: Iterable[Span], chars: int, end: int) -> tuple[Span, ...]:
+    """The places with enough around them for a text of so many characters that overlaps them."""
+    margin = chars * _MAX_CHAR_BYTES
+    merged: list[Span] = []
+    for place in sorted(places):
+        span = Span(max(place.start - margin, 0), min(place.end + margin, end))
+        if merged and span.start <= merged[-1].end:
+            before = merged.pop()
+            span = Span(before.start, max(before.end, span.end))
+        merged.append(span)
+    return tuple(merged)
+
+
+def _search_once(data: memoryview, spans: Sequence[Span], wanted: _Wanted, recognise: Callable[[bytes], str]) -> dict[str, Span]:
     found: dict[str, Span] = {}
     seen: set[bytes] = set()
-    for match in spelling.find_matches(wanted.values(), data):
+    for match in spelling.find_matches(wanted.values(), data, spans):
         start, end = match.span()
         text = bytes(data[start:end])
         if text in seen:

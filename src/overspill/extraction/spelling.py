@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from html.entities import codepoint2name
+from itertools import chain
 
+from overspill.extraction.chunks import Span
 from overspill.text.encoding import encode
 from overspill.text.patterns import Match, compile_pattern, escape
 
@@ -56,9 +58,10 @@ def escape_literal(text: str) -> bytes:
     return escape(encode(text))
 
 
-def find_matches(patterns: Iterable[bytes], data: memoryview) -> Iterator[Match]:
+def find_matches(patterns: Iterable[bytes], data: memoryview, spans: Sequence[Span]) -> Iterator[Match]:
     """Matches of any of the patterns, in linear time. Where several begin at the same place, the earlier pattern wins."""
-    return compile_pattern(b"|".join(patterns), max_memory=_MAX_PATTERN_MEMORY).finditer(data)
+    pattern = compile_pattern(b"|".join(patterns), max_memory=_MAX_PATTERN_MEMORY)
+    return chain.from_iterable(pattern.finditer(data, span.start, span.end) for span in spans)
 
 
 @lru_cache(4096)

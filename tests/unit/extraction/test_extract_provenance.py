@@ -1,6 +1,11 @@
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+
 import pytest
 
 from overspill import handles
+from overspill.extraction import spelling
 from overspill.extraction.chunks import Span
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.spelling import simplify
@@ -113,6 +118,51 @@ def test_neighbouring_and_overlapping_quotes_become_one_excerpt():
 
 def test_quotes_that_hide_each_other_are_all_found():
     assert located("alpha beta gamma delta", "alpha beta gamma", "beta gamma delta", "beta", "alpha").missing == 0
+
+
+def count_searched_bytes(content: str, quotes: Sequence[str]) -> tuple[int, Located]:
+    """How many bytes the search for these quotes goes through, all passes together, and what it finds."""
+    searched = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal searched
+        if event == "call" and frame.f_code is spelling.find_matches.__code__:
+            searched += sum(span.end - span.start for span in frame.f_locals["spans"])
+
+    sys.setprofile(count)
+    try:
+        result = located(content, *quotes)
+    finally:
+        sys.setprofile(None)
+    return searched, result
+
+
+def nested(count: int) -> list[str]:
+    return [PASSAGE[: 20 + length] for length in range(count)]
+
+
+def staggered(count: int) -> list[str]:
+    return [PASSAGE[start : start + 200] for start in range(count)]
+
+
+PASSAGE = "".join(f"{number} " for number in range(400))
+
+
+@pytest.mark.parametrize("overlapping", [nested, staggered])
+def test_twice_as_many_overlapping_quotes_do_not_take_twice_as_many_passes(overlapping: Callable[[int], list[str]]):
+    content = "filler line\n" * 20_000 + PASSAGE + "\nfiller line" * 20_000
+    for count in (40, 80):
+        searched, result = count_searched_bytes(content, overlapping(count))
+        assert len(content) <= searched < 2 * len(content)
+        assert result.missing == 0
+
+
+@pytest.mark.parametrize("count", [20, 40])
+def test_a_document_that_hides_each_quote_behind_the_one_before_is_not_searched_for_ever(count: int):
+    content = ("-" * 2000).join(PASSAGE[: 200 + end] for end in range(count))
+    searched, result = count_searched_bytes(content, staggered(count))
+    assert searched < 20 * len(content)
+    assert result.excerpts
 
 
 def test_many_quotes_are_found_in_one_search():
