@@ -52,11 +52,11 @@ def test_an_announced_job_leaves_memory_before_an_older_one_that_is_not():
         assert jobs.finish(job) is expected
 
 
-def test_a_job_whose_images_are_in_memory_stays():
+def test_a_job_whose_images_are_in_memory_stays_in_memory():
     job = finished(blocks=[IMAGE])
     assert filled([job], [])[job.id] is job
 
 
-def test_a_job_that_never_was_is_unknown():
+def test_a_job_that_never_existed_is_unknown():
     with pytest.raises(KeyError):
         filled([], [])["nothing"]

@@ -45,7 +45,7 @@ async def test_a_forgotten_alarm_does_not_ring(clock: Deadlines):
     assert rung == []
 
 
-async def test_an_alarm_rings_again_as_long_as_it_says_so(clock: Deadlines):
+async def test_an_alarm_rings_again_as_long_as_it_asks_to(clock: Deadlines):
     times: list[float] = []
     over = anyio.Event()
 
@@ -62,7 +62,7 @@ async def test_an_alarm_rings_again_as_long_as_it_says_so(clock: Deadlines):
     assert all(later - earlier >= 0.02 for earlier, later in pairwise(times))
 
 
-async def test_an_alarm_may_have_another_forgotten_that_rings_at_the_same_moment(clock: Deadlines):
+async def test_an_alarm_may_forget_another_that_rings_at_the_same_moment(clock: Deadlines):
     rung: list[str] = []
     over = anyio.Event()
 
@@ -77,7 +77,7 @@ async def test_an_alarm_may_have_another_forgotten_that_rings_at_the_same_moment
     assert rung == ["first"]
 
 
-async def test_setting_the_systems_time_moves_no_deadline(clock: Deadlines, monkeypatch: pytest.MonkeyPatch):
+async def test_changing_the_system_time_moves_no_deadline(clock: Deadlines, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(time, "time", lambda: 0.0)
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     rung = anyio.Event()

@@ -96,7 +96,7 @@ async def test_a_class_is_called_in_a_thread(threads: Threads):
     assert await invoke_tool(dict, {"a": 1}, job(), threads) == {"a": 1}
 
 
-async def test_an_async_generator_function_returns_at_once(threads: Threads):
+async def test_an_async_generator_function_returns_immediately(threads: Threads):
     async def stream() -> AsyncIterator[str]:
         yield "a"
 
@@ -115,7 +115,7 @@ async def test_arguments_may_have_any_name(threads: Threads):
     assert await invoke_tool(lambda **given: given, names, job(), threads) == names
 
 
-async def test_a_job_knows_of_its_threads(threads: Threads):
+async def test_a_job_knows_its_threads(threads: Threads):
     own = job()
     assert await invoke_tool(lambda: own.threads, {}, own, threads) == 1
     assert own.threads == 0
@@ -143,7 +143,7 @@ async def test_a_blocking_tool_can_be_left_behind(threads: Threads):
     released.set()
 
 
-async def test_no_tool_is_remembered(threads: Threads):
+async def test_no_tool_is_cached(threads: Threads):
     def tool(**args: Any) -> int:
         return len(args)
 

@@ -102,7 +102,7 @@ async def test_a_fast_tool_is_done_when_the_race_ends(jobs: JobScheduler, change
     assert not jobs.background
 
 
-async def test_two_first_calls_at_once_both_run(jobs: JobScheduler):
+async def test_two_simultaneous_first_calls_both_run(jobs: JobScheduler):
     first, second = job(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, first, returning(1), SOON)
@@ -110,7 +110,7 @@ async def test_two_first_calls_at_once_both_run(jobs: JobScheduler):
     assert (first.result, second.result) == (1, 2)
 
 
-async def test_a_slow_tool_goes_on_in_the_background(jobs: JobScheduler, changes: Changes):
+async def test_a_slow_tool_keeps_running_in_the_background(jobs: JobScheduler, changes: Changes):
     slow, tool = job("slow"), Held()
     await jobs.run(slow, tool, 0.01)
     assert (slow.state, slow.background) == ("running", True)
@@ -121,7 +121,7 @@ async def test_a_slow_tool_goes_on_in_the_background(jobs: JobScheduler, changes
     assert changes == [("slow", "running"), ("slow", "ready")]
 
 
-async def test_each_completed_job_is_told_of_once(jobs: JobScheduler):
+async def test_each_completed_job_is_announced_once(jobs: JobScheduler):
     first, second = job(), job()
     jobs.start(first, returning(1))
     jobs.start(second, returning(2))
@@ -131,7 +131,7 @@ async def test_each_completed_job_is_told_of_once(jobs: JobScheduler):
     assert await jobs.wait(SOON) == []
 
 
-async def test_two_waiters_share_the_news(jobs: JobScheduler):
+async def test_two_waiters_each_learn_of_one_completed_job(jobs: JobScheduler):
     slow, slower = Held(), Held()
     first, second = job("first"), job("second")
     jobs.start(first, slow)
@@ -151,7 +151,7 @@ async def test_two_waiters_share_the_news(jobs: JobScheduler):
     assert sorted(told, key=lambda job: job.tool) == [first, second]
 
 
-async def test_waiting_ends_after_its_time(jobs: JobScheduler):
+async def test_waiting_ends_when_its_time_is_up(jobs: JobScheduler):
     slow = job()
     jobs.start(slow, Held())
     assert await jobs.wait(0.01) == []
@@ -169,7 +169,7 @@ async def test_waiting_for_any_ends_with_the_first_completed_job(jobs: JobSchedu
     assert [job.tool for job in jobs.take_finished()] == ["slow"]
 
 
-async def test_waiting_for_any_returns_at_once_when_one_completed_before(jobs: JobScheduler):
+async def test_waiting_for_any_returns_immediately_if_one_has_completed(jobs: JobScheduler):
     stuck, done = job("stuck"), job("done")
     jobs.start(stuck, Held())
     jobs.start(done, returning(1))
@@ -178,7 +178,7 @@ async def test_waiting_for_any_returns_at_once_when_one_completed_before(jobs: J
     assert jobs.take_finished() == [done]
 
 
-async def test_more_calls_than_places_wait_unstarted(changes: Changes):
+async def test_calls_over_the_number_of_slots_wait_unstarted(changes: Changes):
     jobs = await opened(changes, max_running=1)
     tool, waiting = Held(), job("waiting")
     with anyio.fail_after(SOON):
@@ -197,7 +197,7 @@ async def test_more_calls_than_places_wait_unstarted(changes: Changes):
     await jobs.abort()
 
 
-async def test_a_job_cancelled_while_it_waits_for_a_place_takes_none(changes: Changes):
+async def test_a_job_cancelled_while_waiting_for_a_slot_takes_none(changes: Changes):
     jobs = await opened(changes, max_running=1)
     tool, after = Held(), job("after")
     with anyio.fail_after(SOON):
@@ -212,7 +212,7 @@ async def test_a_job_cancelled_while_it_waits_for_a_place_takes_none(changes: Ch
     await jobs.abort()
 
 
-async def test_a_cancelled_caller_cancels_the_tool_before_it_went_to_the_background(jobs: JobScheduler):
+async def test_a_caller_cancelled_before_the_tool_moves_to_the_background_cancels_it(jobs: JobScheduler):
     tool, called = Held(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, called, tool, SOON)
@@ -233,13 +233,13 @@ async def test_a_cancelled_caller_leaves_a_background_job_alone(jobs: JobSchedul
     assert slow.result == "late"
 
 
-async def test_a_tool_runs_no_longer_than_it_may(jobs: JobScheduler):
+async def test_a_tool_runs_no_longer_than_its_time_limit(jobs: JobScheduler):
     tool, slow = Held(), job(may_take=0.02)
     await jobs.run(slow, tool, SOON)
     assert (slow.timed_out, tool.cancelled, slow.state) == (True, True, "failed")
 
 
-async def test_a_tool_that_will_not_be_cancelled_is_given_up(jobs: JobScheduler, changes: Changes):
+async def test_a_tool_that_resists_cancellation_is_given_up(jobs: JobScheduler, changes: Changes):
     tool, slow = Deaf(), job("deaf", may_take=0.02)
     jobs.start(slow, tool)
     assert await jobs.wait(SOON) == [slow]
@@ -250,7 +250,7 @@ async def test_a_tool_that_will_not_be_cancelled_is_given_up(jobs: JobScheduler,
     assert changes[-1] == ("deaf", "ready")  # its body said nothing of an error
 
 
-async def test_what_blocks_its_caller_runs_there_and_takes_no_place(changes: Changes):
+async def test_a_call_that_blocks_its_caller_takes_no_slot(changes: Changes):
     jobs = await opened(changes, max_running=1)
     held = Held()
     jobs.start(job(), held)
@@ -271,7 +271,7 @@ async def test_abort_also_ends_a_call_that_blocks_its_caller(jobs: JobScheduler)
     assert (blocking.state, blocking.error) == ("failed", "cancelled")
 
 
-async def test_the_clock_stands_still_while_a_person_is_asked(jobs: JobScheduler):
+async def test_the_clock_pauses_while_a_person_is_asked(jobs: JobScheduler):
     asked, answered = anyio.Event(), anyio.Event()
     looked = anyio.Event()
 
@@ -294,7 +294,7 @@ async def test_the_clock_stands_still_while_a_person_is_asked(jobs: JobScheduler
     assert (called.result, called.background, called.timed_out) == ("yes", False, False)
 
 
-async def test_after_a_person_answered_a_tool_has_the_rest_of_its_time(jobs: JobScheduler):
+async def test_a_tool_has_its_remaining_time_after_a_person_answers(jobs: JobScheduler):
     called = job()
     deadline = time.monotonic() + 10
     with called.pause_clocks():
@@ -330,7 +330,7 @@ async def test_after_stop_running_jobs_finish_and_no_new_ones_start(jobs: JobSch
     assert list(jobs.background.values()) == [slow]
 
 
-async def test_stop_waits_for_calls_that_still_race(jobs: JobScheduler):
+async def test_stop_waits_for_calls_that_are_still_racing(jobs: JobScheduler):
     tool, racing = Held(), job()
     async with anyio.create_task_group() as group:
         group.start_soon(jobs.run, racing, tool, SOON)
@@ -341,7 +341,7 @@ async def test_stop_waits_for_calls_that_still_race(jobs: JobScheduler):
     assert racing.result == "late"
 
 
-async def test_abort_cancels_everything_at_once(jobs: JobScheduler):
+async def test_abort_cancels_everything_immediately(jobs: JobScheduler):
     tools = [Held() for _ in range(4)]
     started = [job() for _ in tools]
     for slow, tool in zip(started, tools, strict=True):
@@ -354,7 +354,7 @@ async def test_abort_cancels_everything_at_once(jobs: JobScheduler):
     assert all(tool.cancelled for tool in tools)
 
 
-async def test_a_job_that_waits_for_a_place_ends_with_abort(changes: Changes):
+async def test_abort_ends_a_job_that_waits_for_a_slot(changes: Changes):
     jobs = await opened(changes, max_running=1)
     queued = job("queued")
     jobs.start(job("slow"), Held())
@@ -364,7 +364,7 @@ async def test_a_job_that_waits_for_a_place_ends_with_abort(changes: Changes):
     assert (queued.state, queued.error, queued.result) == ("failed", "cancelled", None)
 
 
-async def test_abort_names_what_goes_on_all_the_same(jobs: JobScheduler):
+async def test_abort_names_what_keeps_running(jobs: JobScheduler):
     tool, deaf = Deaf(), job("deaf")
     jobs.start(deaf, tool)
     await tool.started.wait()
@@ -376,7 +376,7 @@ async def test_abort_names_what_goes_on_all_the_same(jobs: JobScheduler):
 
 
 @pytest.mark.parametrize("max_running", [1, 2])
-async def test_a_tool_that_calls_tools_leaves_them_its_place(changes: Changes, max_running: int):
+async def test_a_tool_that_calls_tools_gives_them_its_slot(changes: Changes, max_running: int):
     jobs = await opened(changes, max_running)
     inner = [job(f"inner {n}") for n in range(3)]
 

@@ -78,7 +78,7 @@ async def test_what_a_call_needed_is_freed_with_its_reply(background: bool):
         (SystemExit(2), "Tool failed: SystemExit: 2"),
     ],
 )
-async def test_a_tool_that_raises_is_answered_with_its_words(error: BaseException, text: str, background: bool):
+async def test_a_tool_that_raises_is_answered_with_its_message(error: BaseException, text: str, background: bool):
     async def coroutine() -> str:
         raise error
 
@@ -101,7 +101,7 @@ class Strange(BaseException):
 
 @pytest.mark.parametrize("background", [True, False])
 @pytest.mark.parametrize(("error", "text"), [(Wordless(), "Tool failed: Wordless"), (Strange("so"), "Tool failed: Strange: so")])
-async def test_the_strangest_exception_is_an_answer_and_the_session_goes_on(error: BaseException, text: str, background: bool):
+async def test_the_strangest_exception_is_an_answer_and_the_session_continues(error: BaseException, text: str, background: bool):
     async with opened() as session:
         with anyio.fail_after(20):
             reply = await session.call("query", {}, fails(error), background=background)
@@ -119,7 +119,7 @@ async def test_a_very_long_error_is_kept_and_stays_an_error():
 
 
 @pytest.mark.parametrize("background", [True, False])
-async def test_a_host_that_wants_exceptions_gets_the_very_object(background: bool):
+async def test_a_host_that_wants_exceptions_gets_the_original_exception(background: bool):
     error = ValueError("x" * 5000)
     async with opened() as session:
         with pytest.raises(ValueError, match="x") as caught:
@@ -129,7 +129,7 @@ async def test_a_host_that_wants_exceptions_gets_the_very_object(background: boo
         assert (called.status, called.chars_out < 1100) == ("failed", True)
 
 
-async def test_a_host_that_wants_exceptions_gets_that_of_a_stream_too():
+async def test_a_host_that_wants_exceptions_gets_those_of_streams_too():
     async def stream() -> AsyncIterator[str]:
         yield "x" * 2_000_000
         raise OSError("gone")
@@ -140,7 +140,7 @@ async def test_a_host_that_wants_exceptions_gets_that_of_a_stream_too():
         assert session.counters.kept == 0
 
 
-async def test_what_cannot_be_written_as_json_raises_where_the_host_wants_that():
+async def test_a_value_that_cannot_be_written_as_json_raises_if_the_host_wants_exceptions():
     async with opened() as session:
         reply = await session.call("query", {}, object)
         assert reply.is_error
@@ -156,7 +156,7 @@ async def test_a_tool_called_with_the_wrong_arguments_says_so():
 
 
 @pytest.mark.parametrize("background", [True, False])
-async def test_a_tool_that_takes_too_long_is_ended(background: bool):
+async def test_a_tool_that_takes_too_long_is_stopped(background: bool):
     async with opened(Settings(toolTimeout=0.05)) as session:
         reply = await session.call("crawl", {}, anyio.sleep_forever, background=background)
     assert (reply.text, reply.is_error) == ("Tool failed: TimeoutError: not finished after 0.05 s (toolTimeout)", True)
@@ -182,7 +182,7 @@ async def test_a_blocking_generator_that_takes_too_long_is_left_behind_with_what
 
 
 @pytest.mark.promise("no-turn-blocked")
-async def test_a_slow_tool_goes_on_in_the_background_and_its_output_is_not_lost():
+async def test_a_slow_tool_keeps_running_in_the_background_and_its_output_is_not_lost():
     finish = anyio.Event()
 
     async def crawl() -> str:
@@ -208,7 +208,7 @@ async def test_a_slow_tool_goes_on_in_the_background_and_its_output_is_not_lost(
 
 
 @pytest.mark.parametrize("mode", ["slice", "grep", "raw"])
-async def test_looking_at_a_running_tool_takes_nothing_from_its_output(mode: str):
+async def test_reading_a_running_tool_takes_nothing_from_its_output(mode: str):
     finish = anyio.Event()
 
     async def crawl() -> str:
@@ -224,7 +224,7 @@ async def test_looking_at_a_running_tool_takes_nothing_from_its_output(mode: str
         assert (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "the whole result"
 
 
-async def test_a_long_error_in_the_background_is_told_short_and_kept_whole():
+async def test_a_long_background_error_is_shown_in_short_and_stored_whole():
     async with opened() as session:
         id = await session.start("query", {}, fails(ValueError("y" * 5000)))
         await session.invoke("wait_for_tool_output", {})
@@ -236,7 +236,7 @@ async def test_a_long_error_in_the_background_is_told_short_and_kept_whole():
         assert max(len(event.error) for event in jobs) < 1100
 
 
-async def test_a_stream_that_broke_off_in_the_background_keeps_what_there_was():
+async def test_a_stream_that_broke_off_in_the_background_keeps_what_it_produced():
     async def stream() -> AsyncIterator[str]:
         yield "one\ntwo\n"
         raise OSError("gone")
@@ -254,7 +254,7 @@ async def test_a_stream_that_broke_off_in_the_background_keeps_what_there_was():
         assert session.open(id).kept.missing == "the tool failed before it finished: OSError: gone"
 
 
-async def test_what_cannot_be_stored_in_the_background_is_held_in_memory():
+async def test_a_background_output_that_cannot_be_stored_stays_in_memory():
     async with Session(store=MemoryStore(run_bytes=1)) as session:
         await session.keep("x", "filler")
         id = await session.start("crawl", {}, lambda: "result")
@@ -264,7 +264,7 @@ async def test_what_cannot_be_stored_in_the_background_is_held_in_memory():
         assert raw.text == "result"
 
 
-async def test_an_aborted_call_is_answered_and_not_with_nothing():
+async def test_an_aborted_call_gets_an_answer_that_is_not_empty():
     started = anyio.Event()
     replies: list[Reply] = []
 
@@ -286,7 +286,7 @@ async def test_an_aborted_call_is_answered_and_not_with_nothing():
     assert reply.text == "Tool failed: SessionClosed: the session was aborted before the tool finished"
 
 
-async def test_a_call_aborted_before_it_had_a_place_is_answered_too():
+async def test_a_call_aborted_before_it_could_start_is_answered_too():
     started = anyio.Event()
     replies: list[Reply] = []
 
@@ -309,7 +309,7 @@ async def test_a_call_aborted_before_it_had_a_place_is_answered_too():
     assert {reply.text for reply in replies} == {"Tool failed: SessionClosed: the session was aborted before the tool finished"}
 
 
-async def test_an_aborted_stream_in_the_background_keeps_what_there_was():
+async def test_an_aborted_stream_in_the_background_keeps_what_it_produced():
     yielded = anyio.Event()
 
     async def stream() -> AsyncIterator[str]:
@@ -330,7 +330,7 @@ async def test_an_aborted_stream_in_the_background_keeps_what_there_was():
 
 
 @pytest.mark.parametrize("settings", [Settings(), Settings(preset="artifacts")])
-async def test_a_session_that_stops_takes_no_new_calls(settings: Settings):
+async def test_a_stopping_session_takes_no_new_calls(settings: Settings):
     ran: list[bool] = []
     async with opened(settings) as session:
         await session.stop()
@@ -346,7 +346,7 @@ async def test_a_session_that_stops_takes_no_new_calls(settings: Settings):
     assert ran == []
 
 
-async def test_a_turn_answers_our_tools_and_the_hosts_in_their_order():
+async def test_a_turn_answers_our_tools_and_the_hosts_in_order():
     async def execute(call: ToolCall) -> str:
         return f"{call.name} {dict(call.args)} {call.id}"
 
@@ -392,7 +392,7 @@ async def test_a_blocking_executor_runs_in_a_thread_and_its_failure_is_an_answer
     assert (reply.text, reply.is_error) == ("Tool failed: RuntimeError: search", True)
 
 
-async def test_a_turn_in_which_everything_went_to_the_background_waits_for_the_first():
+async def test_a_turn_whose_calls_all_moved_to_the_background_waits_for_the_first():
     slow, quick = anyio.Event(), anyio.Event()
 
     async def execute(call: ToolCall) -> str:
@@ -430,7 +430,7 @@ async def test_a_reference_that_cannot_be_resolved_is_an_answer_and_the_tool_doe
     assert ran == []
 
 
-async def test_a_reference_becomes_the_stored_content_and_goes_on_record():
+async def test_a_reference_becomes_the_stored_content_and_is_recorded():
     async with opened() as session:
         kept = await session.keep("stored text", "note")
         reply = await session.call("send", {"body": f"{{{{output:{kept.handle}}}}}"}, lambda body: f"got {body}")
@@ -438,7 +438,7 @@ async def test_a_reference_becomes_the_stored_content_and_goes_on_record():
         assert session.counters.refs == 1
 
 
-async def test_each_call_is_on_record_with_figures_only():
+async def test_each_call_is_recorded_with_figures_only():
     async with opened() as session:
         await session.call("search", {"q": "é", "limit": 3}, lambda **_: "result", server="web", kind="mcp")
         reply = await session.call("dump", {"handle": object()}, lambda handle: "x" * 20_000)
@@ -469,7 +469,7 @@ async def test_calls_are_written_a_moment_later_also_after_a_retrieval():
                 await anyio.lowlevel.checkpoint()
 
 
-async def test_what_the_host_settles_goes_on_record_with_the_next_call_or_at_the_end():
+async def test_what_the_host_settles_is_recorded_with_the_next_call_or_at_the_end():
     budget = ContextBudget(window=10_000)
     store = MemoryStore()
     async with Session(Settings(retention="keep"), name="s", store=store, budget=budget) as session:
@@ -531,7 +531,7 @@ async def test_a_cancelled_caller_cancels_its_tool():
         assert cancelled.is_set()
 
 
-async def test_more_calls_than_may_run_wait_for_their_place():
+async def test_calls_over_the_limit_wait_for_a_slot():
     running, most = 0, 0
 
     async def work() -> str:

@@ -79,7 +79,7 @@ async def test_a_host_without_a_notice_tells_the_model_to_wait():
         )
 
 
-async def test_a_fast_call_does_not_go_to_the_background_and_its_size_decides():
+async def test_a_fast_call_stays_in_the_foreground_and_its_size_decides():
     async with session(asyncTimeoutSecs=HANGS) as s:
         small = await s.call("small", {}, lambda: "little")
         large = await s.call("large", {}, lambda: "x" * 20_000)
@@ -91,7 +91,7 @@ async def test_a_fast_call_does_not_go_to_the_background_and_its_size_decides():
         assert s.notice() == ""
 
 
-async def test_a_blocking_tool_goes_to_the_background_too():
+async def test_a_blocking_tool_moves_to_the_background_too():
     tool = SlowTool("from a thread")
     async with session() as s:
         reply = await s.call("block", {}, tool.blocking)
@@ -172,7 +172,7 @@ async def test_an_output_that_was_removed_is_expired():
         assert await get(s, kept.artifact_id) == "Tool output expired"
 
 
-async def test_waiting_without_news_lists_what_still_runs():
+async def test_waiting_without_news_lists_running_tools():
     tool = SlowTool()
     async with session(waitMaxSecs=0.01) as s:
         reply = await s.call("slow", {}, tool)
@@ -182,7 +182,7 @@ async def test_waiting_without_news_lists_what_still_runs():
         assert text.endswith("s)")
 
 
-async def test_two_who_wait_at_once_are_told_of_a_job_once():
+async def test_a_job_is_announced_to_only_one_of_two_waiters():
     tool = SlowTool("x")
     answers: list[str] = []
     async with session() as s:
@@ -233,7 +233,7 @@ async def test_a_call_in_the_background_is_accounted_for_when_it_is_answered_and
     assert "the whole answer" not in str(entries)
 
 
-async def test_a_retrieved_output_is_not_told_of_again():
+async def test_a_retrieved_output_is_not_announced_again():
     async with session() as s:
         ready, failed = await s.start("a", {}, lambda: "x"), await s.start("b", {}, SlowTool(ValueError("no")).__call__)
         while (text := await get(s, ready)) == "Tool not ready. Use wait_for_tool_output.":
@@ -291,7 +291,7 @@ async def test_a_job_that_fails_answers_with_its_error():
             assert (answer.text, answer.is_error) == ("Tool failed: ValueError: no such host", True)
 
 
-async def test_a_result_that_says_it_is_an_error_is_a_failure_with_all_of_its_text():
+async def test_a_result_marked_as_an_error_is_a_failure_with_its_whole_text():
     tool = SlowTool(Output([{"type": "text", "text": "quota exceeded\nfor key 7"}], is_error=True))
     async with session() as s:
         reply = await s.call("fetch", {}, tool)
@@ -317,7 +317,7 @@ async def test_what_a_tool_had_produced_when_its_time_was_up_is_kept():
         )
 
 
-async def test_a_tool_that_will_not_be_cancelled_fails_in_time_and_keeps_what_it_had_produced():
+async def test_a_tool_that_resists_cancellation_fails_in_time_and_keeps_what_it_produced():
     release = anyio.Event()
 
     async def deaf() -> AsyncIterator[str]:
@@ -336,7 +336,7 @@ async def test_a_tool_that_will_not_be_cancelled_fails_in_time_and_keeps_what_it
             assert stored.text() == "something\n"
 
 
-async def test_a_fast_tool_that_will_not_be_cancelled_answers_its_caller_in_time():
+async def test_a_fast_tool_that_resists_cancellation_answers_its_caller_in_time():
     release = anyio.Event()
 
     async def deaf() -> str:
@@ -364,7 +364,7 @@ async def test_a_thread_that_cannot_be_interrupted_is_named():
     tool.release()
 
 
-async def test_an_exit_of_a_tool_is_its_failure_and_not_the_end_of_the_program():
+async def test_a_tool_that_exits_fails_without_ending_the_program():
     def leave() -> None:
         raise SystemExit(3)
 
@@ -375,7 +375,7 @@ async def test_an_exit_of_a_tool_is_its_failure_and_not_the_end_of_the_program()
         assert await wait(s) == f"Completed tools:\n- leave (id: {id}, failed: SystemExit: 3)"
 
 
-async def test_a_call_that_waits_for_a_person_does_not_go_to_the_background():
+async def test_a_call_that_waits_for_a_person_does_not_move_to_the_background():
     async def ask() -> str:
         with asking():
             await anyio.sleep(0.5)
@@ -392,7 +392,7 @@ async def test_a_call_that_waits_for_a_person_does_not_go_to_the_background():
         assert (await s.call("ask", {}, ask, background=False)).text == "the person said yes"
 
 
-async def test_images_of_a_background_output_come_with_it():
+async def test_a_background_output_comes_with_its_images():
     image = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png", "_meta": {"kept": True}}
     huge = {"type": "image", "data": "A" * 2_000_000, "mimeType": "image/png"}
     tool = SlowTool([image, {"type": "text", "text": "a chart"}, huge])
@@ -422,7 +422,7 @@ async def test_images_come_even_when_the_text_beside_them_is_too_large():
         assert answer.content[1] is image
 
 
-async def test_an_output_that_finishes_while_the_store_is_full_is_given_as_far_as_memory_has_it():
+async def test_an_output_that_ends_while_the_store_is_full_is_shown_from_memory():
     small, large = SlowTool("small but not storable"), SlowTool("0123456789" * 300_000)
     async with session(MemoryStore(run_bytes=0)) as s:
         ids = [await s.start("small", {}, small), await s.start("large", {}, large)]
@@ -441,7 +441,7 @@ async def test_an_output_that_finishes_while_the_store_is_full_is_given_as_far_a
         )
 
 
-async def test_an_output_of_which_only_a_part_could_be_stored_says_so():
+async def test_an_output_stored_only_in_part_says_so():
     tool = SlowTool("0123456789" * 30)
     async with session(MemoryStore(run_bytes=100)) as s:
         id = await s.start("tool", {}, tool)
@@ -510,7 +510,7 @@ async def test_a_tool_that_was_cancelled_from_outside_is_a_failure():
         assert await get(s, id) == "Tool failed: RuntimeError: the tool cancelled itself"
 
 
-async def test_nothing_goes_to_the_background_when_async_is_off():
+async def test_nothing_moves_to_the_background_when_async_is_off():
     tool = SlowTool("waited for")
     async with session(**{"async": False}) as s:
         async with anyio.create_task_group() as group:
@@ -521,7 +521,7 @@ async def test_nothing_goes_to_the_background_when_async_is_off():
         assert large.kept is None
 
 
-async def test_one_tool_may_be_kept_from_the_background_and_another_have_its_own_time():
+async def test_one_tool_may_stay_in_the_foreground_and_another_have_its_own_timeout():
     slow, patient = SlowTool("a"), SlowTool("b")
     overrides = {"slow": {"async": False}, "patient": {"asyncTimeoutSecs": HANGS}}
     async with session(truncation={"overrides": overrides}) as s:
@@ -539,7 +539,7 @@ async def _release_later(tool: SlowTool) -> None:
     tool.release()
 
 
-async def test_the_journal_tells_of_every_change_of_a_jobs_state():
+async def test_the_journal_records_every_change_of_a_jobs_state():
     store, first, second = MemoryStore(), SlowTool(), SlowTool(ValueError("bad"))
     async with session(store, maxRunning=1) as s:
         reply = await s.call("first", {}, first)
@@ -560,7 +560,7 @@ async def test_the_journal_tells_of_every_change_of_a_jobs_state():
     assert id.startswith("art_")
 
 
-async def test_a_tool_may_call_tools_of_its_own_session_even_when_only_one_may_run():
+async def test_a_tool_may_call_other_tools_even_if_only_one_may_run():
     async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
 
         async def inner() -> str:
@@ -624,7 +624,7 @@ async def test_a_tool_that_started_another_and_waited_for_it_does_not_run_beside
     assert load.most == 1
 
 
-async def test_a_tool_that_gives_up_a_call_waits_for_its_place_too():
+async def test_a_tool_that_cancels_a_call_waits_for_its_slot_too():
     load = Load()
     async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
 
@@ -639,7 +639,7 @@ async def test_a_tool_that_gives_up_a_call_waits_for_its_place_too():
 
 
 @pytest.mark.parametrize("ending", ["abort", "timeout"])
-async def test_a_tool_that_waits_for_its_place_can_still_be_ended(ending: str):
+async def test_a_tool_that_waits_for_its_slot_can_still_be_stopped(ending: str):
     blocking = SlowTool()
     given_up = anyio.Event()
     async with session(maxRunning=1, asyncTimeoutSecs=HANGS, truncation={"overrides": {"outer": {"toolTimeout": 0.05}}}) as s:
@@ -668,7 +668,7 @@ async def test_a_tool_that_waits_for_its_place_can_still_be_ended(ending: str):
     assert not given_up.is_set()
 
 
-async def test_a_tool_may_make_several_calls_side_by_side_that_call_tools_themselves():
+async def test_a_tool_may_make_several_parallel_calls_that_call_tools_themselves():
     load = Load()
     async with session(maxRunning=1, asyncTimeoutSecs=HANGS) as s:
 
@@ -687,7 +687,7 @@ async def test_a_tool_may_make_several_calls_side_by_side_that_call_tools_themse
     assert load.most == 1
 
 
-async def test_a_tool_of_a_blocking_session_may_call_back_too():
+async def test_a_tool_of_a_blocking_session_may_call_tools_too():
     def run() -> str:
         with SyncSession(Settings(maxRunning=1, asyncTimeoutSecs=HANGS), store=MemoryStore()) as s:
             return s.call("outer", {}, lambda: "outer of " + s.call("inner", {}, lambda: "inner").text).text
@@ -695,7 +695,7 @@ async def test_a_tool_of_a_blocking_session_may_call_back_too():
     assert await anyio.to_thread.run_sync(run) == "outer of inner"
 
 
-async def test_retrieval_never_goes_to_the_background():
+async def test_retrieval_never_moves_to_the_background():
     tool = SlowTool("x" * 100)
     async with session(asyncTimeoutSecs=0.001) as s:
         await s.start("slow", {}, tool)
@@ -706,7 +706,7 @@ async def test_retrieval_never_goes_to_the_background():
         assert reply.text.startswith("Completed tools:")
 
 
-async def test_a_large_output_of_the_background_does_not_stay_in_memory():
+async def test_a_large_background_output_does_not_stay_in_memory():
     tool = SlowTool("z" * 3_000_000)
     async with session() as s:
         await s.start("large z", {}, tool)

@@ -46,7 +46,7 @@ async def test_cancel_ends_all_work_and_may_be_repeated():
     assert ended.is_set()
 
 
-async def test_cancel_waits_no_longer_than_told_for_work_that_will_not_end():
+async def test_cancel_stops_waiting_for_work_that_does_not_end():
     owner, begun, release = TaskOwner(), anyio.Event(), anyio.Event()
     await owner.open()
 

@@ -83,7 +83,7 @@ class Colour(Enum):
         ({"a": "\ud800"}, '{"a":"\ud800"}'),
     ],
 )
-async def test_a_value_becomes_one_text(got: CollectedResult, result: Any, text: str):
+async def test_a_value_becomes_one_string(got: CollectedResult, result: Any, text: str):
     await got.take(result)
     assert got.plain == text
     assert content(got) == text.encode("utf-8", "surrogatepass")
@@ -110,7 +110,7 @@ async def test_a_pydantic_model_becomes_json_with_its_aliases(got: CollectedResu
     ("value", "kind"),
     [(object(), "object"), ({"f": PurePosixPath}, "dict"), ([{1, 2}, {(1, 2): 3}], "list"), (map(str, [1]), "map")],
 )
-async def test_what_cannot_be_written_as_json_is_an_error_that_says_so(got: CollectedResult, value: Any, kind: str):
+async def test_a_value_that_cannot_be_written_as_json_is_an_error_that_says_so(got: CollectedResult, value: Any, kind: str):
     await got.take(value)
     assert got.is_error
     assert got.plain is not None
@@ -120,7 +120,7 @@ async def test_what_cannot_be_written_as_json_is_an_error_that_says_so(got: Coll
     assert str(got.error) == got.plain
 
 
-async def test_a_structure_that_holds_itself_is_an_error_that_says_so(got: CollectedResult):
+async def test_a_structure_that_contains_itself_is_an_error_that_says_so(got: CollectedResult):
     value: list[Any] = []
     value.append(value)
     await got.take(value)
@@ -154,7 +154,7 @@ async def test_a_structure_nested_too_deeply_is_an_error_that_says_so(got: Colle
         (b"a" * (64 * 1024 - 1) + "é".encode(), "text"),
     ],
 )
-async def test_bytes_are_text_where_they_can_be_read(got: CollectedResult, form: Any, data: bytes, media: str):
+async def test_bytes_are_text_if_they_can_be_decoded(got: CollectedResult, form: Any, data: bytes, media: str):
     await got.take(form(data))
     assert (got.media, got.plain, content(got)) == (media, None, data)
 
@@ -179,14 +179,14 @@ def generated(*chunks: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_a_stream_of_text_and_bytes_is_their_sum(got: CollectedResult, stream: Any):
+async def test_a_stream_of_text_and_bytes_is_joined(got: CollectedResult, stream: Any):
     await got.take(stream("Zü", b"r", bytearray(b"i"), memoryview(b"ch"), "", "\ud800"))
     assert content(got) == "Zürich\ud800".encode("utf-8", "surrogatepass")
     assert (got.media, got.is_error, got.complete) == ("text", False, True)
 
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
-async def test_an_empty_stream_is_an_empty_text(got: CollectedResult, stream: Any):
+async def test_an_empty_stream_is_an_empty_string(got: CollectedResult, stream: Any):
     await got.take(stream())
     assert (content(got), got.media, got.is_error) == (b"", "text", False)
 
@@ -244,13 +244,13 @@ async def test_a_stream_that_fails_after_5_mb_loses_none_of_them(got: CollectedR
 
 @pytest.mark.parametrize("stream", [chunks_of, generated])
 @pytest.mark.parametrize(("chunk", "kind"), [(5, "int"), ({"a": 1}, "dict"), ([1, 2], "list"), (None, "NoneType")])
-async def test_what_is_neither_text_nor_bytes_is_no_chunk(got: CollectedResult, stream: Any, chunk: Any, kind: str):
+async def test_only_text_and_bytes_are_chunks(got: CollectedResult, stream: Any, chunk: Any, kind: str):
     await got.take(stream("before", chunk, "after"))
     said = f"TypeError: the tool yielded a value of type {kind}; a stream must yield text or bytes"
     assert (content(got), got.broke_off) == (b"before", said)
 
 
-async def test_a_long_error_of_a_broken_stream_is_noted_in_short(got: CollectedResult):
+async def test_a_long_error_of_a_broken_stream_is_shortened_in_the_note(got: CollectedResult):
     async def stream() -> AsyncIterator[str]:
         yield "x"
         raise Ended("e" * 5000)
@@ -274,7 +274,7 @@ async def test_an_async_generator_is_closed_when_its_reader_ends():
     assert closed == [True]
 
 
-async def test_what_a_generator_yielded_is_there_although_it_blocks_afterwards(got: CollectedResult):
+async def test_what_a_generator_yielded_is_available_while_it_blocks(got: CollectedResult):
     yielded, released, ended = Event(), Event(), Event()
 
     def stream() -> Iterator[str]:
@@ -337,18 +337,18 @@ async def test_objects_of_the_mcp_sdk_are_blocks_too(got: CollectedResult):
     assert (got.content, content(got), got.boundaries) == (blocks, b"helloinside", (5,))
 
 
-async def test_an_output_says_what_are_blocks_and_whether_they_report_an_error(got: CollectedResult):
+async def test_an_output_knows_its_blocks_and_whether_they_report_an_error(got: CollectedResult):
     await got.take(Output([TEXT], is_error=True))
     assert (got.content, got.is_error, got.error) == ([TEXT], True, None)
 
 
-def test_an_output_of_a_mere_text_says_how_to_write_it():
+def test_an_output_made_from_a_bare_string_says_how_to_write_it():
     with pytest.raises(BadRequest) as caught:
         Output("HTTP 503", is_error=True)
     assert str(caught.value) == '`content` must be a list of content blocks, not a string: [{"type": "text", "text": …}].'
 
 
-async def test_an_output_without_blocks_is_just_that(got: CollectedResult):
+async def test_an_output_without_blocks_has_none(got: CollectedResult):
     await got.take(Output([]))
     assert (got.content, got.plain, content(got)) == ([], None, b"")
 
@@ -369,7 +369,7 @@ async def test_an_output_without_blocks_is_just_that(got: CollectedResult):
         {"type": "text", "text": "a"},
     ],
 )
-def test_records_that_only_look_a_little_like_blocks_are_data(records: Any):
+def test_records_that_only_resemble_blocks_are_data(records: Any):
     assert not is_blocks(records)
 
 

@@ -45,7 +45,7 @@ def test_a_tool_that_is_switched_off_passes_whatever_it_returns():
     assert decide(size(10**9, tokens=10**8), settings.for_tool("dump"), Room(now=1, alone=1)) == Pass()
 
 
-def test_an_overrides_limit_holds_in_every_preset():
+def test_an_overrides_limit_applies_in_every_preset():
     settings = Settings(truncation={"overrides": {"execute_command": {"inline_limit": 5000}}})
     assert decide(size(5001), settings.for_tool("execute_command")) == Keep("char_limit")
     assert decide(size(5001), settings.for_tool("other")) == Pass()
@@ -63,5 +63,5 @@ def test_an_overrides_limit_holds_in_every_preset():
         ("a" * 100_000, Settings(preset="slow", asyncTokenThreshold=100_000), True),
     ],
 )
-def test_what_surely_passes_needs_no_counting(text: str, settings: Settings, sure: bool):
+def test_an_output_that_certainly_passes_is_not_counted(text: str, settings: Settings, sure: bool):
     assert passes_for_sure(text, settings) is sure

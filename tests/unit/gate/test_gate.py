@@ -60,12 +60,12 @@ async def test_a_small_text_passes_without_being_encoded_measured_or_stored():
 
 @pytest.mark.parametrize("budget", [None, ContextBudget(window=100_000)])
 @pytest.mark.parametrize("result", ["x" * 12_288, b"x" * 12_288])
-async def test_exactly_at_the_limit_an_output_passes(result: Any, budget: ContextBudget | None):
+async def test_an_output_exactly_at_the_limit_passes(result: Any, budget: ContextBudget | None):
     reply = await reply_to(result, budget=budget)
     assert (reply.text, reply.kept) == ("x" * 12_288, None)
 
 
-async def test_a_byte_over_the_limit_an_output_is_kept():
+async def test_an_output_one_byte_over_the_limit_is_stored():
     async with opened() as session:
         reply = await session.call("search", {}, lambda: "x" * 12_289)
         assert reply.kept is not None
@@ -76,7 +76,7 @@ async def test_a_byte_over_the_limit_an_output_is_kept():
     assert (kept.size.bytes, kept.size.chars, kept.size.lines, kept.size.estimated) == (12_289, 12_289, 1, False)
 
 
-async def test_what_was_truncated_is_told_in_figures():
+async def test_a_truncation_is_described_in_figures():
     reply = await reply_to("word " * 20_000, Settings(previewChars=50))
     assert reply.kept is not None
     assert reply.truncation == Truncation(
@@ -115,7 +115,7 @@ def tokens(count: int) -> str:
     return " a" * count
 
 
-async def test_what_the_context_has_no_room_for_is_kept():
+async def test_an_output_that_does_not_fit_the_context_is_stored():
     budget = ContextBudget(window=1000, used=700)
     reply = await reply_to(tokens(301), budget=budget)
     assert reply.kept is not None
@@ -123,13 +123,13 @@ async def test_what_the_context_has_no_room_for_is_kept():
     assert budget.reserved == reply.tokens <= 300
 
 
-async def test_what_just_fits_the_context_passes():
+async def test_an_output_that_just_fits_the_context_passes():
     budget = ContextBudget(window=1000, used=700)
     reply = await reply_to(tokens(300), budget=budget)
     assert (reply.kept, reply.fits, budget.room) == (None, True, 0)
 
 
-async def test_what_would_have_fitted_alone_says_so():
+async def test_an_output_that_would_have_fitted_alone_says_so():
     budget = ContextBudget(window=1000)
     budget.reserve(400)
     reply = await reply_to(tokens(700), budget=budget)
@@ -146,7 +146,7 @@ async def test_size_goes_before_the_budget_and_a_failed_reservation_before_size(
 
 
 @pytest.mark.promise("no-answer-over-budget")
-async def test_when_room_is_tight_the_preview_goes_first():
+async def test_the_preview_is_dropped_first_when_room_is_tight():
     budget = ContextBudget(window=400)
     reply = await reply_to("word " * 20_000, budget=budget)
     assert reply.kept is not None
@@ -156,7 +156,7 @@ async def test_when_room_is_tight_the_preview_goes_first():
     assert (reply.truncation.strategy_used, reply.truncation.truncated_size) == ("reference", 0)
 
 
-async def test_a_handle_that_fits_exactly_is_not_said_not_to_fit():
+async def test_a_handle_that_fits_exactly_is_not_reported_as_too_large():
     # A handle is random, and so is how many tokens it takes, within a dozen or so; the frame of a preview takes more than 24.
     needed = (await reply_to("word " * 20_000, Settings(previewChars=0))).tokens
     replies = [await reply_to("word " * 20_000, budget=ContextBudget(window=needed + extra)) for extra in (0, 24)]
@@ -164,7 +164,7 @@ async def test_a_handle_that_fits_exactly_is_not_said_not_to_fit():
     assert replies[1].fits
 
 
-async def test_when_not_even_the_handle_fits_it_is_given_all_the_same():
+async def test_the_handle_is_shown_even_if_it_does_not_fit():
     budget = ContextBudget(window=10)
     reply = await reply_to("word " * 20_000, budget=budget)
     assert reply.text.startswith("Tool output is too large (100000 bytes, 1 lines, ")
@@ -183,7 +183,7 @@ async def test_a_tool_that_is_off_passes_whatever_it_returns():
     assert (reply.text, reply.fits, budget.reserved) == ("small", True, 1)
 
 
-async def test_a_tool_that_is_off_passes_also_what_could_not_be_stored():
+async def test_a_tool_that_is_off_passes_even_what_could_not_be_stored():
     off = {"search": {"off": True, "max_artifact_size": 1000}}
     reply = await reply_to("x" * 5000, Settings(truncation={"overrides": off}), ContextBudget(window=100_000))
     assert (reply.text, reply.kept) == ("x" * 5000, None)
@@ -205,7 +205,7 @@ DISABLED = Settings(toolOutput={"enabled": False})
 
 
 @pytest.mark.parametrize("result", ["line\n" * 5000, b"line\n" * 5000, [{"type": "text", "text": "line\n" * 5000}]])
-async def test_with_keeping_disabled_a_large_output_is_cut_with_a_marker(result: Any):
+async def test_with_storing_disabled_a_large_output_is_cut_with_a_marker(result: Any):
     reply = await reply_to(result, DISABLED)
     assert len(reply.text.encode()) <= 12_288
     assert reply.text.startswith("line\n")
@@ -217,7 +217,7 @@ async def test_with_keeping_disabled_a_large_output_is_cut_with_a_marker(result:
     assert f"[{reply.truncation.omitted_lines:,} lines / {reply.truncation.omitted_chars:,} chars omitted]" in reply.text
 
 
-async def test_with_keeping_disabled_each_cut_is_logged_with_its_sizes_and_strategy(caplog: pytest.LogCaptureFixture):
+async def test_with_storing_disabled_each_cut_is_logged_with_its_sizes_and_strategy(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "overspill")
     async with opened(DISABLED) as session:
         await session.call("depot__git_log", {}, lambda: "short", server="depot", kind="mcp")
@@ -248,7 +248,7 @@ async def test_with_keeping_disabled_each_cut_is_logged_with_its_sizes_and_strat
     assert "line\n" not in str(vars(logged))
 
 
-async def test_with_keeping_disabled_a_stream_that_broke_off_says_so():
+async def test_with_storing_disabled_a_stream_that_broke_off_says_so():
     async def stream() -> AsyncIterator[str]:
         yield "line\n" * 300_000
         raise OSError("gone")
@@ -262,7 +262,7 @@ async def test_with_keeping_disabled_a_stream_that_broke_off_says_so():
     )
 
 
-async def test_with_keeping_disabled_nothing_is_kept_for_lack_of_room_either():
+async def test_with_storing_disabled_nothing_is_stored_for_lack_of_room_either():
     budget = ContextBudget(window=10)
     reply = await reply_to("word " * 1000, DISABLED, budget)
     assert (reply.text, reply.kept, reply.fits) == ("word " * 1000, None, False)
@@ -270,7 +270,7 @@ async def test_with_keeping_disabled_nothing_is_kept_for_lack_of_room_either():
     assert (reply.kept, reply.fits) == (None, False)
 
 
-async def test_with_keeping_disabled_a_large_image_passes():
+async def test_with_storing_disabled_a_large_image_passes():
     image = {"type": "image", "data": "A" * 2_000_000, "mimeType": "image/png"}
     assert (await reply_to([image], DISABLED)).content[0] is image
 
@@ -328,7 +328,7 @@ async def test_several_texts_are_kept_as_one_output_and_images_stay_in_place():
     assert reply.text.startswith("Tool output is too large (13000 bytes, ")
 
 
-async def test_an_oversized_image_is_kept_and_a_text_stands_in_its_place():
+async def test_an_oversized_image_is_stored_and_replaced_by_text():
     data = b"\x89PNG" * 100_000
     image = {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": "image/png"}
     async with opened(Settings(maxInlineBlob=300_000), ContextBudget(window=10_000)) as session:
@@ -345,7 +345,7 @@ async def test_an_oversized_image_is_kept_and_a_text_stands_in_its_place():
     assert (reply.kept.reason, reply.kept.sha256, reply.fits) == ("binary", hashlib.sha256(data).hexdigest(), True)
 
 
-async def test_beside_a_kept_text_an_oversized_resource_is_kept_too():
+async def test_an_oversized_resource_beside_a_stored_text_is_stored_too():
     resource = {"type": "resource", "resource": {"uri": "x", "mimeType": "application/pdf", "blob": "QUJD" * 100}}
     async with opened(Settings(maxInlineBlob=200, previewChars=0)) as session:
         reply = await session.call("search", {}, lambda: [text_block("x" * 20_000), resource])
@@ -356,7 +356,7 @@ async def test_beside_a_kept_text_an_oversized_resource_is_kept_too():
     assert reply.text == "\n\n".join(block["text"] for block in reply.content)
 
 
-async def test_what_is_not_the_base64_it_claims_to_be_is_kept_as_its_characters():
+async def test_invalid_base64_is_stored_as_its_characters():
     async with opened(Settings(maxInlineBlob=10)) as session:
         reply = await session.call("shot", {}, lambda: [{"type": "audio", "data": "not base64! " * 10}])
         assert reply.kept is not None
@@ -387,7 +387,7 @@ async def test_a_large_block_of_an_unknown_kind_is_kept_too():
     assert reply.text.startswith("Video (1.5 MB) is stored but not shown, because it is not text.\n")
 
 
-async def test_an_image_note_that_does_not_fit_is_said_not_to():
+async def test_an_image_note_that_does_not_fit_is_reported():
     reply = await reply_to([{"type": "image", "data": "QUJD" * 100}], Settings(maxInlineBlob=10), ContextBudget(window=5))
     assert not reply.fits
 
@@ -398,7 +398,7 @@ async def test_an_error_that_a_tool_reports_stays_one_when_it_is_kept():
     assert reply.kept is not None
 
 
-async def test_an_output_over_the_maximum_is_shown_with_what_became_of_it():
+async def test_an_output_over_the_maximum_says_what_was_stored():
     text = "".join(f"line {number:05}\n" for number in range(5000))
     reply = await reply_to(text, Settings(toolResponseMaxBytes=200, truncation={"max_artifact_size": 1005}))
     assert reply.kept is not None
@@ -413,7 +413,7 @@ async def test_an_output_over_the_maximum_is_shown_with_what_became_of_it():
     assert reply.truncation.omitted_chars > 54_000
 
 
-async def test_a_stream_over_the_maximum_shows_what_is_stored_of_it():
+async def test_a_stream_over_the_maximum_shows_the_stored_part():
     async def stream() -> AsyncIterator[bytes]:
         for _ in range(100):
             yield b"0123456789" * 100
@@ -457,7 +457,7 @@ async def test_a_full_store_still_shows_the_beginning_of_a_stream():
     assert "[The output has 50,000 bytes. None of it was saved: " in reply.text
 
 
-async def test_a_stream_that_broke_off_is_passed_with_a_note_that_has_room_too():
+async def test_a_stream_that_broke_off_passes_only_if_its_note_fits_too():
     async def stream() -> AsyncIterator[str]:
         yield tokens(50)
         raise OSError("gone")
@@ -473,7 +473,7 @@ async def test_a_stream_that_broke_off_is_passed_with_a_note_that_has_room_too()
     assert (reply.text, reply.kept, reply.is_error) == (f"{tokens(50)}\n\n{note}", None, True)
 
 
-async def test_arguments_that_are_not_json_do_not_stop_keeping():
+async def test_arguments_that_are_not_json_do_not_prevent_storing():
     async with opened() as session:
         reply = await session.call("search", {"q": object()}, lambda q: "x" * 20_000)
     assert reply.kept is not None

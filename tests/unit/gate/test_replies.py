@@ -75,20 +75,20 @@ def test_an_output_of_twice_the_limit_has_the_usual_preview():
     assert len(rich.cut.text) == 2000
 
 
-def test_what_was_kept_for_its_tokens_is_not_shown_whole_after_all():
+def test_an_output_stored_for_its_tokens_is_not_shown_whole():
     kept, source = given("x" * 9000, reason="token_threshold")
     rich, _ = replies.draft_handle(kept, source, Settings())
     assert rich.cut is not None
     assert len(rich.cut.text) == 2000
 
 
-def test_a_preview_never_takes_an_answer_over_the_size_cap():
+def test_a_preview_never_makes_an_answer_exceed_the_size_cap():
     kept, source = given("x" * 5000)
     (rich, _) = replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=1000))
     assert len(rich.text.encode()) == 1000
 
 
-def test_where_the_size_cap_leaves_no_room_there_is_no_preview():
+def test_there_is_no_preview_if_the_size_cap_leaves_no_room():
     kept, source = given("x" * 5000)
     assert replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=100)) == [ReplyDraft((wording.handle_message(kept),))]
 
@@ -132,7 +132,7 @@ HINTS = (
 )
 
 
-def test_up_to_the_threshold_an_artifact_is_truncated_text_and_a_reference():
+def test_an_artifact_up_to_the_threshold_is_truncated_text_and_a_reference():
     text = lines(4545)
     kept, source = given(text, reason="char_limit")
     rich, poor = replies.draft_artifact(kept, source, Settings(preset="artifacts"))
@@ -145,13 +145,13 @@ def test_up_to_the_threshold_an_artifact_is_truncated_text_and_a_reference():
     assert poor.text == f"{REFERENCE} (50 KB){HINTS}"
 
 
-def test_above_the_threshold_an_artifact_is_its_reference():
+def test_an_artifact_above_the_threshold_is_only_a_reference():
     kept, source = given("x" * 50_001, reason="char_limit")
     assert replies.draft_artifact(kept, source, Settings(preset="artifacts")) == [ReplyDraft((f"{REFERENCE} (50 KB){HINTS}",))]
 
 
 @pytest.mark.parametrize("truncation", [{"default_strategy": "none"}, {"inline_limit": None}])
-def test_where_nothing_may_be_cut_an_artifact_is_its_reference(truncation: dict[str, object]):
+def test_an_artifact_that_may_not_be_cut_is_only_a_reference(truncation: dict[str, object]):
     kept, source = given("x" * 9000, reason="char_limit")
     settings = Settings(preset="artifacts", truncation=truncation)
     assert replies.draft_artifact(kept, source, settings) == [ReplyDraft((f"{REFERENCE} (9 KB){HINTS}",))]
@@ -168,7 +168,7 @@ def test_the_ready_text():
     )
 
 
-def test_what_could_not_be_stored_whole_is_shown_as_far_as_the_limits_allow():
+def test_an_output_not_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
     rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())
     note = wording.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"])
@@ -187,13 +187,13 @@ def test_the_limit_of_what_could_not_be_stored(settings: Settings, most: int):
     assert rich.blocks[1].startswith("[The output has 99,999 bytes. None of it was saved: the disk is full.")
 
 
-def test_where_a_limit_has_to_hold_the_strategy_none_becomes_head_tail():
+def test_the_strategy_none_becomes_head_tail_under_a_hard_limit():
     _, source = given(lines(3000))
     cut = source.truncate_to_chars(100, Settings(truncation={"default_strategy": "none"}))
     assert (cut.strategy, len(cut.text) <= 100) == ("head_tail", True)
 
 
-def test_what_is_gone_is_not_shown_as_if_it_were_nothing():
+def test_a_lost_output_is_not_shown_as_empty():
     store = MemoryStore()
     shelf = store.open_shelf(SESSION)
     spool = Spool(shelf, FILE)
@@ -204,7 +204,7 @@ def test_what_is_gone_is_not_shown_as_if_it_were_nothing():
     assert cut.omitted_chars == 2 * MEMORY
 
 
-def test_after_it_is_sealed_nothing_is_added_to_a_spool():
+def test_nothing_is_added_to_a_sealed_spool():
     spool = Spool(MemoryStore().open_shelf(SESSION), FILE)
     spool.add(b"all")
     spool.seal()
@@ -213,7 +213,7 @@ def test_after_it_is_sealed_nothing_is_added_to_a_spool():
 
 
 @pytest.mark.parametrize("plain", [True, False])
-def test_a_long_output_is_cut_by_its_ends_alone(plain: bool):
+def test_a_long_output_is_cut_by_reading_only_its_ends(plain: bool):
     text = "é" + lines(200_000) + "ü" * 3
     _, source = given(text, plain=plain)
     cut = source.truncate_to_chars(300, Settings())
@@ -224,7 +224,7 @@ def test_a_long_output_is_cut_by_its_ends_alone(plain: bool):
     assert len(cut.text.replace(marker, "")) + cut.omitted_chars == len(text)
 
 
-def test_bytes_that_are_no_text_do_not_stop_a_cut():
+def test_bytes_that_are_not_text_do_not_prevent_a_cut():
     _, source = given(b"\x80\x80\x80\x80" * MEMORY)
     assert source.truncate_to_chars(100, Settings()).omitted_chars > 0
 

@@ -35,7 +35,7 @@ def test_nothing_happened_yet():
     assert (counters.truncation_rate, counters.tokens_kept_out, counters.retrieved_in_full) == (0.0, 0, 0)
 
 
-def test_each_counter_has_figures_of_its_own():
+def test_each_counter_has_separate_figures():
     one = counted(kept())
     assert (one.sizes, Counters().sizes) == ({FILE: 1000}, {})
 
@@ -53,7 +53,7 @@ def test_calls_are_counted_with_what_was_shown_in_place_of_outputs():
     assert counters.tokens_kept_out == 400 - 120 // 4
 
 
-def test_tokens_kept_out_are_never_fewer_than_none():
+def test_tokens_kept_out_are_never_negative():
     assert counted(ToolCalled(1, "a", chars_out=9000, truncated=True), kept()).tokens_kept_out == 0
 
 
@@ -71,14 +71,14 @@ def test_retrievals_are_counted_by_output():
     assert counters.retrieved_in_full == 0
 
 
-def test_an_output_was_retrieved_in_full_when_its_parts_cover_it():
+def test_an_output_counts_as_retrieved_in_full_when_its_parts_cover_it():
     parts = [(600, 1000), (0, 300), (250, 500), (500, 600)]
     counters = counted(kept(), kept(OTHER), *(OutputRetrieved(1, "t", "slice", "ok", FILE, *part) for part in parts))
     assert counters.seen == {FILE: [(0, 1000)]}
     assert counters.retrieved_in_full == 1
 
 
-def test_estimates_stand_beside_reported_tokens():
+def test_estimates_are_recorded_beside_reported_tokens():
     counters = counted(TokensReported(1, 100, 110), TokensReported(1, 50, 45))
     assert (counters.estimated_tokens, counters.reported_tokens) == (150, 155)
 
@@ -95,7 +95,7 @@ def test_references_extractions_and_model_calls_are_counted():
     assert (counters.input_tokens, counters.output_tokens, counters.cost) == (10, 2, 0.5)
 
 
-def test_opening_jobs_and_the_steps_of_a_sub_agent_change_no_figure():
+def test_opening_jobs_and_sub_agent_steps_change_no_figures():
     assert counted(SessionOpened(1, "s"), JobChanged(1, FILE, "t", "ready"), OutputInspected(1, "op", "Grep")) == Counters()
 
 

@@ -69,19 +69,19 @@ FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
         ),
     ],
 )  # fmt: skip
-def test_an_event_is_a_line_and_the_line_is_the_event_again(event: events.Entry, line: dict[str, object]):
+def test_an_event_survives_being_written_as_a_line(event: events.Entry, line: dict[str, object]):
     encoded = events.encode_events([event])
     assert msgspec.json.decode(encoded) == line
     assert list(events.decode_events([encoded])) == [event]
 
 
-def test_a_lone_surrogate_in_a_name_spoils_no_journal():
+def test_a_lone_surrogate_in_a_name_does_not_corrupt_the_journal():
     happened = [ToolCalled(1, "a"), ToolCalled(2, "b\ud800"), ToolCalled(3, "c")]
     lines = events.encode_events(happened).splitlines(keepends=True)
     assert [event.tool for event in events.decode_events(lines) if isinstance(event, ToolCalled)] == ["a", "b?", "c"]
 
 
-def test_lines_nobody_understands_are_passed_over():
+def test_unknown_lines_are_skipped():
     good = events.encode_events([ToolCalled(1, "a")])
     lines = [
         b'{"event":"from the future","t":1}\n',

@@ -66,7 +66,7 @@ def test_nothing_waiting_writes_nothing():
     assert journal.writes == []
 
 
-def test_what_is_stored_is_written_at_once_after_what_waited():
+def test_stored_outputs_are_written_immediately_after_waiting_events():
     journal = Journal()
     ledger = Ledger(SESSION, journal.write)
     ledger.record(ToolCalled(1, "a"))
@@ -86,7 +86,7 @@ def test_at_most_256_events_wait():
     assert len(journal.events) == 256
 
 
-def test_the_counters_are_current_also_for_what_waits():
+def test_the_counters_include_events_that_wait():
     ledger = Ledger(SESSION, Journal().write)
     ledger.record(ToolCalled(1, "a"))
     assert ledger.counters.calls == 1
@@ -133,7 +133,7 @@ def test_an_event_that_is_recorded_during_a_write_is_not_lost():
     assert ledger.counters.calls == 1
 
 
-def test_a_failed_write_asks_for_another_try():
+def test_a_failed_write_schedules_another_flush():
     journal, asked = Journal(), []
     journal.broken = True
     ledger = Ledger(SESSION, journal.write)
@@ -142,7 +142,7 @@ def test_a_failed_write_asks_for_another_try():
     assert asked == [True]
 
 
-def test_a_journal_that_fails_for_long_drops_calls_with_a_count_but_no_stored_output_and_no_job():
+def test_a_long_journal_failure_drops_and_counts_calls_but_no_stored_outputs_or_jobs():
     journal = Journal()
     journal.broken = True
     ledger = Ledger(SESSION, journal.write)
@@ -298,7 +298,7 @@ def test_other_events_have_no_accounting_entry():
     assert list(accounting([stored(), TokensReported(1, 2, 3)], SESSION)) == []
 
 
-def test_what_the_host_settled_goes_on_record_once():
+def test_what_the_host_settled_is_recorded_once():
     journal, budget = Journal(), ContextBudget(window=1000, used=5)
     budget.reserve(10)
     budget.settle(used=20)

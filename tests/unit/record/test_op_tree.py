@@ -68,7 +68,7 @@ def test_an_extraction_that_never_ended_is_not_lost_and_stays_in_its_turn() -> N
     assert second.children == ()
 
 
-def test_a_failed_extraction_stands_where_it_happened_with_the_steps_it_took() -> None:
+def test_a_failed_extraction_appears_where_it_happened_with_its_steps() -> None:
     tree = op_tree(
         [
             SessionOpened(1, SESSION),

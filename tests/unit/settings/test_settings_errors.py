@@ -124,6 +124,6 @@ known_keys = st.sampled_from(
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(known_keys | st.text(), json_values | st.dictionaries(known_keys, json_values)))
-def test_whatever_is_given_makes_settings_or_a_settings_error(values: dict[str, Any]) -> None:
+def test_any_input_makes_settings_or_a_settings_error(values: dict[str, Any]) -> None:
     with suppress(SettingsError):
         assert load(cli=values).settings.preset in PRESETS

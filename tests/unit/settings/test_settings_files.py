@@ -34,11 +34,11 @@ def test_the_users_file_is_found_and_trusted(tmp_path: Path, name: str) -> None:
     assert load(user_config_dir=tmp_path).settings.store_dir == "/mine"
 
 
-def test_without_files_the_defaults_hold(tmp_path: Path) -> None:
+def test_without_files_the_defaults_apply(tmp_path: Path) -> None:
     assert load().settings == load(cwd=tmp_path, user_config_dir=tmp_path / "absent").settings == Settings()
 
 
-def test_two_files_at_once_are_refused(tmp_path: Path) -> None:
+def test_two_files_in_the_same_place_are_refused(tmp_path: Path) -> None:
     (tmp_path / ".overspill.json").write_text("{}")
     text = refusal(tmp_path, ".overspill.yaml", "")
     assert text == f".overspill.yaml and .overspill.json are both in {tmp_path}. Keep one."
@@ -56,7 +56,7 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, content: str) -> None:
     assert load(cwd=tmp_path).settings == Settings()
 
 
-def test_the_files_of_functions_are_beside_the_config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_function_files_are_relative_to_the_config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     (tmp_path / "config.yaml").write_text(
         "functions: {a: tools.py:f, b: ../x/tools.py:F.g, c: /srv/tools.py:f, d: ~/tools.py:f, e: package.tools:f, f: tools.py}"
@@ -104,12 +104,12 @@ def test_the_same_section_twice_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tools", ["{truncation: {depth: 1}, run: rm}", "3", "{}"])
-def test_other_things_inside_tools_are_refused(tmp_path: Path, tools: str) -> None:
+def test_other_keys_inside_tools_are_refused(tmp_path: Path, tools: str) -> None:
     text = refusal(tmp_path, ".overspill.yaml", f"tools: {tools}\n")
     assert text == "tools in .overspill.yaml may contain only the section truncation."
 
 
-def test_off_and_on_are_texts_and_only_true_and_false_are_booleans() -> None:
+def test_off_and_on_are_strings_and_only_true_and_false_are_booleans() -> None:
     assert parse_yaml("{off: true, no: False, a: yes}", "x") == {"off": True, "no": False, "a": "yes"}
 
 
@@ -189,7 +189,7 @@ def test_a_file_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
         load(cwd=tmp_path)
 
 
-def test_a_file_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_something_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".overspill.yaml").mkdir()
     with pytest.raises(SettingsError, match=r"^\.overspill\.yaml is not a regular file\.$"):
         load(cwd=tmp_path)
@@ -213,7 +213,7 @@ def test_a_link_is_refused_in_the_working_directory_only(tmp_path: Path, target:
     assert load(user_config_dir=tmp_path).settings.max_running == 3
 
 
-def test_a_file_that_is_not_there_is_an_error_when_it_was_named(tmp_path: Path) -> None:
+def test_a_missing_file_given_by_name_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as problem:
         load(config=tmp_path / "mine.yaml")
     assert str(problem.value) == f"{tmp_path / 'mine.yaml'} cannot be read: No such file or directory."
@@ -221,6 +221,6 @@ def test_a_file_that_is_not_there_is_an_error_when_it_was_named(tmp_path: Path) 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from(list(":-{}[],&*!|>'\"%@\n \t#?<~0.e_")), max_size=60))
-def test_any_text_is_a_value_or_a_settings_error(text: str) -> None:
+def test_any_string_is_a_value_or_a_settings_error(text: str) -> None:
     with suppress(SettingsError):
         parse_yaml(text, "x")

@@ -50,7 +50,7 @@ def test_each_layer_beats_the_ones_below_it(cwd: Path, home: Path) -> None:
     assert (loaded.origins["toolResponseMaxBytes"], loaded.origins["asyncTimeoutSecs"]) == ("preset slow", "default")
 
 
-def test_a_file_that_is_named_replaces_the_ones_that_are_found(cwd: Path, home: Path, tmp_path: Path) -> None:
+def test_a_file_given_by_name_replaces_those_found(cwd: Path, home: Path, tmp_path: Path) -> None:
     (home / "config.yaml").write_text("maxRunning: 1\n")
     (cwd / ".overspill.yaml").write_text("previewChars: 2\n")
     named = tmp_path / "named.json"
@@ -96,7 +96,7 @@ def test_a_rule_for_a_tool_with_dots_in_its_name_is_its_own() -> None:
     assert loaded.origins["truncation.overrides.a.b.off"] == "x"
 
 
-def test_an_outdated_key_is_a_warning_wherever_it_stands() -> None:
+def test_an_outdated_key_is_a_warning_wherever_it_is() -> None:
     agent = Layer("frontmatter", {"asyncToolTTL": 3600, "servers": {"a": {"asyncToolTTL": 1}}}, author="agent")
     loaded = merge([Layer("command line", {"toolOutput": {"async_tool_ttl": 1}}), agent])
     assert loaded.warnings == (
@@ -107,7 +107,7 @@ def test_an_outdated_key_is_a_warning_wherever_it_stands() -> None:
     assert loaded.settings == Settings()
 
 
-def test_a_layer_of_a_hosts_own_can_stand_below_the_users() -> None:
+def test_a_host_can_add_a_layer_below_the_users() -> None:
     loaded = merge([Layer("command line", {"waitMaxSecs": 9}), Layer("proxy", {"waitMaxSecs": 45, "toolTimeout": 45})])
     assert (loaded.settings.wait_max_secs, loaded.settings.tool_timeout, loaded.origins["toolTimeout"]) == (9, 45, "proxy")
 
@@ -148,7 +148,7 @@ REFUSED_IN_AGENT_FILES_TOO = {
 
 
 @pytest.mark.parametrize(("key", "text"), (REFUSED | REFUSED_IN_AGENT_FILES_TOO).items())
-def test_a_file_in_the_working_directory_may_not_set_what_can_hurt(cwd: Path, key: str, text: str) -> None:
+def test_a_file_in_the_working_directory_may_not_set_harmful_keys(cwd: Path, key: str, text: str) -> None:
     (cwd / ".overspill.yml").write_text(text)
     with pytest.raises(SettingsError) as problem:
         load(cwd=cwd)
@@ -164,7 +164,7 @@ def test_a_file_in_the_working_directory_may_not_set_what_can_hurt(cwd: Path, ke
 
 
 @pytest.mark.parametrize(("key", "text"), (REFUSED | REFUSED_IN_AGENT_FILES_TOO).items())
-def test_an_agent_file_may_set_what_can_hurt_only_its_own_run(key: str, text: str) -> None:
+def test_an_agent_file_may_set_keys_that_can_harm_only_its_own_run(key: str, text: str) -> None:
     values = parse_yaml(text, "x")
     if key in REFUSED:
         assert merge([Layer("frontmatter", values, author="agent")]).settings == merge([Layer("x", values)]).settings
@@ -187,7 +187,7 @@ truncation.overrides
 """
 
 
-def test_these_keys_and_no_others_may_stand_in_a_file_of_the_working_directory() -> None:
+def test_only_these_keys_may_be_set_by_a_file_in_the_working_directory() -> None:
     """Whoever adds one has to show that no value of it can hurt."""
     sections = {"": Settings, "toolOutput.": ToolOutputSettings, "truncation.": TruncationSettings, "refs.": RefsSettings}
     sections |= {"*.": Override, "providers.": Provider, "modelLimits.": ModelLimits}
@@ -195,13 +195,13 @@ def test_these_keys_and_no_others_may_stand_in_a_file_of_the_working_directory()
     assert {name for name, key in keys if key.set_by == "anyone"} == set(HARMLESS.split())
 
 
-def test_a_key_that_is_not_marked_cannot_be_made() -> None:
+def test_a_key_without_an_author_cannot_be_made() -> None:
     unmarked: Any = Key
     with pytest.raises(TypeError, match="set_by"):
         unmarked("What it means.")
 
 
-def test_a_rule_for_one_tool_is_marked_as_the_key_for_all() -> None:
+def test_a_rule_for_one_tool_may_be_set_by_the_same_authors_as_the_general_key() -> None:
     renamed = {"strategy": "default_strategy", "background": "async_", "refs": "enabled"}
     sections = (Settings, TruncationSettings, RefsSettings)
     general = {field.name: field.key for section in reversed(sections) for field in fields(section)}
@@ -234,7 +234,7 @@ def test_a_preset_chosen_in_the_working_directory_brings_limits_and_strategies_o
 
 
 @pytest.mark.parametrize("chosen", PRESETS)
-def test_a_preset_chosen_in_the_working_directory_takes_nothing_from_that_of_the_user(cwd: Path, home: Path, chosen: str) -> None:
+def test_a_preset_chosen_in_the_working_directory_leaves_the_users_preset_intact(cwd: Path, home: Path, chosen: str) -> None:
     (cwd / ".overspill.yaml").write_text(f"preset: {chosen}\n")
     (home / "config.yaml").write_text("preset: artifacts\n")
     s = load(cwd=cwd, user_config_dir=home).settings
@@ -253,14 +253,14 @@ def test_a_preset_chosen_in_the_working_directory_takes_nothing_from_that_of_the
     )
 
 
-def test_a_preset_on_the_command_line_is_whole_whatever_the_files_choose(cwd: Path, home: Path) -> None:
+def test_a_preset_on_the_command_line_applies_whole_whatever_the_files_choose(cwd: Path, home: Path) -> None:
     (cwd / ".overspill.yaml").write_text("preset: artifacts\n")
     (home / "config.yaml").write_text("preset: tool_output\n")
     loaded = load(cli={"preset": "slow"}, cwd=cwd, user_config_dir=home)
     assert (loaded.settings, loaded.warnings) == (Settings("slow"), ())
 
 
-def test_a_preset_chosen_in_an_agent_file_does_not_say_where_outputs_lie() -> None:
+def test_a_preset_chosen_in_an_agent_file_does_not_decide_where_outputs_are_stored() -> None:
     loaded = merge([Layer("frontmatter", {"preset": "artifacts"}, author="agent")])
     s = loaded.settings
     assert (s.store_dir, s.retention, s.surface) == (None, "process", ("get_artifact",))
@@ -268,7 +268,7 @@ def test_a_preset_chosen_in_an_agent_file_does_not_say_where_outputs_lie() -> No
     assert warning.startswith("preset: artifacts in frontmatter leaves these keys alone: storeDir, retention. An agent file may")
 
 
-def test_a_file_in_the_working_directory_with_mistakes_is_used_as_far_as_it_can_be(cwd: Path) -> None:
+def test_the_valid_part_of_a_file_with_mistakes_in_the_working_directory_is_used(cwd: Path) -> None:
     (cwd / ".overspill.json").write_text(
         json.dumps(
             {
@@ -296,7 +296,7 @@ def test_a_file_in_the_working_directory_with_mistakes_is_used_as_far_as_it_can_
     ]
 
 
-def test_the_users_own_files_are_never_forgiven(home: Path) -> None:
+def test_mistakes_in_the_users_own_files_are_never_ignored(home: Path) -> None:
     (home / "config.yaml").write_text("nonsense: 1\n")
     with pytest.raises(SettingsError, match="nonsense"):
         load(user_config_dir=home, forgiving=True)
@@ -304,7 +304,7 @@ def test_the_users_own_files_are_never_forgiven(home: Path) -> None:
         load(config=home / "config.yaml", forgiving=True)
 
 
-def test_a_file_of_mistakes_is_named_in_a_few_lines_and_ignored(cwd: Path) -> None:
+def test_a_file_full_of_mistakes_is_ignored_with_a_few_warnings(cwd: Path) -> None:
     mistakes = {f"{'x' * 1_000}{number}": 1 for number in range(4_000)}
     (cwd / ".overspill.json").write_text(json.dumps({"previewChars": 7} | mistakes)[:1_000_000] + '": 1}')
     loaded = load(cwd=cwd, forgiving=True)
@@ -327,7 +327,7 @@ def layer_of(name: str, values: dict[str, int]) -> Layer:
 
 @settings(deadline=None)
 @given(st.lists(limits, max_size=5))
-def test_every_value_is_that_of_the_strongest_layer_that_has_the_key(layers: list[dict[str, int]]) -> None:
+def test_every_value_comes_from_the_strongest_layer_with_that_key(layers: list[dict[str, int]]) -> None:
     loaded = merge([layer_of(f"layer {number}", values) for number, values in enumerate(layers)])
     s = loaded.settings
     expected = {"maxRunning": (64, "default"), "truncation.headLines": (300, "default")}

@@ -53,7 +53,7 @@ def test_the_sections_have_the_documents_defaults() -> None:
     assert (s.refs.enabled, s.refs.allow, s.refs.max_ref_bytes) == (True, (), 1_000_000)
 
 
-def test_tool_output_keeps_by_bytes_and_never_goes_to_the_background() -> None:
+def test_the_preset_tool_output_stores_by_bytes_and_never_moves_calls_to_the_background() -> None:
     s = Settings(preset="tool_output")
     assert (s.tool_response_max_bytes, s.effective_token_threshold, s.background, s.answer_form) == (
         12_288,
@@ -66,7 +66,7 @@ def test_tool_output_keeps_by_bytes_and_never_goes_to_the_background() -> None:
     assert s.truncation.max_artifact_size is None
 
 
-def test_artifacts_keeps_by_characters() -> None:
+def test_the_preset_artifacts_stores_by_characters() -> None:
     s = Settings("artifacts")
     assert (s.tool_response_max_bytes, s.effective_token_threshold, s.background, s.answer_form) == (0, None, False, "artifact")
     assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("get_artifact",), False)
@@ -75,7 +75,7 @@ def test_artifacts_keeps_by_characters() -> None:
     assert (s.truncation.inline_limit, s.truncation.max_artifact_size) == (8_000, 10_485_760)
 
 
-def test_slow_keeps_by_tokens() -> None:
+def test_the_preset_slow_stores_by_tokens() -> None:
     s = Settings("slow")
     assert (s.size_cap, s.effective_token_threshold, s.background, s.answer_form) == (0, 10_000, True, "ready")
     assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("get_tool_output", "wait_for_tool_output"), False)
@@ -100,13 +100,13 @@ def test_every_value_of_a_preset_can_be_given_in_every_spelling(field: Field, pr
         assert getattr(Settings(**{spelling: value}), field.name) == value
 
 
-def test_a_list_of_one_may_be_written_as_its_entry() -> None:
+def test_a_list_of_one_may_be_written_as_that_entry() -> None:
     s = Settings(toolOutput={"models": "openai/gpt-4o"}, surface="get_artifact")
     assert (s.tool_output.models, s.surface) == (("openai/gpt-4o",), ("get_artifact",))
     assert Settings(toolOutput={"models": ["a/b", "c/d"]}).tool_output.models == ("a/b", "c/d")
 
 
-def test_whole_numbers_stand_for_seconds() -> None:
+def test_seconds_may_be_whole_numbers() -> None:
     assert Settings(asyncTimeoutSecs=2).async_timeout_secs == 2.0
 
 
@@ -138,7 +138,7 @@ def test_async_false_turns_off_background_and_token_threshold() -> None:
         (Settings("artifacts"), 0),
     ],
 )
-def test_where_no_token_threshold_bounds_what_passes_the_size_cap_does(settings: Settings, cap: int) -> None:
+def test_the_size_cap_applies_without_a_token_threshold(settings: Settings, cap: int) -> None:
     assert settings.size_cap == cap
 
 
@@ -177,7 +177,7 @@ def test_the_repr_shows_what_differs_from_the_preset() -> None:
 
 
 @pytest.mark.parametrize(("tool", "strategy"), TOOL_STRATEGIES.items())
-def test_well_known_tools_have_their_strategy_in_any_case(tool: str, strategy: str) -> None:
+def test_well_known_tools_have_a_strategy_whatever_the_case_of_their_name(tool: str, strategy: str) -> None:
     assert Settings(truncation={"defaultStrategy": "head"}).for_tool(tool.upper()).truncation.default_strategy == strategy
 
 
@@ -247,7 +247,7 @@ def test_a_rule_reaches_every_setting_it_names() -> None:
     assert (s.background, s.refs.enabled) == (False, False)
 
 
-def test_the_settings_of_a_tool_are_made_once_and_unknown_names_take_no_room() -> None:
+def test_the_settings_of_a_tool_are_made_once_and_unknown_names_use_no_memory() -> None:
     s = Settings(servers={"a": {"off": True}})
     assert s.for_tool("read_file", "a") is s.for_tool("READ_FILE", "a")
     assert s.for_tool("tool-1", "a") is s.for_tool("tool-2", "a")

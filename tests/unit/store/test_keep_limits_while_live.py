@@ -61,7 +61,7 @@ def test_an_output_of_a_live_session_is_removed_by_age_unless_it_was_read(store)
     assert [is_there(shelf, id) for id in (old, read, young)] == [False, True, True]
 
 
-def test_a_new_output_makes_room_by_removing_the_longest_unread_first_and_no_more_than_needed(store):
+def test_a_new_output_removes_only_as_many_of_the_longest_unread_outputs_as_it_needs(store):
     shelf = store.open_shelf(handles.new(), retention="keep", limits=KeepLimits(7, 50_000))
     older, old, read = (stored(shelf, 15_000, days) for days in (3, 2, 5))
     shelf.note_read(read)
@@ -69,7 +69,7 @@ def test_a_new_output_makes_room_by_removing_the_longest_unread_first_and_no_mor
     assert [is_there(shelf, id) for id in (older, old, read, new)] == [False, True, True, True]
 
 
-def test_when_removing_is_not_enough_the_new_output_is_over_quota_and_nothing_younger_goes(store):
+def test_if_removing_is_not_enough_the_new_output_is_over_quota_and_nothing_recent_is_removed(store):
     shelf = store.open_shelf(handles.new(), retention="keep", limits=KeepLimits(7, 50_000))
     old, young = stored(shelf, 10_000, 2), stored(shelf, 30_000, 0.9)
     writer = shelf.create(handles.new())
@@ -80,7 +80,7 @@ def test_when_removing_is_not_enough_the_new_output_is_over_quota_and_nothing_yo
 
 
 @pytest.mark.anyio
-async def test_the_limits_hold_without_anybody_opening_storing_or_reading(tmp_path: Path):
+async def test_the_limits_apply_without_opening_storing_or_reading(tmp_path: Path):
     store = FileStore(tmp_path, sweep_seconds=0.01)
     shelf = store.open_shelf(handles.new(), retention="keep", limits=WEEK)
     id = stored(shelf, 100)
@@ -90,7 +90,7 @@ async def test_the_limits_hold_without_anybody_opening_storing_or_reading(tmp_pa
 
 
 @pytest.mark.anyio
-async def test_what_was_removed_has_expired_and_the_answer_names_the_tool_to_call_again(tmp_path: Path):
+async def test_a_removed_output_has_expired_and_the_answer_names_the_tool_to_call_again(tmp_path: Path):
     store = FileStore(tmp_path, sweep_seconds=0.01)
     async with Session(Settings(retention="keep"), store=store) as session:
         kept = (await session.call("read_log", {}, lambda: "line\n" * 10_000)).kept
@@ -174,7 +174,7 @@ sys.stdin.readline()
 """
 
 
-def test_one_process_removes_what_another_keeps_and_that_ones_run_gets_its_quota_back(store, tmp_path: Path):
+def test_a_process_gets_its_quota_back_when_another_removes_its_outputs(store, tmp_path: Path):
     with run(LIVE, str(tmp_path)) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -21,7 +21,7 @@ from overspill.types import Size
         ("a\u2028b", 5, 3, 1),
     ],
 )
-def test_the_size_of_a_text(content: str, bytes_: int, chars: int, lines: int):
+def test_the_size_of_a_string(content: str, bytes_: int, chars: int, lines: int):
     size = size_of(content)
     assert (size.bytes, size.chars, size.lines) == (bytes_, chars, lines)
 

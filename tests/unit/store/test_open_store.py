@@ -53,7 +53,7 @@ def test_a_file_url_may_be_percent_encoded(tmp_path: Path):
     assert folder.is_dir()
 
 
-def test_a_relative_path_is_below_the_working_directory_and_none_the_temporary_one(
+def test_a_relative_path_is_below_the_working_directory_and_no_path_means_the_temporary_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -79,13 +79,13 @@ def test_a_file_url_that_is_not_an_absolute_path_here_is_refused(url: str):
         open_store(url)
 
 
-def test_a_memory_url_has_nothing_after_it():
+def test_a_memory_url_takes_no_path():
     with pytest.raises(SettingsError, match="Write memory: and nothing after it"):
         open_store("memory://shared")
 
 
 @pytest.mark.anyio
-async def test_a_session_keeps_its_outputs_where_the_url_says(tmp_path: Path):
+async def test_a_session_stores_its_outputs_at_the_url(tmp_path: Path):
     async with Session(Settings(store_dir="memory:"), name="in memory") as session:
         kept = await session.keep("remembered")
     async with Session(Settings(store_dir="memory:"), name="in memory") as session:

@@ -33,7 +33,7 @@ def test_small_text_waits_in_memory_and_is_stored_when_sealed(shelf: Shelf):
     assert stored(shelf, spool.id) == b"one\ntwo\n"
 
 
-def test_a_long_text_goes_to_the_store_while_it_comes(shelf: Shelf):
+def test_a_long_text_goes_to_the_store_while_it_arrives(shelf: Shelf):
     text = "0123456789abcdé\n" * (MEMORY // 8)
     spool = Spool(shelf, handles.new())
     spool.add_text(text)
@@ -46,7 +46,7 @@ def test_a_long_text_goes_to_the_store_while_it_comes(shelf: Shelf):
     assert stored(shelf, spool.id) == data
 
 
-def test_a_flush_makes_readable_what_there_is_so_far(shelf: Shelf):
+def test_a_flush_makes_everything_so_far_readable(shelf: Shelf):
     spool = Spool(shelf, handles.new())
     spool.add(b"so far")
     spool.flush()
@@ -67,7 +67,7 @@ def test_what_is_over_the_limit_is_counted_and_not_stored(shelf: Shelf):
     assert sealed.sha256 == hashlib.sha256("abc€".encode()).hexdigest()
 
 
-def test_when_the_store_is_full_what_fitted_is_kept_and_measured():
+def test_when_the_store_is_full_the_part_that_fits_is_stored_and_measured():
     shelf = MemoryStore(run_bytes=MEMORY + 5).open_shelf(handles.new())
     spool = Spool(shelf, handles.new())
     spool.add_text("line\n" * MEMORY)
@@ -80,7 +80,7 @@ def test_when_the_store_is_full_what_fitted_is_kept_and_measured():
     assert stored(shelf, spool.id) == data
 
 
-def test_with_no_store_at_all_the_beginning_can_still_be_shown(shelf: Shelf):
+def test_without_a_working_store_the_beginning_can_still_be_shown(shelf: Shelf):
     spool = Spool(shelf, handles.new())
     spool.add(b"precious")
     shelf.close()

@@ -66,7 +66,7 @@ def test_on_a_full_disk_what_fits_is_kept_and_can_be_committed(disk):
     assert list(disk.iterdir()) == []
 
 
-def test_on_a_full_disk_a_journal_line_is_whole_or_not_there(disk):
+def test_on_a_full_disk_a_journal_line_is_whole_or_missing(disk):
     store = FileStore(disk)
     shelf = store.open_shelf(handles.new())
     line = b"x" * 20_000 + b"\n"
@@ -91,7 +91,7 @@ def test_a_session_that_finds_no_room_leaves_nothing_half_made(disk):
     assert [path.name for path in disk.iterdir()] == ["filler"]
 
 
-def test_a_read_only_place_can_be_read_and_not_written(disk):
+def test_a_read_only_store_can_be_read_but_not_written(disk):
     store = FileStore(disk)
     shelf = store.open_shelf(session := handles.new(), retention="keep")
     writer = shelf.create(id := handles.new())

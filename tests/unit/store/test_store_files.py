@@ -60,7 +60,7 @@ def test_nothing_is_created_before_the_first_shelf_and_nothing_stays_after_the_l
     assert list((tmp_path / "root").iterdir()) == []
 
 
-def test_outputs_lie_where_the_layout_says(store):
+def test_outputs_are_where_the_layout_says(store):
     shelf = store.open_shelf(session := handles.new())
     id = stored(shelf, b"content")
     shelf.create(running := handles.new())
@@ -91,7 +91,7 @@ def test_only_the_owner_may_read_whatever_the_umask(tmp_path, umask):
     store.close()
 
 
-def test_a_wide_root_is_fine(store):
+def test_a_root_open_to_everyone_is_fine(store):
     store.root.chmod(0o777)
     assert store.open_shelf(handles.new()).session
 
@@ -105,7 +105,7 @@ def test_a_root_that_is_a_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("loose", ["run", "session"])
-def test_a_directory_others_may_enter_is_refused_until_it_is_tight(store, loose):
+def test_a_directory_that_others_may_enter_is_refused_until_it_is_private(store, loose):
     shelf = store.open_shelf(session := handles.new(), name="mine", retention="keep")
     shelf.close()
     path = directory_of(store, session).parent if loose == "run" else directory_of(store, session)
@@ -121,7 +121,7 @@ def test_a_directory_others_may_enter_is_refused_until_it_is_tight(store, loose)
 
 
 @as_root
-def test_what_belongs_to_somebody_else_is_neither_listed_nor_touched(store):
+def test_files_of_another_user_are_neither_listed_nor_touched(store):
     shelf = store.open_shelf(session := handles.new())
     directory = directory_of(store, session)
     foreign = directory.parent / f"session-{handles.new()}"
@@ -141,7 +141,7 @@ def test_what_belongs_to_somebody_else_is_neither_listed_nor_touched(store):
 
 
 @as_root
-def test_a_file_of_somebody_else_is_not_read(store):
+def test_a_file_of_another_user_is_not_read(store):
     shelf = store.open_shelf(session := handles.new())
     id = stored(shelf, b"swapped")
     os.chown(directory_of(store, session) / id, NOBODY, NOBODY)
@@ -238,7 +238,7 @@ def test_files_that_are_not_ours_by_name_are_never_removed(store):
     assert {"overspill-notes", "overspill-0123456789AB"} < {path.name for path in store.root.iterdir()}
 
 
-def test_a_vanished_session_gives_clear_errors_and_open_readers_go_on(store):
+def test_a_vanished_session_gives_clear_errors_and_open_readers_keep_working(store):
     shelf = store.open_shelf(session := handles.new())
     reader = shelf.open(stored(shelf, b"open before"))
     writer = shelf.create(handles.new())
@@ -258,7 +258,7 @@ def test_a_vanished_session_gives_clear_errors_and_open_readers_go_on(store):
     assert list(store.root.iterdir()) == []
 
 
-def test_after_the_whole_root_vanished_a_new_session_starts_afresh(tmp_path):
+def test_a_new_session_starts_after_the_whole_root_vanished(tmp_path):
     store = FileStore(tmp_path / "root")
     lost = store.open_shelf(handles.new(), retention="process")
     shutil.rmtree(tmp_path / "root")
@@ -270,7 +270,7 @@ def test_after_the_whole_root_vanished_a_new_session_starts_afresh(tmp_path):
     assert list((tmp_path / "root").iterdir()) == []
 
 
-def test_two_stores_in_one_process_see_each_other_s_shelves_as_live(store):
+def test_two_stores_in_one_process_see_each_others_shelves_as_live(store):
     other = FileStore(store.root)
     ours, theirs = store.open_shelf(handles.new()), other.open_shelf(handles.new())
     for viewer in (store, other):
@@ -282,7 +282,7 @@ def test_two_stores_in_one_process_see_each_other_s_shelves_as_live(store):
     assert [label.session for label in store.shelves()] == [ours.session]
 
 
-def test_looking_never_keeps_anybody_from_taking_a_free_shelf(store):
+def test_checking_a_shelf_never_prevents_another_process_from_taking_it(store):
     store.open_shelf(session := handles.new(), name="calm", retention="keep").close()
     stop = threading.Event()
 
@@ -306,7 +306,7 @@ def test_looking_never_keeps_anybody_from_taking_a_free_shelf(store):
     assert not any(looker.is_alive() for looker in lookers)
 
 
-def test_taking_a_shelf_waits_for_whoever_only_looks(store):
+def test_taking_a_shelf_waits_for_processes_that_only_check(store):
     store.open_shelf(session := handles.new(), retention="keep").close()
     taken: list[lock.Lock | None] = []
     with layout.Root(directory_of(store, session)).open() as directory:
@@ -324,7 +324,7 @@ def test_taking_a_shelf_waits_for_whoever_only_looks(store):
         taken[0].release()
 
 
-def test_a_relative_root_stays_where_it_was_meant(monkeypatch, tmp_path):
+def test_a_relative_root_stays_in_place_when_the_process_changes_directory(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     store = FileStore(Path("here"))
     (tmp_path / "elsewhere").mkdir()
@@ -403,7 +403,7 @@ def test_no_link_is_followed_on_the_way_from_the_working_directory(
     assert [each.name for each in (tmp_path / "elsewhere").rglob("*")] == ["b"]
 
 
-def test_a_link_in_a_path_that_the_user_gave_whole_is_followed(tmp_path: Path) -> None:
+def test_a_link_in_an_absolute_path_from_the_user_is_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     store = FileStore(tmp_path / "link")
@@ -412,9 +412,7 @@ def test_a_link_in_a_path_that_the_user_gave_whole_is_followed(tmp_path: Path) -
     store.close()
 
 
-def test_a_relative_root_is_made_for_its_owner_alone_and_stays_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_root_is_private_and_stays_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = FileStore(Path("b/c"))
     (tmp_path / "elsewhere").mkdir()

@@ -30,7 +30,7 @@ def test_git_sees_nothing_of_what_the_artifacts_preset_stores(tmp_path: Path, mo
     assert (tmp_path / ROOT / ".gitignore").read_text() == "*\n"
 
 
-def test_a_store_written_before_gets_its_file_too(tmp_path: Path):
+def test_an_existing_store_gets_the_ignore_file_too(tmp_path: Path):
     root = tmp_path / ROOT
     root.mkdir(parents=True)
     open_and_close(root)
@@ -38,7 +38,7 @@ def test_a_store_written_before_gets_its_file_too(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", ["", "!art_*\n"])
-def test_a_file_of_the_users_own_stays(tmp_path: Path, content: str):
+def test_a_file_that_the_user_wrote_stays(tmp_path: Path, content: str):
     root = tmp_path / ROOT
     root.mkdir(parents=True)
     (root / ".gitignore").write_text(content)
@@ -54,6 +54,6 @@ def test_a_link_is_not_followed(tmp_path: Path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_folder_that_is_not_ours_by_its_name_gets_none(tmp_path: Path):
+def test_a_folder_with_another_name_gets_no_ignore_file(tmp_path: Path):
     open_and_close(tmp_path / "project")
     assert not (tmp_path / "project" / ".gitignore").exists()

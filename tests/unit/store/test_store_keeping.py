@@ -47,7 +47,7 @@ def aged(store: FileStore, session: str, days: float) -> None:
         os.utime(path, (then, then))
 
 
-def test_a_torn_last_line_is_left_out_and_the_next_starts_afresh(store):
+def test_a_torn_last_line_is_left_out_and_the_next_starts_on_a_new_line(store):
     session = kept(store, "torn")
     with journal_of(store, session).open("ab") as file:
         file.write(b'{"n":1}\n{"n":')
@@ -78,7 +78,7 @@ def test_a_shelf_whose_first_line_was_never_finished_is_not_kept(store, first):
 
 
 @pytest.mark.parametrize("first", [b"not json\n", b'{"event":"other"}\n', b'{"event":"session","session":"\xff"}\n'])
-def test_a_shelf_whose_first_line_cannot_be_understood_is_kept(store, first):
+def test_a_shelf_whose_first_line_cannot_be_parsed_is_kept(store, first):
     session = kept(store, "lost")
     journal_of(store, session).write_bytes(first)
     store.close()
@@ -108,7 +108,7 @@ def test_a_later_store_finds_a_kept_session_and_continues_it(store):
     assert [path.name for path in store.root.iterdir()] == [journal_of(store, session).parent.parent.name]
 
 
-def test_an_output_cut_off_by_a_death_can_be_read(store):
+def test_an_output_cut_off_by_the_death_of_a_process_can_be_read(store):
     session = kept(store, "died")
     part = journal_of(store, session).parent / f"{(id := handles.new())}.part"
     part.write_bytes(b"as far as it came")
@@ -137,7 +137,7 @@ def test_opening_a_kept_session_again_counts_as_using_it(store):
     assert store.expire(KeepLimits(1, 1 << 30)).sessions == [session]
 
 
-def test_the_run_goes_with_its_last_kept_session(store):
+def test_a_run_is_removed_with_its_last_kept_session(store):
     first, second = kept(store, data=b"x" * 1000), kept(store, data=b"x" * 1000)
     store.close()
     later = FileStore(store.root)
@@ -168,6 +168,6 @@ def test_limits_by_age_remove_everything_too_old_and_by_size_the_oldest_until_th
         (errno.EACCES, StoreError, "Permission denied. Check storeDir, or set another."),
     ],
 )
-def test_a_failure_says_what_and_what_next(code, kind, reason):
+def test_a_failure_says_what_happened_and_what_to_do(code, kind, reason):
     found = to_store_error("store x", OSError(code, os.strerror(code)))
     assert (type(found), str(found)) == (kind, f"Could not store x: {reason}")

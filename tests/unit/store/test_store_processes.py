@@ -109,7 +109,7 @@ def test_processes_sharing_a_root_see_and_read_each_other(keeper, tmp_path):
     store.close()
 
 
-def test_the_end_of_a_process_removes_all_but_what_is_kept(keeper, tmp_path):
+def test_the_end_of_a_process_removes_everything_that_is_not_kept(keeper, tmp_path):
     one = keeper()
     one.ask("open session")
     one.ask("open process")
@@ -120,7 +120,7 @@ def test_the_end_of_a_process_removes_all_but_what_is_kept(keeper, tmp_path):
     assert [(label.session, label.live) for label in FileStore(tmp_path).shelves()] == [(kept, False)]
 
 
-def test_a_process_with_nothing_to_keep_leaves_nothing(keeper, tmp_path):
+def test_a_process_with_nothing_to_keep_leaves_nothing_behind(keeper, tmp_path):
     one = keeper()
     one.ask("open process")
     one.ask("write something")
@@ -145,7 +145,7 @@ def test_what_a_killed_process_left_is_removed_at_the_next_start_except_what_is_
     store.close()
 
 
-def test_many_processes_clearing_the_same_remains_at_once_do_no_harm(keeper, tmp_path):
+def test_many_processes_can_clear_the_same_remains_at_the_same_time(keeper, tmp_path):
     dead, others = keeper(), [keeper() for _ in range(3)]
     for _ in range(5):
         dead.ask("open process")
@@ -174,7 +174,7 @@ def test_a_name_is_held_by_one_process(keeper, tmp_path):
     store.close()
 
 
-def test_of_many_who_open_a_new_name_at_once_one_wins(keeper):
+def test_one_of_many_that_open_a_new_name_together_wins(keeper):
     several = [keeper() for _ in range(4)]
     for round in range(5):
         for one in several:
@@ -227,7 +227,7 @@ print(*[label.live for label in store.shelves()], flush=True)
 """
 
 
-def test_a_forked_child_has_a_run_of_its_own_and_ends_without_touching_its_parent_s(tmp_path):
+def test_a_forked_child_has_its_own_run_and_ends_without_touching_its_parents(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FORKING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
@@ -254,7 +254,7 @@ os.wait()
 """
 
 
-def test_a_child_that_lives_on_does_not_make_its_parent_s_closed_session_seem_live(tmp_path):
+def test_a_surviving_child_does_not_make_its_parents_closed_session_seem_live(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", LINGERING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
@@ -280,7 +280,7 @@ print(store.root, len(list(store.root.glob("overspill-*/session-*"))))
 """
 
 
-def test_without_a_root_the_system_s_temporary_directory_is_used(tmp_path):
+def test_without_a_root_the_systems_temporary_directory_is_used(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", TEMPORARY],
         env={**os.environ, "TMPDIR": str(tmp_path)},

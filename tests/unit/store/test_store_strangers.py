@@ -111,7 +111,7 @@ def squatting(kind: str) -> str:
 
 @pytest.mark.promise("nobody-elses")
 @pytest.mark.parametrize("kind", SQUAT)
-def test_what_another_user_puts_in_our_place_switches_nothing_off(kind: str, shared: Path):
+def test_files_of_another_user_in_our_place_disable_nothing(kind: str, shared: Path):
     with staying(STRANGER, squatting(kind), shared, *SQUATTED):
         before = {name: os.lstat(shared / name) for name in SQUATTED}
         be(US, USE, shared)
@@ -122,7 +122,7 @@ def test_what_another_user_puts_in_our_place_switches_nothing_off(kind: str, sha
     assert os.listdir(shared / "ours") == ["lock"]
 
 
-def test_thousands_of_directories_of_another_user_are_passed_over(shared: Path):
+def test_thousands_of_directories_of_another_user_are_skipped(shared: Path):
     many = """
 for number in range(3000):
     (root / f"overspill-{number:012x}").mkdir()
@@ -150,7 +150,7 @@ for name in names:
 
 
 @pytest.mark.parametrize("died", [False, True])
-def test_processes_of_one_user_take_turns_whatever_strangers_do(shared: Path, died: bool):
+def test_processes_of_one_user_take_turns_whatever_others_do(shared: Path, died: bool):
     """Each adds to a file what it read of it and one: a turn that two had at once would lose a count."""
     count = """
 (root / "ours" / "count").touch()
