@@ -15,7 +15,7 @@ Retention: TypeAlias = Literal["session", "process", "keep"]
 
 
 class ShelfLabel(Struct, frozen=True):
-    """What can be known of a shelf without opening it."""
+    """What is known about a shelf without opening it."""
 
     session: str
     live: bool
@@ -24,7 +24,7 @@ class ShelfLabel(Struct, frozen=True):
 
 
 class KeepLimits(Struct, frozen=True):
-    """How long, and how much, retention `keep` keeps."""
+    """How long and how much retention `keep` stores."""
 
     days: float
     bytes: int
@@ -40,7 +40,7 @@ class Expired(Struct, frozen=True):
 
 
 class Reader(Protocol):
-    """Random access to the bytes of one output; of a running one, to what has been committed to it so far."""
+    """Random access to the bytes of one output. If it is still being written, to what has been stored so far."""
 
     @property
     def size(self) -> int: ...
@@ -49,106 +49,105 @@ class Reader(Protocol):
         ...
 
     def buffer(self) -> memoryview:
-        """All bytes without copying them to the heap where the backend can; valid until `close`."""
+        """All bytes, without copying them to the heap if the backend can. Valid until `close`."""
         ...
 
     @property
     def is_removed(self) -> bool:
-        """Whether its output was removed since it was opened. What is open stays readable."""
+        """Whether the output was removed after it was opened. An open output stays readable."""
         ...
 
     def close(self) -> None: ...
 
 
 class Writer(Protocol):
-    """One output on its way in. One thread at a time writes to it; a shelf may have many writers at once."""
+    """An output that is being written, by one thread at a time. A shelf may have many writers at the same time."""
 
     @property
     def size(self) -> int: ...
     def append(self, data: bytes | memoryview) -> None:
-        """All of data; or as much as fits, and then StoreFull; or StoreError. `size` tells what is stored, and that stays
-        readable and may still be committed."""
+        """Store all of `data`, or as much as fits and raise StoreFull, or raise StoreError. `size` says how much is stored. That
+        stays readable and may still be committed."""
         ...
 
     def commit(self) -> None:
-        """It is complete and takes no more. Harmless when done twice."""
+        """Mark the output as complete; nothing can be added afterwards. Calling it twice is harmless."""
         ...
 
     def discard(self) -> None:
-        """Leave no trace. Harmless after commit."""
+        """Remove the output without a trace. Does nothing after `commit`."""
         ...
 
 
 class Shelf(Protocol):
     @property
     def session(self) -> str:
-        """Its own id: of a kept shelf opened again by name not the one asked for."""
+        """Its own id. A kept shelf that was reopened by name has another id than the one asked for."""
         ...
 
     def create(self, id: str) -> Writer:
-        """StoreError where that id is taken; nothing is overwritten. Every id here is a bare UUID, else MalformedHandle."""
+        """Raises StoreError if the id is taken: nothing is overwritten. Raises MalformedHandle if it is not a bare UUID."""
         ...
 
     def open(self, id: str) -> Reader:
-        """Of a committed output, or of one still being written. UnknownHandle where there is neither."""
+        """Open an output that is complete or still being written. Raises UnknownHandle if there is none."""
         ...
 
     def note_read(self, id: str) -> None:
-        """An output was read now; the keep limits go by that. Also on a shelf opened for reading; never fails."""
+        """Note that an output was read, for the keep limits. Works on a shelf opened for reading too, and never fails."""
         ...
 
     def append_journal(self, lines: bytes) -> None:
-        """Whole lines, each ending with LF: all of them, or none that a reader would ever see."""
+        """Append whole lines, each ending with LF. Readers see either all of them or none."""
         ...
 
     def journal(self) -> Iterator[bytes]:
-        """The journal's whole lines, oldest first; a torn last line is left out. The first is the store's own:
+        """The journal's whole lines, oldest first, without a torn last line. The store writes the first:
         {"event":"session","session":…,"name":…,"retention":…,"t":unix ms}."""
         ...
 
     def close(self) -> None:
-        """End the session's hold. What retention does not keep is removed."""
+        """Release the session. What its retention does not keep is removed."""
         ...
 
 
 class Store(Protocol):
     @property
     def url(self) -> str:
-        """Where it is, as `open_store` takes it."""
+        """Where it is, in the form that `open_store` takes."""
         ...
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
     ) -> Shelf:
-        """A new shelf, held live; with a name that a kept shelf has, that one again, and it stays kept. NameInUse while a live
-        session has that name. Where it is kept, `limits` are applied now and as long as it is live; what does not fit in them
-        is StoreFull."""
+        """Open a new, live shelf. If a kept shelf has that name, reopen it, and it stays kept. Raises NameInUse while a live
+        session has that name. For a kept shelf, `limits` apply now and as long as it is live; writing more raises StoreFull."""
         ...
 
     def read_shelf(self, session: str) -> Shelf:
-        """Any session's shelf, for reading only: its writing methods raise StoreError, its `close` removes nothing. UnknownHandle
-        where there is none."""
+        """Open any session's shelf for reading only: its writing methods raise StoreError, its `close` removes nothing. Raises
+        UnknownHandle if there is none."""
         ...
 
     def label(self, session: str) -> ShelfLabel:
-        """Of one shelf, without looking at the others. UnknownHandle where there is none."""
+        """The label of one shelf, without reading the others. Raises UnknownHandle if there is none."""
         ...
 
     def shelves(self) -> list[ShelfLabel]:
-        """Of every run, oldest first."""
+        """The shelves of every run, oldest first."""
         ...
 
     def remove_shelf(self, session: str) -> None:
-        """StoreError while it is live."""
+        """Raises StoreError while it is live."""
         ...
 
     def empty_shelf(self, session: str) -> int:
-        """Remove the complete outputs of a shelf, also of a live one: its session continues without them. Returns how many."""
+        """Remove the complete outputs of a shelf and return how many. The session of a live shelf continues without them."""
         ...
 
     def expire(self, limits: KeepLimits) -> Expired:
-        """Remove the kept shelves that are closed and the outputs of live ones that were unused for so many days; then, while
-        there are too many bytes, the longest unused, but nothing that was used in the last 24 hours."""
+        """Remove kept shelves that are closed, and outputs of live ones, if they were unused for so many days. Then, while there
+        are too many bytes, remove those unused longest, but nothing that was used in the last 24 hours."""
         ...
 
     def free(self) -> int | None:

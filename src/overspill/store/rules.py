@@ -19,7 +19,7 @@ class KeptItem(Struct, frozen=True):
 
     session: str
     id: str
-    """Of the output; empty for a session."""
+    """The id of the output; empty for a session."""
     used: float
     """Unix seconds of the last time it was written or read."""
     bytes: int
@@ -31,7 +31,7 @@ def check_id(id: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Of a session; empty is no name."""
+    """Check a session's name. An empty one means that it has none."""
     if len(name) > _MAX_NAME_CHARS or not name.isprintable():
         raise BadRequest(
             f"{name[:50]!r} cannot name a session: a name has 1 to {_MAX_NAME_CHARS} printable characters, this has {len(name)}."
