@@ -9,7 +9,7 @@ from itertools import count
 
 OPENING = "untrusted data"
 _DIGITS = 6  # three of them are one token in most vocabularies
-_OUR_BEGINNING = re.compile(r"[\W_]*+untrusted[\W_]{1,50}data\b", re.IGNORECASE)  # possessive, so it never looks back
+_OUR_BEGINNING = re.compile(r"[\W_]*+untrusted[\W_]{0,50}data", re.IGNORECASE)  # possessive, so it never looks back
 _TRIES = 20
 
 
