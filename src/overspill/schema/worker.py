@@ -36,8 +36,8 @@ class Patterns:
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     library = import_module("jsonschema")
     schema = request["schema"]
-    kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
     try:
+        kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
         if "value" not in request:
             return {"flaw": _flaw(library, kind, schema)}
         # A registry of our own, even an empty one, turns off the library's fetching.

@@ -209,3 +209,8 @@ def test_half_a_character_in_a_name_is_no_hindrance() -> None:
     assert fits_schema({"additionalProperties": {"type": "integer"}})({"\ud800": "x"}) == (
         '$[\'\\ud800\'] breaks the rule {"type":"integer"}.'
     )
+
+
+def test_a_schema_of_no_known_kind_is_not_called_too_large() -> None:
+    with pytest.raises(Unchecked, match="the schema cannot be used"):
+        find_flaw({"$schema": []})
