@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from overspill.calls.job import Job
 
 MAX_FINISHED_JOBS = 1_000
-"""Finished jobs in memory. Of the others, only the ids are in memory, and the journal has their ends."""
+"""Finished jobs in memory. The others have only their ids there, and the journal has how they ended."""
 
 
 class BackgroundJobs(Mapping[str, Job]):

@@ -108,7 +108,7 @@ def format_iso(milliseconds: int) -> str:
 
 
 def _to_datetime(milliseconds: int) -> datetime:
-    """A damaged journal may hold any number; one that is no time becomes 1970."""
+    """A damaged journal may contain any number. One that is not a valid time becomes 1970."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, ValueError, OSError):

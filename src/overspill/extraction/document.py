@@ -33,7 +33,7 @@ class Inspection(Struct, frozen=True):
     ok: bool
     latency_ms: int
     chars: int
-    """Of the answer."""
+    """How long the answer is."""
 
 
 OnInspection: TypeAlias = Callable[[Inspection], None]
@@ -68,11 +68,11 @@ class Policy(Struct, frozen=True, kw_only=True):
     within_secs: float | None = None
     fallback: tuple[Fallback, ...] = ("builtin", "truncate")
     max_tokens: int = 2000
-    """Of the answer."""
+    """The most tokens of the answer."""
     max_turns: int = 15
-    """Of the read-grep sub-agent."""
+    """The most turns of the read-grep sub-agent."""
     answer_bytes: int = 12_288
-    """Of each answer from Read and Grep."""
+    """The most bytes of each answer from Read and Grep."""
 
 
 class ModelPool(Protocol):

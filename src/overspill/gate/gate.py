@@ -104,8 +104,8 @@ class Gate:
         return kept
 
     async def _other_blocks(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> list[Block]:
-        """What comes beside the text of a result. A blob that is too large for a reply or for memory is stored, and a text says
-        where."""
+        """The blocks of a result other than its text. A blob that is too large for a reply or for memory is stored, and a note
+        says where."""
         blocks: list[Block] = []
         for block in collected.content or ():
             if block_text(block) is not None:

@@ -14,15 +14,15 @@ from overspill.store.spool import MEMORY
 from overspill.types import Block, Kept
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
-"""Descriptions of stored outputs. Of the others, only the ids are in memory."""
+"""Stored outputs whose descriptions are in memory. The others have only their ids there."""
 MAX_UNSTORED_OUTPUTS = 1_000
 """Outputs that could not be stored, of which memory holds the beginning."""
 MAX_CHECKPOINTS = 65_536
-"""Of all stored outputs of a session: one for each 64 KiB, so enough for the latest 4 GiB."""
+"""For all stored outputs of a session: one for each 64 KiB, so enough for the latest 4 GiB."""
 MAX_ARGUMENT_CHARS = 1 << 20
-"""Of the arguments of all calls whose output was stored."""
+"""For the arguments of all calls whose output was stored, together."""
 MAX_HELD_BYTES = 64 * MEMORY
-"""Of all outputs that could not be stored. The beginning of each is held, even when this is reached."""
+"""For all outputs that could not be stored, together. The beginning of each is held, even when this is reached."""
 MAX_INLINE_BLOB_BYTES = 64 << 20
 """Of images and the like that came with results in the background. When this is reached, more of them are stored instead."""
 _MIN_HELD_BYTES = 4096

@@ -100,7 +100,8 @@ def complete_endpoint(provider: str, endpoints: Mapping[str, Endpoint]) -> Endpo
         raise SettingsError(f"The model endpoint {provider!r} has no base URL. Give it one, like http://127.0.0.1:8080/v1.")
     if _parse_url(url) is None:
         raise SettingsError(
-            f"The base URL of the model endpoint {provider!r} is no address of a server. It looks like http://127.0.0.1:8080/v1."
+            f"The base URL of the model endpoint {provider!r} is not the address of a server. "
+            "It should look like http://127.0.0.1:8080/v1."
         )
     needs_key = describe_kind(endpoint.kind).needs_key or (known is not None and known.keys and not endpoint.base_url)
     if needs_key and not endpoint.api_key:

@@ -30,7 +30,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     messages: int
     request_bytes: int
     estimated_tokens: int
-    """Of the request, with the model's vocabulary where there is one; `usage` has what the provider counted."""
+    """The tokens of the request, counted with the model's own tokenizer if there is one. `usage` has the provider's count."""
     latency_ms: int
     error: str = ""
     """Empty when it answered with what was asked for."""

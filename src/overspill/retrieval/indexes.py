@@ -22,7 +22,7 @@ class EngineIndexes:
         self._lock = Lock()
 
     def get(self, sha256: str, reader: Reader) -> lexical.Index:
-        """Blocks. Whoever asks for an index that is being built waits for it."""
+        """Blocks. A caller that asks for an index that is being built waits for it."""
         with self._lock:
             building = self._building.setdefault(sha256, Lock())
         try:

@@ -39,5 +39,5 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether its first words are those of our blocks, whatever comes before them that is no word."""
+    """Whether its first words are those of our blocks, ignoring anything before them that is not a word."""
     return _OUR_BEGINNING.match(text) is not None

@@ -47,7 +47,7 @@ def extraction_failure(tool: str, handle: str, strategy: str, error: str) -> str
 
 
 def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
-    """A successful answer, as it is for a search that finds nothing."""
+    """Not an error, just like a search that finds nothing."""
     if isinstance(error, ExpiredHandle):
         return f"Nothing was searched. {error}"
     return (

@@ -105,7 +105,7 @@ def test_an_invalid_base_url_is_refused_when_the_model_is_opened(url: str) -> No
     with pytest.raises(SettingsError) as refused:
         open_model("lab/m", {"lab": endpoint}, {})
     assert str(refused.value) == (
-        "The base URL of the model endpoint 'lab' is no address of a server. It looks like http://127.0.0.1:8080/v1."
+        "The base URL of the model endpoint 'lab' is not the address of a server. It should look like http://127.0.0.1:8080/v1."
     )
     assert endpoint.address == ""
 
@@ -113,7 +113,7 @@ def test_an_invalid_base_url_is_refused_when_the_model_is_opened(url: str) -> No
 @pytest.mark.parametrize("host", ["box:port", "http://[::1"])
 def test_an_invalid_address_of_ollama_is_reported_only_when_it_is_asked(host: str) -> None:
     found = from_environment({"OLLAMA_HOST": host})
-    with pytest.raises(SettingsError, match=r"^The base URL of the model endpoint 'ollama' is no address of a server"):
+    with pytest.raises(SettingsError, match=r"^The base URL of the model endpoint 'ollama' is not the address of a server"):
         open_model("ollama/qwen3", found, {})
 
 

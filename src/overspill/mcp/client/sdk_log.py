@@ -22,7 +22,7 @@ def _belongs_to_others(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def drop_records() -> Generator[None]:
-    """Of what runs inside, and of the tasks that are started inside, for as long as they run."""
+    """Drop the records of what runs inside, and of tasks started inside for as long as they run."""
     _logger.addFilter(_belongs_to_others)  # the same function is added once only
     before = _is_ours.set(True)
     try:
