@@ -1,4 +1,4 @@
-"""Hands a schema and a value to the worker, and understands its answer."""
+"""Pass a schema and a value to the worker process, and read its answer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 _WORKER = str(Path(__file__).with_name("worker.py"))
-_PATIENCE = 15.0
-"""Seconds until the worker is ended from outside. It ends itself sooner, by the processor time that it may use."""
+_MAX_SECONDS = 15.0
+"""Until the worker is killed. It ends sooner by itself, when it has used its processor time."""
+MAX_WORKERS = 4
+_workers = BoundedSemaphore(MAX_WORKERS)
 
 
 class Misfit(Struct, frozen=True):
@@ -25,7 +28,7 @@ class Misfit(Struct, frozen=True):
 
 
 class Unchecked(Exception):
-    """Nobody can say: the schema is broken, refers to what is not in it, or takes too long. Says nothing about the value."""
+    """The schema is broken, refers to something outside itself, or takes too long. This says nothing about the value."""
 
 
 class _Answer(Struct, frozen=True):
@@ -35,12 +38,12 @@ class _Answer(Struct, frozen=True):
 
 
 def find_misfit(schema: Any, value: Any) -> Misfit | None:
-    """Blocks; Unchecked where it cannot be said."""
+    """Blocks. Raises Unchecked if there is no answer."""
     return _ask({"schema": schema, "value": value}).misfit
 
 
 def find_flaw(schema: Any) -> str:
-    """What keeps a schema from being used, as the end of a sentence about it; nothing if it can be. Blocks."""
+    """Why a schema cannot be used, as the end of a sentence about it; empty if it can. Blocks."""
     return _ask({"schema": schema}).flaw
 
 
@@ -51,7 +54,8 @@ def _ask(request: dict[str, Any]) -> _Answer:
     command = [sys.executable, "-I", "-S", _WORKER, *filter(None, sys.path)]
     try:
         data = json.dumps(request).encode()
-        done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=_PATIENCE, check=True)  # noqa: S603
+        with _workers:
+            done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=_MAX_SECONDS, check=True)  # noqa: S603
         answer = msgspec.convert(json.loads(done.stdout), _Answer)
     except RecursionError:
         raise Unchecked("it is nested too deeply") from None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from overspill.agent.report import ReportCheck
 from overspill.errors import BadRequest, SettingsError
 from overspill.mcp.client.arguments import fits_schema
 from overspill.schema import Unchecked, find_flaw, find_misfit
+from overspill.schema.check import MAX_WORKERS
 
 SECRET = "the content of a file of yours"  # noqa: S105
 EVIL = "^(a+)+$"
@@ -214,3 +218,27 @@ def test_half_a_character_in_a_name_is_no_hindrance() -> None:
 def test_a_schema_of_no_known_kind_is_not_called_too_large() -> None:
     with pytest.raises(Unchecked, match="the schema cannot be used"):
         find_flaw({"$schema": []})
+
+
+def count_workers() -> int:
+    """Processes that this one started to check a schema."""
+    found = 0
+    for children in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        for child in children.read_text().split():
+            try:
+                found += b"worker.py" in Path(f"/proc/{child}/cmdline").read_bytes()
+            except FileNotFoundError:  # it has just ended
+                continue
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts processes in /proc")
+def test_many_checks_start_few_processes() -> None:
+    with ThreadPoolExecutor(3 * MAX_WORKERS) as threads:
+        checks = [threads.submit(find_misfit, {"type": "integer"}, 1) for _ in range(3 * MAX_WORKERS)]
+        most = 0
+        while not all(check.done() for check in checks):
+            most = max(most, count_workers())
+    assert [check.result() for check in checks] == [None] * len(checks)
+    assert 0 < most <= MAX_WORKERS
