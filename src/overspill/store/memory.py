@@ -5,50 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import cache
-from threading import Lock, RLock
+from threading import RLock
 
 from overspill import handles
 from overspill.errors import UnknownHandle
 from overspill.store import rules
-from overspill.store.files.journal import Opening
+from overspill.store.held import HeldSession, MemoryReader, MemoryWriter
 from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Writer
 from overspill.store.quota import GIB, OutputQuota, Quota
-from overspill.store.rules import KeptItem
-
-
-class _Output:
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self.complete = False
-        self.removed = False
-        self.used = time.time()
-
-
-class _Session:
-    def __init__(self, session: str, name: str, retention: Retention) -> None:
-        self.session = session
-        self.name = name
-        self.retention: Retention = retention
-        self.outputs: dict[str, _Output] = {}
-        self.lines = [Opening.now(session, name, retention).line]
-        self.used = time.time()
-        self.holder: LiveMemoryShelf | None = None
-
-    @property
-    def label(self) -> ShelfLabel:
-        return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
-
-    @property
-    def size(self) -> int:
-        return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
-
-    def items(self) -> list[KeptItem]:
-        """What the keep limits may remove from it."""
-        if self.holder is None:
-            return [KeptItem(self.session, "", max([self.used, *(each.used for each in self.outputs.values())]), self.size)]
-        complete = [(id, output) for id, output in self.outputs.items() if output.complete]
-        return [KeptItem(self.session, id, output.used, len(output.data)) for id, output in complete]
 
 
 class MemoryStore:
@@ -59,7 +24,7 @@ class MemoryStore:
     def __init__(self, *, run_bytes: int = 10 * GIB, sweep_seconds: float = HOUR) -> None:
         self._quota = Quota(run_bytes)
         self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, HeldSession] = {}
         self._mutex = RLock()
 
     def open_shelf(
@@ -73,14 +38,14 @@ class MemoryStore:
             if held is None:
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
-                held = self._sessions[session] = _Session(session, name, retention)
+                held = self._sessions[session] = HeldSession(session, name, retention)
             held.used = time.time()
             quota: OutputQuota = self._quota
             if limits and held.retention == "keep":
                 quota = KeepQuota(self._quota, self._guard, limits)
                 self._guard.join(held.session, limits, kept_bytes)
-            held.holder = LiveMemoryShelf(held, quota, self)
-            return held.holder
+            held.holder = shelf = LiveMemoryShelf(held, quota, self)
+            return shelf
 
     def read_shelf(self, session: str) -> MemoryShelf:
         return MemoryShelf(self._get_session(session))
@@ -133,7 +98,7 @@ class MemoryStore:
                 if found.retention == "process":
                     self._remove(found)
 
-    def end_session(self, session: _Session) -> None:
+    def end_session(self, session: HeldSession) -> None:
         with self._mutex:
             self._guard.leave(session.session)
             session.holder = None
@@ -141,23 +106,23 @@ class MemoryStore:
             if session.retention == "session":
                 self._remove(session)
 
-    def _find_by_name(self, name: str) -> _Session | None:
+    def _find_by_name(self, name: str) -> HeldSession | None:
         of_that_name = [found for found in self._sessions.values() if found.name == name]
         if any(found.holder for found in of_that_name):
             raise rules.name_in_use_error(name)
         return next((found for found in of_that_name if found.retention == "keep"), None)
 
-    def _get_session(self, session: str) -> _Session:
+    def _get_session(self, session: str) -> HeldSession:
         rules.check_id(session)
         if session not in self._sessions:
             raise UnknownHandle(f"session-{session}")
         return self._sessions[session]
 
-    def _remove_output(self, session: _Session, id: str) -> None:
+    def _remove_output(self, session: HeldSession, id: str) -> None:
         session.outputs.pop(id).removed = True
         self._quota.release(session.session, id)
 
-    def _remove(self, session: _Session) -> None:
+    def _remove(self, session: HeldSession) -> None:
         self._sessions.pop(session.session, None)
         for output in session.outputs.values():
             output.removed = True
@@ -165,85 +130,10 @@ class MemoryStore:
         self._quota.release(session.session)
 
 
-class MemoryReader:
-    def __init__(self, output: _Output) -> None:
-        self._output: _Output | None = output
-
-    @property
-    def size(self) -> int:
-        return len(self._readable().data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return bytes(self._readable().data[max(start, 0) : max(end, 0)])
-
-    def buffer(self) -> memoryview:
-        output = self._readable()
-        # A bytearray cannot grow while a view of it exists, so an output that is still being written is copied.
-        return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
-
-    @property
-    def is_removed(self) -> bool:
-        return self._readable().removed
-
-    def close(self) -> None:
-        self._output = None
-
-    def _readable(self) -> _Output:
-        if self._output is None:
-            raise rules.closed_error("reader")
-        return self._output
-
-
-class MemoryWriter:
-    def __init__(self, session: _Session, id: str, quota: OutputQuota) -> None:
-        self._session = session
-        self._id = id
-        self._quota = quota
-        self._output = session.outputs[id] = _Output()
-        self._open = True
-        self._mutex = Lock()
-
-    @property
-    def size(self) -> int:
-        return len(self._output.data)
-
-    def append(self, data: bytes | memoryview) -> None:
-        view = rules.bytes_of(data)
-        with self._mutex:
-            self._check_open()
-            granted = self._quota.take(self._session.session, self._id, view.nbytes)
-            self._output.data += view[:granted]
-            self._output.used = time.time()
-        if granted < view.nbytes:
-            raise self._quota.exhausted_error(view.nbytes - granted)
-
-    def commit(self) -> None:
-        with self._mutex:
-            if not self._output.complete:
-                self._check_open()
-                self._output.complete = True
-                self._open = False
-
-    def discard(self) -> None:
-        with self._mutex:
-            if self._writable:
-                self._open = False
-                del self._session.outputs[self._id]
-                self._quota.release(self._session.session, self._id)
-
-    @property
-    def _writable(self) -> bool:
-        return self._open and self._session.holder is not None and self._session.outputs.get(self._id) is self._output
-
-    def _check_open(self) -> None:
-        if not self._writable:
-            raise rules.closed_error("output")
-
-
 class MemoryShelf:
     """For reading only."""
 
-    def __init__(self, held: _Session) -> None:
+    def __init__(self, held: HeldSession) -> None:
         self._held = held
         self._open = True
 
@@ -281,7 +171,7 @@ class MemoryShelf:
 
 
 class LiveMemoryShelf(MemoryShelf):
-    def __init__(self, held: _Session, quota: OutputQuota, store: MemoryStore) -> None:
+    def __init__(self, held: HeldSession, quota: OutputQuota, store: MemoryStore) -> None:
         super().__init__(held)
         self._quota = quota
         self._store = store

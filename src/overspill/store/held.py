@@ -1,0 +1,121 @@
+"""What a store in memory holds: sessions and their outputs."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+
+from overspill.store import rules
+from overspill.store.files.journal import Opening
+from overspill.store.protocols import Retention, Shelf, ShelfLabel
+from overspill.store.quota import OutputQuota
+from overspill.store.rules import KeptItem
+
+
+class HeldOutput:
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.complete = False
+        self.removed = False
+        self.used = time.time()
+
+
+class HeldSession:
+    def __init__(self, session: str, name: str, retention: Retention) -> None:
+        self.session = session
+        self.name = name
+        self.retention: Retention = retention
+        self.outputs: dict[str, HeldOutput] = {}
+        self.lines = [Opening.now(session, name, retention).line]
+        self.used = time.time()
+        self.holder: Shelf | None = None
+
+    @property
+    def label(self) -> ShelfLabel:
+        return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
+
+    @property
+    def size(self) -> int:
+        return sum(len(output.data) for output in self.outputs.values()) + sum(map(len, self.lines))
+
+    def items(self) -> list[KeptItem]:
+        """What the keep limits may remove of it."""
+        if self.holder is None:
+            return [KeptItem(self.session, "", max([self.used, *(each.used for each in self.outputs.values())]), self.size)]
+        complete = [(id, output) for id, output in self.outputs.items() if output.complete]
+        return [KeptItem(self.session, id, output.used, len(output.data)) for id, output in complete]
+
+
+class MemoryReader:
+    def __init__(self, output: HeldOutput) -> None:
+        self._output: HeldOutput | None = output
+
+    @property
+    def size(self) -> int:
+        return len(self._readable().data)
+
+    def read(self, start: int, end: int) -> bytes:
+        return bytes(self._readable().data[max(start, 0) : max(end, 0)])
+
+    def buffer(self) -> memoryview:
+        output = self._readable()
+        # A view of a bytearray forbids it to grow, so what is still written is shown as a copy.
+        return memoryview(output.data).toreadonly() if output.complete else memoryview(bytes(output.data))
+
+    @property
+    def is_removed(self) -> bool:
+        return self._readable().removed
+
+    def close(self) -> None:
+        self._output = None
+
+    def _readable(self) -> HeldOutput:
+        if self._output is None:
+            raise rules.closed_error("reader")
+        return self._output
+
+
+class MemoryWriter:
+    def __init__(self, session: HeldSession, id: str, quota: OutputQuota) -> None:
+        self._session = session
+        self._id = id
+        self._quota = quota
+        self._output = session.outputs[id] = HeldOutput()
+        self._open = True
+        self._mutex = Lock()
+
+    @property
+    def size(self) -> int:
+        return len(self._output.data)
+
+    def append(self, data: bytes | memoryview) -> None:
+        view = rules.bytes_of(data)
+        with self._mutex:
+            self._check_open()
+            granted = self._quota.take(self._session.session, self._id, view.nbytes)
+            self._output.data += view[:granted]
+            self._output.used = time.time()
+        if granted < view.nbytes:
+            raise self._quota.exhausted_error(view.nbytes - granted)
+
+    def commit(self) -> None:
+        with self._mutex:
+            if not self._output.complete:
+                self._check_open()
+                self._output.complete = True
+                self._open = False
+
+    def discard(self) -> None:
+        with self._mutex:
+            if self._writable:
+                self._open = False
+                del self._session.outputs[self._id]
+                self._quota.release(self._session.session, self._id)
+
+    @property
+    def _writable(self) -> bool:
+        return self._open and self._session.holder is not None and self._session.outputs.get(self._id) is self._output
+
+    def _check_open(self) -> None:
+        if not self._writable:
+            raise rules.closed_error("output")
