@@ -184,17 +184,8 @@ class Session:
         for call in calls:
             _require_type("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
 
-        async def reply(call: ToolCall) -> Reply:
-            if answer is not None:
-                return await answer(call)
-            if self.owns(call.name):
-                return await self.invoke(call.name, call.args, id=call.id)
-            if execute is not None:
-                return await parts.calls.call(call, partial(parts.calls.execute, execute, call))
-            return await parts.calls.call(call, self._registry.find(call.name))
-
         with parts.retrieval.in_turn(model):
-            return await parts.calls.turn(calls, reply)
+            return await parts.calls.turn(calls, answer or partial(self._answer, execute))
 
     async def start(
         self,
@@ -280,6 +271,14 @@ class Session:
             return (await self.call(name, args, function, errors="raise")).text
 
         return self._registry.register(function, call)
+
+    async def _answer(self, execute: Execute | None, call: ToolCall) -> Reply:
+        calls = self._parts.calls
+        if self.owns(call.name):
+            return await self.invoke(call.name, call.args, id=call.id)
+        if execute is not None:
+            return await calls.call(call, partial(calls.execute, execute, call))
+        return await calls.call(call, self._registry.find(call.name))
 
     @property
     def _parts(self) -> SessionParts:

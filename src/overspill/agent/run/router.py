@@ -30,8 +30,6 @@ _RUN_NOTHING = (STATUS, REPORT)
 
 
 class ToolRouter:
-    """`model` extracts in this turn unless another one is configured."""
-
     def __init__(
         self,
         name: str,
@@ -42,7 +40,6 @@ class ToolRouter:
         observe: Observe,
     ) -> None:
         self.turn = 0
-        self.model: str | None = None
         self.answers: dict[tuple[int, str], str] = {}
         """What the model received, by turn and call id."""
         self.background: dict[str, str] = {}
@@ -69,10 +66,11 @@ class ToolRouter:
             self._definitions = [*offered, internal.batch(offered), report]
         return tuple(self._definitions)
 
-    async def run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
+    async def run_calls(self, calls: Sequence[ToolCall], model: str | None) -> Sequence[Message]:
+        """`model` made the calls. It also extracts for them, unless another one is configured."""
         self._is_report_alone = all(call.name in _RUN_NOTHING for call in calls)
         self._quota = self._share_quota(calls)
-        replies = await self._session.turn(calls, model=self.model, answer=self._answer)
+        replies = await self._session.turn(calls, model=model, answer=self._answer)
         self._guard.count_replies(replies)
         return [
             Message("tool", _render_reply(reply), call_id=call.id, is_error=reply.is_error)

@@ -119,8 +119,7 @@ class Turns:
         self._record_step(await take_step(self._asking, asked, self._run_calls))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        self._router.model = self._asking.model
-        return await self._router.run_calls(calls)
+        return await self._router.run_calls(calls, self._asking.model)
 
     def _record_step(self, taken: Step) -> None:
         response, answers = taken.response, taken.messages[1:]
