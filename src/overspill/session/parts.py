@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.service import CallService
 from overspill.gate.collect import block_text, is_blocks, to_json
@@ -21,7 +22,7 @@ from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
-from overspill.store.protocols import Shelf
+from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.types import Kept, Output, ToolCall
 
 
@@ -74,13 +75,16 @@ class SessionParts:
 
 
 @asynccontextmanager
-async def hold_shelf(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
-    """Open a shelf for a session that is about to begin, and close it again if the session does not begin."""
+async def hold_shelf(store: Store, settings: Settings, name: str) -> AsyncGenerator[Shelf]:
+    """Open a shelf for a session that is about to begin, and close it again if the session does not begin.
+
+    A session with a name is kept.
+    """
     found: list[Shelf] = []
     wanted = True
 
     def work() -> None:
-        found.append(opening())
+        found.append(_open_shelf(store, settings, name))
         if not wanted:  # the caller was cancelled, but this thread could not be interrupted
             found[0].close()
 
@@ -93,3 +97,9 @@ async def hold_shelf(opening: Callable[[], Shelf]) -> AsyncGenerator[Shelf]:
             for shelf in found:
                 await anyio.to_thread.run_sync(shelf.close)
         raise
+
+
+def _open_shelf(store: Store, settings: Settings, name: str) -> Shelf:
+    retention = "keep" if name else settings.retention
+    limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
+    return store.open_shelf(handles.new(), name=name, retention=retention, limits=limits)

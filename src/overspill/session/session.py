@@ -32,7 +32,7 @@ from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
 from overspill.store.open import open_store
-from overspill.store.protocols import KeepLimits, Shelf, Store
+from overspill.store.protocols import Store
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
@@ -78,7 +78,7 @@ class Session:
         async with self._beginning:
             if self._open is not None:
                 return
-            async with hold_shelf(self._open_shelf) as shelf:
+            async with hold_shelf(self._store, self.settings, self.name) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = SessionGroup(self._store, self.family) if self.family else None
@@ -285,12 +285,6 @@ class Session:
         if self._open is None:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
-
-    def _open_shelf(self) -> Shelf:
-        settings, store = self.settings, self._store
-        retention = "keep" if self.name else settings.retention
-        limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
-        return store.open_shelf(handles.new(), name=self.name, retention=retention, limits=limits)
 
 
 def _require_type(what: str, given: object, kind: type, example: str) -> None:
