@@ -22,7 +22,7 @@ from overspill.types import Excerpt
 
 _MIN_LOOSE_CHARS = 8  # a shorter quote is not searched for in other spellings
 _MAX_BATCH_CHARS = 32 * 1024  # of all quotes in one search
-_MAX_PASSES = 8  # over the document in one search; more than one is rare
+_MAX_PASSES = 8  # over the document in one search; a quote that a document hides from all of them counts as missing
 _MAX_CHAR_BYTES = 4
 _MAX_PATTERN_CHARS = 4000  # the pattern for a longer quote would take too much memory
 _MARKS = "\"'`“”‘’"
