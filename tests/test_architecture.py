@@ -94,8 +94,8 @@ ROOMS: dict[str, Room] = {
 }
 CONFINED = {"click", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
 
-MAX_FILE_LINES = 350
-MAX_FUNCTION_LINES = 60
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 50
 
 
 def module_name(file: Path) -> str:
