@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
@@ -68,18 +69,11 @@ def extract(
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
 
+    ask = partial(extract_from, source, what, max_tokens=max_tokens, mode=mode, models=asked, settings=settings)
+
     async def run() -> Extraction:
         with _cancel_on_termination(), _ProgressBar() as bar:
-            return await extract_from(
-                source,
-                what,
-                max_tokens=max_tokens,
-                mode=mode,
-                models=asked,
-                settings=settings,
-                endpoints=available,
-                progress=bar,
-            )
+            return await ask(endpoints=available, progress=bar)
 
     try:
         found = anyio.run(run)
