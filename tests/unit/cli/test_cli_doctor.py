@@ -40,7 +40,7 @@ def examined(place: Place, servers: dict[str, Any], *options: str) -> dict[str, 
 
 def plain(result: Result, place: Place) -> str:
     out = result.out.replace(str(place.root), "HOME")
-    out = re.sub(r"has [\d.]+ GB", "has N GB", out)
+    out = re.sub(r"room for [\d.]+ GB", "room for N GB", out)
     return re.sub(r"in [\d.]+ s", "in N s", out)
 
 

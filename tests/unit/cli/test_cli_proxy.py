@@ -65,8 +65,8 @@ OPEN = (
         ),
         (
             ("--url", "http://a", "--header-env", "X=ADDRESS"),
-            "overspill: error: Server 'a' on the command line has a header 'X' that cannot be sent: "
-            "it has characters that no header has.\n",
+            "overspill: error: Server 'a' on the command line has a bad header 'X': "
+            "it contains characters that are not allowed in a header.\n",
         ),
         (("--config", "mcp.json", "--server", "none"), "overspill: error: That file has no server 'none'. It has time, web.\n"),
         (("--config", "nothing.json"), "overspill: error: nothing.json cannot be read: No such file or directory.\n"),
