@@ -156,7 +156,7 @@ async def test_half_a_character_arrives_as_it_was_sent(by_hand: Web, tool: str):
     heard: list[Any] = []
 
     class Listening(SilentPeer):
-        async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+        async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
             heard.append(params["data"])
 
     async with connected(by_hand.config(), Listening()) as link:
@@ -264,8 +264,8 @@ async def test_a_proxy_that_needs_a_package_says_which(monkeypatch: pytest.Monke
     monkeypatch.setenv("ALL_PROXY", f"socks5://me:{SECRET}@127.0.0.1:1")
     async with up(ServerConfig("web", url="http://nowhere.invalid/mcp")) as server:
         assert await failure(server, "echo") == (
-            "The server web would be reached through the SOCKS proxy that the environment names, which needs the "
-            "package socksio. Install it with `pip install socksio`, or name the server's host in NO_PROXY. "
+            "The server web cannot be reached: your environment sets a SOCKS proxy, which needs the package "
+            "socksio. Install it with `pip install socksio`, or add the server's host to NO_PROXY. "
             "Overspill keeps trying to reach it; try again in a moment."
         )
 

@@ -15,7 +15,6 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client import ClientIdentity, Server, ServerConfig, ToolDefinition, open_servers
-from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -27,13 +26,13 @@ class Ear:
         self.heard: list[tuple[str, Any]] = []
         self._answers = answers or {}
 
-    async def requested(self, server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def on_request(self, server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
         self.heard.append((f"{server}: {method}", params))
         if method not in self._answers:
             raise MCPError(-32601, "Not here", {"method": method})
         return self._answers[method]
 
-    async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+    async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
         self.heard.append((method, params))
 
 
@@ -142,7 +141,7 @@ async def test_notifications_arrive_before_the_answer_they_came_before():
 
 async def test_who_is_told_something_may_ask_at_once():
     class Curious(Ear):
-        async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+        async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
             self.heard.append((method, said(await tool(links[0], "echo"))["name"]))
 
     ear, links = Curious(), []
@@ -312,7 +311,7 @@ async def test_a_tool_that_wants_a_person_says_so():
 async def test_a_result_of_a_tool_keeps_its_blocks():
     async with up(script("raw")) as server:
         params = json.dumps({"name": "echo", "arguments": {"a": 1}})
-        assert await server.call_tool("echo", {"a": 1}) == Output([{"type": "text", "text": params}])
+        assert (await server.call_tool("echo", {"a": 1})).content == [{"type": "text", "text": params}]
 
 
 async def test_progress_is_told_to_whoever_called_though_nobody_else_listens():
@@ -337,7 +336,7 @@ async def test_a_server_that_was_closed_says_so():
         await server.wait_until_connected()
     with pytest.raises(ServerError) as caught:
         await server.wait_until_connected()
-    assert str(caught.value) == "The server raw was closed."
+    assert str(caught.value) == "The server raw is closed."
 
 
 async def test_a_server_that_nobody_runs_is_not_waited_for_longer_than_asked():

@@ -67,7 +67,7 @@ async def test_all_calls_that_were_under_way_get_the_error():
 
 async def test_whatever_fails_over_what_a_server_said_ends_its_own_connection_alone():
     class Clumsy(SilentPeer):
-        async def notified(self, server: str, method: str, params: dict[str, Any]) -> None:
+        async def on_notification(self, server: str, method: str, params: dict[str, Any]) -> None:
             raise OverflowError(f"{params}")
 
     logged: list[str] = []
