@@ -234,9 +234,10 @@ def test_a_link_in_the_repository_moves_no_store_of_a_user_who_chose_to_store_th
     (repository.cwd / link).parent.mkdir(exist_ok=True)
     (repository.cwd / link).symlink_to(elsewhere)
     with repository.proxy("--preset", "artifacts", "--set", "storeDir=.overspill/artifacts") as wire:
-        refusal = wire.request("initialize", {"protocolVersion": wire.version, "capabilities": {}, "clientInfo": {}})
+        code = wire.end()
     assert list(elsewhere.iterdir()) == []
-    assert refusal["error"]["message"] == (
-        f"{repository.cwd / link} is refused: it is a symbolic link, which another user may have put there. "
-        "Remove it, or set storeDir to an absolute path."
+    assert (code, wire.errors.decode()) == (
+        2,
+        f"overspill: error: {repository.cwd / link} is refused: it is a symbolic link, which another user may have put there. "
+        "Remove it, or set storeDir to an absolute path.\n",
     )
