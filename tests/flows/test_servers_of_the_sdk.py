@@ -12,7 +12,6 @@ from waiting import until
 
 from overspill.errors import ServerError
 from overspill.mcp.client import ClientIdentity, Server, ToolDefinition
-from overspill.types import Output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -32,7 +31,7 @@ async def test_calls_progress_and_large_results_come_through(way: str, modern: b
         assert (await server.wait_until_connected()).handshake.is_modern == modern
         assert (await server.wait_until_connected()).handshake.info["name"] == "high"
         assert [tool.name for tool in await server.list_tools()] == ["echo", "large", "steps", "hang", "headers", "die"]
-        assert await server.call_tool("echo", {"words": "hi"}) == Output([{"type": "text", "text": "hi"}])
+        assert (await server.call_tool("echo", {"words": "hi"})).content == [{"type": "text", "text": "hi"}]
         assert len(words(await server.call_tool("large", {"size": 3_000_000}))) == 3_000_000
         if way != "http json":  # which has no room for them
             steps: list[float] = []
@@ -64,7 +63,7 @@ async def test_a_server_of_the_low_level_is_read_in_pages():
         tools = [ToolDefinition(name, "Of the low level.", {"type": "object"}) for name in ("first", "second")]
         assert await server.list_tools() == tools
         result = await server.call_tool("second", {})
-        assert result == Output([{"type": "text", "text": "second"}], is_error=True)
+        assert (result.content, result.is_error) == ([{"type": "text", "text": "second"}], True)
 
 
 @pytest.mark.parametrize(
