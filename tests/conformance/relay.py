@@ -1,4 +1,4 @@
-"""Adds the bearer token for clients that cannot send one. Everything else passes as it is, Host and Origin included."""
+"""Adds the bearer token for clients that cannot send one. In Host and Origin, its own port becomes that of the proxy."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ async def relay(url: str, token: str) -> AsyncGenerator[str]:
     target = urlsplit(url)
     host, port = str(target.hostname), int(target.port or 80)
 
+    def _address(line: bytes) -> bytes:
+        return line.replace(b":%d" % own, b":%d" % port) if line.lower().startswith((b"host:", b"origin:")) else line
+
     async def serve(client: SocketStream) -> None:
         with suppress(*_BROKEN):
             async with client, await anyio.connect_tcp(host, port) as server:
                 incoming = BufferedByteReceiveStream(client)
                 first, _, fields = (await incoming.receive_until(b"\r\n\r\n", _MOST_HEAD)).partition(b"\r\n")
-                kept = [
-                    line for line in fields.split(b"\r\n") if not line.lower().startswith((b"connection:", b"authorization:"))
-                ]
+                kept = [_address(line) for line in fields.split(b"\r\n") if not line.lower().startswith(_OURS)]
                 # One request a connection, so that only this head has to be looked at.
                 added = [b"Authorization: Bearer " + token.encode(), b"Connection: close"]
                 await server.send(b"\r\n".join([first, *kept, *added, b"", b""]))
                 await _both_ways(incoming, client, server)
 
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as group:
-        group.start_soon(listener.serve, serve)
         own = listener.listeners[0].extra_attributes[SocketAttribute.local_port]()
+        group.start_soon(listener.serve, serve)
         yield f"http://127.0.0.1:{own}{target.path}"
         group.cancel_scope.cancel()
 

@@ -302,4 +302,4 @@ def test_an_invalid_certificate_is_explained(tmp_path: Path):
     (tmp_path / "cert.pem").write_text("nothing of the kind")
     ended = run(tmp_path, "--http", "127.0.0.1:0", "--tls-cert", str(tmp_path / "cert.pem"))
     assert ended.returncode == 2
-    assert ended.stderr.startswith(f"overspill: error: {tmp_path / 'cert.pem'} cannot be used for TLS with its key: ")
+    assert ended.stderr.startswith(f"overspill: error: {tmp_path / 'cert.pem'} cannot be used for TLS with this key: ")

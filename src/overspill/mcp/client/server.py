@@ -88,7 +88,7 @@ class Server:
                     died = self._connection is None and group.subgroup(Ended) is not None
                 if died and self._client.is_modern and self.config.command:
                     # The first SDKs exit on an unknown method, so the newer handshake may have ended it.
-                    self._client = replace(self._client, modern=False)
+                    self._client = replace(self._client, is_modern=False)
                     continue
                 if self._connection is not None or self.problem != logged:  # the same failure again is not worth a line
                     self.log(self.problem)
