@@ -46,7 +46,7 @@ ROOMS: dict[str, Room] = {
         "pass, keep or cut a tool's result", "budget errors handles reading record settings store text truncate types wording"
     ),
     "models": Room(
-        "one way to ask a language model, whoever serves it",
+        "one way to ask a language model, whatever serves it",
         "errors record settings text types",
         "pydantic pydantic_ai",
         "client libraries take seconds to import, and most sessions ask no model",

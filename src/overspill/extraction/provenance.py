@@ -223,7 +223,7 @@ def _find_places(data: memoryview, wanted: _Wanted, recognise: Callable[[bytes],
 
 
 def _find_surroundings(places: Iterable[Span], chars: int, end: int) -> tuple[Span, ...]:
-    """The places with enough around them for a text of so many characters that overlaps them."""
+    """Each place, widened so that a quote of `chars` characters that overlaps it fits in."""
     margin = chars * _MAX_CHAR_BYTES
     merged: list[Span] = []
     for place in sorted(places):

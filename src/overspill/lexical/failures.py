@@ -85,7 +85,7 @@ class Read(Protocol):
 
 
 class Signs(Struct, frozen=True):
-    """The signs of failure in a text. Lists of records start with the nearest or the first."""
+    """Where the output reports failures. Each list of records starts with the nearest or the first one."""
 
     before: list[int]
     """Records up to and including the first sign of giving up, or up to the end of the text."""

@@ -66,7 +66,7 @@ def _step(index: Index, container: int, start: int) -> str:
         return _escape(key[1].replace(index.fill, b"") if index.fill else key[1])
     outline = index.outline
     if container < 0 or index.text[outline.label_ends[container] - 1 : outline.label_ends[container]] == b'"':
-        # At the root of the output, or of a text inside a string.
+        # At the root of the output, or of a document inside a string.
         return ""
     if container in outline.uncounted:
         return "*"

@@ -100,7 +100,7 @@ class Definition(Struct, frozen=True):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Made anew each time: what a host does to it affects nobody else."""
+        """A new object each time, so that a host may change it."""
         return parameters_schema(self.arguments)
 
 

@@ -134,7 +134,7 @@ class StoredOutputs:
             self._check_open()
             stored = self._recent.get(kept.id)
             if stored is not None and stored.reader.is_removed:
-                del self._recent[kept.id]  # not closed: somebody may be reading it
+                del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise _expired_error(kept, spelling)
             if stored is not None and kept.id not in self._held:
                 self._shelf_of(kept).note_read(kept.id)

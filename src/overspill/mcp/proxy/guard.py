@@ -70,7 +70,7 @@ class Guard:
             nonlocal taken, more
             message = await receive()
             if more and message["type"] == "http.disconnect":
-                raise HTTPException(408)  # nobody receives it; it keeps the SDK from logging half a body as its own error
+                raise HTTPException(408)  # the client is gone; this keeps the SDK from logging half a body as its own error
             more = message.get("more_body", False)
             size = len(message.get("body", b""))
             taken += size

@@ -67,7 +67,7 @@ class Journal:
             except OSError as error:
                 raise to_store_error(f"write to {self._path}", error) from error
             if written < len(line):
-                # Its whole lines would otherwise be read, though whoever wrote them takes them for unwritten.
+                # Readers would otherwise see its complete lines, and again when the caller retries the write.
                 with suppress(OSError):
                     os.ftruncate(self._fd, self._end)
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
