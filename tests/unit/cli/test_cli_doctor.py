@@ -90,6 +90,10 @@ def test_servers_that_do_not_work_are_told_apart(place: Place, monkeypatch: pyte
     assert found["hangs"] == ("wrong", "The server hangs did not answer within 5 s.", CHECK_COMMAND)
 
 
+NONE = "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens."
+UNUSABLE = "It lists tools that cannot be used, and Overspill leaves them out:"
+
+
 def test_servers_of_all_kinds_are_understood(place: Place):
     servers = {kind: entry(kind) for kind in ("pages", "bare", "modern", "null", "half")}
     found = {name: re.sub(r"[\d.]+ s with", "N s with", text) for name, (_, text, _) in examined(place, servers).items()}
@@ -97,8 +101,8 @@ def test_servers_of_all_kinds_are_understood(place: Place):
         "pages": "small 1 answered in N s with protocol 2025-06-18. 2 tools: 185 bytes of schema, 47 tokens.",
         "bare": "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
         "modern": "modern answered in N s with protocol 2026-07-28. 2 tools: 185 bytes of schema, 47 tokens.",
-        "null": "small 1 answered in N s with protocol 2025-06-18. 0 tools: 0 bytes of schema, 0 tokens.",
-        "half": "small 1 answered in N s with protocol 2025-06-18. 1 tool: 68 bytes of schema, 20 tokens.",
+        "null": f"{NONE} {UNUSABLE} a page that is not a list of tools.",
+        "half": f"{NONE} {UNUSABLE} number 1 (not an object), 'odd' (not valid Unicode).",
     }
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from overspill.mcp.client.surrogates import HidingStream, Surrogates
+from overspill.mcp.client.surrogates import RewritingStream, Surrogates
 
 ODD = some.text(some.sampled_from('\ud83d\ude00\ud800\udfff\\u"d8a\nß'))
 
@@ -59,7 +59,7 @@ async def test_a_stream_may_be_cut_anywhere(end: str):
             yield whole[cut:]
 
         surrogates = Surrogates()
-        hidden = HidingStream(httpx2.Response(200, content=chunks()), surrogates, 1000)
+        hidden = RewritingStream(httpx2.Response(200, content=chunks()), surrogates.hide, 1000)
         got = b"".join([part async for part in hidden]).decode()
         await hidden.aclose()
         assert (got.splitlines()[0], got.splitlines()[-1]) == ("event: message", ": unfinished")
@@ -75,5 +75,5 @@ async def test_an_endless_line_passes_in_parts():
         for _ in range(5):
             yield b"x" * 10
 
-    hidden = HidingStream(httpx2.Response(200, content=chunks()), Surrogates(), 25)
+    hidden = RewritingStream(httpx2.Response(200, content=chunks()), Surrogates().hide, 25)
     assert [len(part) async for part in hidden] == [30, 20]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import anyio
 import mcp_types
@@ -243,15 +243,14 @@ class ServerConnection:
         return await self._peer.on_request(self.config.name, method, dict(params or {}))
 
 
-async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[Raw]:
-    """Fetch all pages of a list of the server `name`. Raises ServerError if the list has no end."""
-    found: list[Raw] = []
+async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key: str, name: str) -> list[object]:
+    """Fetch all pages of a list of the server `name`, whatever is on them. Raises ServerError if the list has no end."""
+    found: list[object] = []
     seen: set[str] = set()
     params: Raw = {}
     for _ in range(_MAX_PAGES):
         page = await ask(method, params)
-        entries: Any = page.get(key)
-        found += [entry for entry in cast("list[Any]", entries) if isinstance(entry, dict)] if isinstance(entries, list) else []
+        found.append(page.get(key))
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or cursor in seen:
             return found

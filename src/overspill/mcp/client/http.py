@@ -21,8 +21,9 @@ from overspill.errors import ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import MAX_MESSAGE_BYTES, decode
 from overspill.mcp.client.handshake import as_mapping
+from overspill.mcp.client.listings import clip_levels
 from overspill.mcp.client.sdk_log import UnloggedSendStream, drop_records
-from overspill.mcp.client.surrogates import HidingStream, RestoringStream, Surrogates
+from overspill.mcp.client.surrogates import RestoringStream, RewritingStream, Surrogates
 from overspill.text.humanize import quote_line
 from overspill.text.lenient_json import dumps
 
@@ -42,7 +43,7 @@ _OVERRIDABLE_HEADERS = {
 }  # defaults; the configuration wins
 _POOL_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
 
-_EXPECTS_REPLY = "overspill.asks"
+_EXPECTS_REPLY, _LISTS = "overspill.asks", "overspill.lists"
 
 _Kind: TypeAlias = Literal["unreached", "gone", "broken", "refused"]
 
@@ -136,7 +137,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             return self._stream(response)
         self._session = response.headers.get(_SESSION_HEADER, self._session)
         if response.status_code < 400 and _is_stream(response):
-            return self._stream(response)
+            return self._stream(response, clip=request.extensions[_LISTS])
         body = await _read_body(response)
         if body is None:
             return self._refuse(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes, the limit. Ask it for less")
@@ -146,16 +147,16 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 return self._forget_session(request)
             if error is None:
                 return self._refuse(_describe_status(response))
-        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=self.surrogates.hide(body))
+        content = self.surrogates.hide(clip_levels(body) if request.extensions[_LISTS] else body)
+        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=content)
 
-    def _stream(self, response: httpx2.Response) -> httpx2.Response:
+    def _stream(self, response: httpx2.Response, *, clip: bool = False) -> httpx2.Response:
         if not _is_stream(response):
             return response
-        return httpx2.Response(
-            response.status_code,
-            headers=_headers_to_pass(response),
-            stream=HidingStream(response, self.surrogates, MAX_MESSAGE_BYTES),
-        )
+        hide = self.surrogates.hide
+        rewrite = (lambda lines: hide(clip_levels(lines))) if clip else hide
+        stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
+        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), stream=stream)
 
     def _forget_session(self, request: httpx2.Request) -> httpx2.Response:
         self._session = None
@@ -183,6 +184,7 @@ class _JsonClient(httpx2.AsyncClient):
             options["content"] = dumps(message)
         request = super().build_request(method, url, **options)
         request.extensions[_EXPECTS_REPLY] = message is not None and "id" in message and "method" in message
+        request.extensions[_LISTS] = str((message or {}).get("method")).endswith("/list")
         return request
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Raw, ServerConnection, list_pages, open_connection
+from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.process import describe_garbage
 from overspill.mcp.client.server import SilentPeer, describe_error
 from overspill.text import tokens
@@ -32,6 +33,8 @@ class Probe(Struct, frozen=True):
     tools: tuple[ToolSize, ...] = ()
     seconds: float = 0.0
     """From its start to its last answer."""
+    unusable: str = ""
+    """Names the tools that clients cannot read."""
 
     @property
     def bytes(self) -> int:
@@ -45,12 +48,12 @@ class Probe(Struct, frozen=True):
 async def probe(config: ServerConfig, environ: Mapping[str, str], within: float, model: str | None = None) -> Probe:
     """Never raises: a failure is the result's `problem`. Tokens are counted for `model`."""
     began = anyio.current_time()
-    problem, listed, connections, seconds = "", list[Raw](), list[ServerConnection](), 0.0
+    problem, listed, unusable, connections, seconds = "", list[Raw](), "", list[ServerConnection](), 0.0
     try:
         with anyio.fail_after(within):
             async with open_connection(config, environ, ClientIdentity(), SilentPeer()) as connection:
                 connections.append(connection)
-                listed = await _list_tools(connection)
+                listed, unusable = await _list_tools(connection)
                 seconds = anyio.current_time() - began
     except* TimeoutError:
         garbage = describe_garbage(connections[0].garbage if connections else 0)
@@ -62,16 +65,17 @@ async def probe(config: ServerConfig, environ: Mapping[str, str], within: float,
     handshake = connections[0].handshake
     software = " ".join(str(handshake.info.get(key, "")) for key in ("name", "version")).strip()
     tools = tuple(_measure_tool(tool, model) for tool in listed)
-    return Probe(config.name, "", handshake.version, software, tools, seconds)
+    return Probe(config.name, "", handshake.version, software, tools, seconds, unusable)
 
 
-async def _list_tools(connection: ServerConnection) -> list[Raw]:
+async def _list_tools(connection: ServerConnection) -> tuple[list[Raw], str]:
+    """The tools that clients can read, and a phrase that names the others."""
     await connection.shake_hands()
     if not connection.handshake.is_modern:  # the stateless protocol has no ping
         await connection.request("ping")
     if "tools" not in connection.handshake.capabilities:
-        return []
-    return await list_pages(connection.request, "tools/list", "tools", connection.config.name)
+        return [], ""
+    return select_usable(await list_pages(connection.request, "tools/list", "tools", connection.config.name), "tools")
 
 
 def _measure_tool(tool: Raw, model: str | None) -> ToolSize:

@@ -17,6 +17,7 @@ from overspill.calls.job import Job, current
 from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.connection import ClientIdentity, Peer, Progress, Raw, ServerConnection, connect, list_pages
+from overspill.mcp.client.listings import select_usable
 from overspill.mcp.client.results import format_progress, to_output
 from overspill.text.humanize import one_line, quote_line
 from overspill.types import Output
@@ -24,6 +25,7 @@ from overspill.types import Output
 _START_SECONDS = 60.0  # until a server that does not answer counts as hanging
 _MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
 _MAX_RETRY_WAIT = 5.0  # a call waits for a restart that is at most this far away
+_MAX_LOGGED_ONCE = 100  # lines about one server
 _STEADY_SECONDS = 60.0  # of uptime, after which the next pause is short again
 
 Log: TypeAlias = Callable[[str], None]
@@ -75,6 +77,7 @@ class Server:
         self._param_headers: dict[str, Mapping[tuple[str, ...], str]] = {}
         self._next_start = 0.0
         self._closed = False
+        self._logged: set[str] = set()
 
     async def run(self) -> None:
         pause, logged = _MIN_PAUSE, ""
@@ -130,22 +133,36 @@ class Server:
         except Unheard:
             return await (await self.wait_until_connected()).request(method, params, progress=progress)
 
-    async def list_pages(self, method: str, key: str) -> list[Raw]:
-        return await list_pages(self.request, method, key, self.name)
+    async def list_entries(self, method: str, key: str) -> list[Raw]:
+        """The entries of a whole list that clients can read. The others are named in the log."""
+        return self.select_usable(await list_pages(self.request, method, key, self.name), key)
+
+    def select_usable(self, pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> list[Raw]:
+        """As `listings.select_usable`, with a line in the log for what is left out."""
+        usable, flaws = select_usable(pages, key, taken)
+        if flaws:
+            self.log_once(f"The server {self.name} lists {key} that cannot be used, so they are left out: {flaws}.")
+        return usable
+
+    def log_once(self, line: str) -> None:
+        """Log a line unless it was logged before. A client may ask for the same list again and again."""
+        if line not in self._logged and len(self._logged) < _MAX_LOGGED_ONCE:
+            self._logged.add(line)
+            self.log(line)
 
     async def list_tools(self) -> list[ToolDefinition]:
         connection = await self.wait_until_connected()
         if "tools" not in connection.handshake.capabilities:
             return []
         try:
-            listed = await self.list_pages("tools/list", "tools")
+            listed = await self.list_entries("tools/list", "tools")
         except MCPError as refusal:
             why = quote_line(refusal.message).rstrip(".")
             raise ServerError(f"The server {self.name} refused to list its tools: {why}.") from None
-        tools = [tool for tool in listed if isinstance(name := tool.get("name"), str) and self.config.allows(name)]
+        tools = [tool for tool in listed if self.config.allows(tool["name"])]
         for tool in tools:
             connection.learn_headers(tool)
-        return [ToolDefinition(tool["name"], tool.get("description") or "", tool.get("inputSchema") or {}) for tool in tools]
+        return [ToolDefinition(tool["name"], tool.get("description") or "", tool["inputSchema"]) for tool in tools]
 
     async def call_tool(self, name: str, args: Mapping[str, Any]) -> Output:
         """Call a tool; the current job shows its progress. Raises MCPError if the server refuses, ServerError if it is gone."""

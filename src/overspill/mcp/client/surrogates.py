@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
@@ -75,12 +75,12 @@ class RestoringStream(ObjectReceiveStream[SessionMessage | Exception]):
         await self._stream.aclose()
 
 
-class HidingStream(httpx2.AsyncByteStream):
-    """Hides surrogates in a stream of events, line by line. A line that is too long passes, and the SDK refuses it."""
+class RewritingStream(httpx2.AsyncByteStream):
+    """Rewrites a stream of events, in whole lines. A line that is too long passes, and the SDK refuses it."""
 
-    def __init__(self, response: httpx2.Response, surrogates: Surrogates, limit: int) -> None:
+    def __init__(self, response: httpx2.Response, rewrite: Callable[[bytes], bytes], limit: int) -> None:
         self._response = response
-        self._surrogates = surrogates
+        self._rewrite = rewrite
         self._limit = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -89,7 +89,7 @@ class HidingStream(httpx2.AsyncByteStream):
             async for chunk in chunks:
                 end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
                 if end or size > self._limit:
-                    yield self._surrogates.hide(b"".join((*held, chunk[:end])))
+                    yield self._rewrite(b"".join((*held, chunk[:end])))
                     held, size = [], 0
                 held.append(chunk[end:])
                 size += len(chunk) - end

@@ -7,11 +7,13 @@ from contextlib import suppress
 from typing import TypeVar
 
 import anyio
+import mcp_types
 from mcp.shared.exceptions import MCPError
 
 from overspill.errors import ServerError
 from overspill.mcp.client import Server, ServerConnection
 from overspill.mcp.client.connection import Raw
+from overspill.text.humanize import quote_line
 
 _FAILED_WAIT = 3.0
 _STARTING_WAIT = 30.0
@@ -30,16 +32,20 @@ async def has_capability(server: Server, method: str) -> bool:
 
 
 async def list_all(server: Server, method: str, key: str) -> list[Raw]:
-    """Fetch all pages of a list. Raises ServerError if the server is too slow."""
+    """Fetch all usable entries of a list. Raises ServerError if the server is too slow, MCPError if it refuses."""
     if not await has_capability(server, method):
         return []
     try:
         with anyio.fail_after(_LIST_SECONDS):
-            return await server.list_pages(method, key)
+            return await server.list_entries(method, key)
     except TimeoutError:
         problem = f"The server {server.name} did not answer {method} within {_LIST_SECONDS:g} s, so the list is without it."
         server.log(problem)
         raise ServerError(problem) from None
+    except MCPError as refusal:
+        if refusal.code != mcp_types.METHOD_NOT_FOUND:  # a server with resources may have no templates
+            server.log_once(f"The server {server.name} did not list its {key}: {quote_line(refusal.message)}")
+        raise
 
 
 async def ask_each(servers: Iterable[Server], ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:

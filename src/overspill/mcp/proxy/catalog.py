@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import cast
 
 import anyio
 
 from overspill.mcp.client import Server, ServerConnection
-from overspill.mcp.client.connection import Raw, as_mapping
+from overspill.mcp.client.connection import Raw
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.schemas import widen_schema
 from overspill.retrieval.definitions import TOOLS, definition
 from overspill.session.session import Session
+from overspill.text.humanize import one_line
 from overspill.text.names import assign_prefixes
 
 _PREFIX = "overspill_"
@@ -42,7 +42,8 @@ class Catalog:
 
     async def extend_page(self, server: Server, result: Raw, *, first: bool) -> Raw:
         """One page of the only server's list. The last page ends with the retrieval tools."""
-        tools = _filter_allowed(server, result.get("tools"))
+        taken = () if first else self._known.get(server.name, ())
+        tools = _filter_allowed(server, server.select_usable([result.get("tools")], "tools", taken))
         self._remember(await wait_for_server(server), tools, first=first, last="nextCursor" not in result)
         shown = self._present(server, tools)
         return {**result, "tools": shown if "nextCursor" in result else shown + self.list_own()}
@@ -98,16 +99,22 @@ class Catalog:
     def _remember(self, connection: ServerConnection, tools: Sequence[Raw], *, first: bool, last: bool) -> None:
         server = connection.config.name
         before = {} if first else self._known.get(server, {})
-        self._known[server] = before | {str(tool.get("name")): tool for tool in tools}
+        self._known[server] = before | {tool["name"]: tool for tool in tools}
         self._whole.add(server) if last else self._whole.discard(server)
         for tool in tools:
             connection.learn_headers(tool)
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        return [
-            widen_schema({**tool, "name": self.public_name(server.name, tool["name"])}) if "name" in tool else tool
-            for tool in tools
-        ]
+        named = [{**tool, "name": self.public_name(server.name, tool["name"])} for tool in tools]
+        return [widen_schema(tool) for tool in named if self._is_reachable(server, tool["name"])]
+
+    def _is_reachable(self, server: Server, name: str) -> bool:
+        """Whether a call of this name goes to the server. Its tool `b__c` may be called as `c` of the server `a__b` is."""
+        found = self.find(name)
+        if found is not None and found[0] is server:
+            return True
+        server.log_once(f"The tool {one_line(name)} of the server {server.name} is left out: another one has this name.")
+        return False
 
     def _own_name(self, own: str) -> str:
         """A server's tool keeps its name; the retrieval tool gets a prefix."""
@@ -128,6 +135,5 @@ class Catalog:
         }
 
 
-def _filter_allowed(server: Server, tools: object) -> list[Raw]:
-    every = cast("list[object]", tools) if isinstance(tools, list) else []
-    return [as_mapping(tool) for tool in every if server.config.allows(as_mapping(tool).get("name", ""))]
+def _filter_allowed(server: Server, tools: Iterable[Raw]) -> list[Raw]:
+    return [tool for tool in tools if server.config.allows(tool["name"])]

@@ -172,7 +172,8 @@ class RequestRouter:
     async def _list(self, request: ClientRequest, key: str) -> Raw:
         client = self._client
         if client.only_server is not None:
-            result = await self._list_from(request, client.only_server, key)
+            page = await self._list_from(request, client.only_server, key)
+            result = {**page, key: client.only_server.select_usable([page.get(key)], key)}
         else:
             found = await ask_each(client.servers.values(), lambda server: list_all(server, request.method, key))
             every = [
@@ -182,7 +183,7 @@ class RequestRouter:
             ]
             result = self._adapt(request, {key: every})
         if key == "resources" and client.options.list_outputs and "nextCursor" not in result:
-            result = {**result, key: [*result.get(key, []), *map(outputs.describe, client.session.kept())]}
+            result = {**result, key: [*result[key], *map(outputs.describe, client.session.kept())]}
         return result
 
     async def _list_from(self, request: ClientRequest, server: Server, key: str) -> Raw:
@@ -191,7 +192,7 @@ class RequestRouter:
         return await self._client.forward(request, server, request.method, request.params)
 
     def _prefix(self, server: str, entry: Raw) -> Raw:
-        return {**entry, "name": self._client.catalog.public_name(server, str(entry.get("name")))}
+        return {**entry, "name": self._client.catalog.public_name(server, entry["name"])}
 
     async def _forward(self, request: ClientRequest) -> Raw:
         server = await self._find_owner(request)

@@ -95,7 +95,9 @@ async def _check_server(
         f"{humanize.count_noun(len(result.tools), 'tool')}: {result.bytes:,} bytes of schema, {result.tokens:,} tokens."
         f"{' It runs through Overspill.' if _find_original(server)[0] else ''}"
     )
-    return ServerReport(Finding(server.name, "ok", text), result)
+    if result.unusable:
+        text = f"{text} It lists tools that cannot be used, and Overspill leaves them out: {result.unusable}."
+    return ServerReport(Finding(server.name, "note" if result.unusable else "ok", text), result)
 
 
 def _read_config(server: Server, name: str, environ: Mapping[str, str], variables: Variables | None) -> ServerConfig | Finding:

@@ -1,0 +1,134 @@
+"""Select the entries of a server's lists that clients can read. A single one that they cannot read costs them the whole list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+import mcp_types
+from pydantic import BaseModel, ValidationError
+
+from overspill.mcp.client.handshake import Raw, as_mapping
+from overspill.text.humanize import one_line
+from overspill.text.lenient_json import clean_value, dumps
+
+MAX_ENTRY_LEVELS = 100  # some clients read at most 128 levels of JSON, and a message adds a few
+MAX_ENTRY_BYTES = 1 << 20
+MAX_NAME_CHARS = 256
+_MAX_MESSAGE_LEVELS = 150  # the SDK reads at most 200 over HTTP
+_MAX_NAMED = 10
+_MODELS: dict[str, type[BaseModel]] = {
+    "tools": mcp_types.Tool,
+    "prompts": mcp_types.Prompt,
+    "resources": mcp_types.Resource,
+    "resourceTemplates": mcp_types.ResourceTemplate,
+}
+_NOUNS = {"resourceTemplates": "resource templates"}
+_TOKEN = re.compile(rb'"(?:[^"\\\n]++|\\.)*+"?|[{\[]|[}\]]|\n', re.DOTALL)
+
+
+def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) -> tuple[list[Raw], str]:
+    """The entries that clients can read, and a phrase that names the others; empty if there are none.
+
+    `pages` are the values that the server sent as lists. Tools need names of their own, and not one of `taken`.
+    """
+    usable: list[Raw] = []
+    flaws: list[str] = []
+    names = set(taken)
+    for page in pages:
+        if not isinstance(page, list):
+            flaws.append(f"a page that is not a list of {_NOUNS.get(key, key)}")
+            continue
+        for number, value in enumerate(cast("list[object]", page), 1):
+            entry = complete_tool(value) if key == "tools" else value
+            flaw = find_flaw(entry, key) or ("another one has this name" if _name(entry) in names else "")
+            if flaw:
+                flaws.append(f"{_label(entry, number)} ({flaw})")
+            else:
+                usable.append(as_mapping(entry))
+                names |= {_name(entry)} if key == "tools" else set()
+    more = [f"{len(flaws) - _MAX_NAMED:,} more"] if len(flaws) > _MAX_NAMED else []
+    return usable, ", ".join(flaws[:_MAX_NAMED] + more)
+
+
+def complete_tool(entry: object) -> object:
+    """Arguments are always an object, and some clients insist that the schema says so."""
+    tool = as_mapping(entry)
+    schema = tool.get("inputSchema", {})
+    if not tool or not isinstance(schema, dict) or "type" in schema:
+        return entry
+    return {**tool, "inputSchema": {"type": "object", **cast("Raw", schema)}}
+
+
+def find_flaw(entry: object, key: str) -> str:
+    """Why clients cannot read an entry; empty if they can. Quotes nothing that the server sent."""
+    if not isinstance(entry, dict):
+        return "not an object"
+    if _is_deep(entry):
+        return f"nested more than {MAX_ENTRY_LEVELS} levels deep"
+    if len(dumps(entry)) > MAX_ENTRY_BYTES:
+        return f"more than {MAX_ENTRY_BYTES:,} bytes"
+    if clean_value(entry) is not entry:
+        return "not valid Unicode"
+    if not _name(entry):
+        return "no name"
+    if len(_name(entry)) > MAX_NAME_CHARS:
+        return f"a name of more than {MAX_NAME_CHARS} characters"
+    try:
+        _MODELS[key].model_validate(entry, by_name=False)
+    except ValidationError as error:
+        return f"bad {error.errors(include_input=False, include_url=False)[0]['loc'][0]}"
+    return "bad inputSchema" if key == "tools" and not _is_argument_schema(entry["inputSchema"]) else ""
+
+
+def clip_levels(data: bytes) -> bytes:
+    """JSON in lines, with null for what is nested so deeply that the SDK would refuse the message.
+
+    What is left is still too deep to be usable, so only the entry that caused it is lost.
+    """
+    if data.count(b"{") + data.count(b"[") <= _MAX_MESSAGE_LEVELS:
+        return data
+    kept: list[bytes] = []
+    level = end = 0
+    for token in _TOKEN.finditer(data):
+        text = token[0]
+        if text == b"\n":
+            level = 0
+        elif text in (b"{", b"["):
+            level += 1
+            if level == _MAX_MESSAGE_LEVELS + 1:
+                kept += [data[end : token.start()], b"null"]
+        elif text in (b"}", b"]"):
+            if level == _MAX_MESSAGE_LEVELS + 1:
+                end = token.end()
+            level -= 1
+    return b"".join((*kept, data[end:])) if kept else data
+
+
+def _is_deep(entry: object) -> bool:
+    level: list[Any] = [entry]
+    for _ in range(MAX_ENTRY_LEVELS):
+        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        level = [value for values in inner for value in values if isinstance(value, dict | list)]
+    return bool(level)
+
+
+def _is_argument_schema(schema: Raw) -> bool:
+    """Whether it is the schema of an object, as far as every client looks."""
+    required: object = schema.get("required", [])
+    return (
+        schema.get("type") == "object"
+        and isinstance(schema.get("properties", {}), dict)
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in cast("list[object]", required))
+    )
+
+
+def _name(entry: object) -> str:
+    name = as_mapping(entry).get("name")
+    return name if isinstance(name, str) else ""
+
+
+def _label(entry: object, number: int) -> str:
+    return f"'{one_line(_name(entry))}'" if _name(entry) else f"number {number}"
