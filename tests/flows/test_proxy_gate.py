@@ -433,4 +433,6 @@ def test_no_wait_of_the_proxy_outlasts_a_clients_timeout() -> None:
     assert settings.wait_max_secs == 45
     assert settings.tool_output.answer_within_secs == 45
     assert settings.async_timeout_secs == 5
+    assert settings.tool_timeout is None  # a call that the client still wants may take any time
+    assert load(cli={"toolTimeout": 60}, usual=[PROXY_DEFAULTS]).settings.tool_timeout == 60
     assert (settings.retention, settings.keep_days, settings.keep_bytes) == ("keep", 7, 2 * 1024**3)

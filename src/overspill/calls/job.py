@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ NewScope: TypeAlias = Callable[[], anyio.CancelScope]
 
 
 class Job:
-    """`may_take` is how many seconds its tool may run. `caller` is the job whose tool made this call, if one did."""
+    """`may_take` is how many seconds its tool may run; None: no limit. `caller` is the job whose tool made this call, if any."""
 
     state: JobState = "queued"
     error = ""
@@ -59,10 +60,12 @@ class Job:
     scope: anyio.CancelScope
     """Entered once, by what runs the tool. A job restored from the journal has none."""
 
-    def __init__(self, tool: str, may_take: float, new_scope: NewScope | None = anyio.CancelScope, *, server: str = "") -> None:
+    def __init__(
+        self, tool: str, may_take: float | None, new_scope: NewScope | None = anyio.CancelScope, *, server: str = ""
+    ) -> None:
         self.tool = tool
         self.server = server
-        self.may_take = may_take
+        self.may_take = math.inf if may_take is None else may_take
         self.caller = current.get()
         if new_scope is not None:
             self.scope = new_scope()

@@ -57,7 +57,9 @@ class Settings:
         bool, Key("Whether slow tools move to the background. If false, `asyncTokenThreshold` is off too.", "anyone")
     ] = True
     async_timeout_secs: Annotated[Seconds, Key("A call that takes longer keeps running in the background.", "anyone")] = 5.0
-    tool_timeout: Annotated[Seconds, Key("A tool is stopped this many seconds after it started.", "agent")] = 300.0
+    tool_timeout: Annotated[
+        Seconds | None, Key("A tool is stopped this many seconds after it started; null: never.", "agent")
+    ] = 300.0
     wait_max_secs: Annotated[Seconds, Key("The most seconds that `wait_for_tool_output` waits.", "agent")] = 300.0
     max_running: Annotated[
         Limit, Key("The most tools that run at the same time. Further calls wait for their turn.", "agent")

@@ -317,6 +317,20 @@ async def test_what_a_tool_had_produced_when_its_time_was_up_is_kept():
         )
 
 
+@pytest.mark.parametrize("overrides", [{}, {"brief": {"toolTimeout": 0.02}}])
+async def test_without_a_time_limit_a_tool_runs_as_long_as_it_wants(overrides: dict[str, Any]):
+    tool = SlowTool("done")
+    async with session(toolTimeout=None, truncation={"overrides": overrides}) as s:
+        reply = await s.call("crawl", {}, tool)
+        assert reply.job is not None
+        if overrides:
+            await s.start("brief", {}, SlowTool("never"))
+            assert "not finished after 0.02 s (toolTimeout)" in await wait(s)
+        tool.release()
+        assert await wait(s) == f"Completed tools:\n- crawl (id: {reply.job.id}, size: 4B)"
+        assert await get(s, reply.job.id) == "done"
+
+
 async def test_a_tool_that_resists_cancellation_fails_in_time_and_keeps_what_it_produced():
     release = anyio.Event()
 

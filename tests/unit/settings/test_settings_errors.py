@@ -46,7 +46,7 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     ({"asyncTokenThreshold": 0}, "asyncTokenThreshold is 0 in frontmatter; allowed: a whole number of at least 1, or null."),
     ({"asyncTimeoutSecs": 0}, "asyncTimeoutSecs is 0 in frontmatter; allowed: a number above 0."),
     ({"asyncTimeoutSecs": math.inf}, "asyncTimeoutSecs is inf in frontmatter; allowed: a number above 0."),
-    ({"toolTimeout": math.nan}, "toolTimeout is nan in frontmatter; allowed: a number above 0."),
+    ({"toolTimeout": math.nan}, "toolTimeout is nan in frontmatter; allowed: a number above 0, or null."),
     ({"async": "yes"}, "async is 'yes' in frontmatter; allowed: true or false."),
     ({"async": 1}, "async is 1 in frontmatter; allowed: true or false."),
     ({"preset": "fast"}, "preset is 'fast' in frontmatter; allowed: one of overspill, tool_output, artifacts, slow."),

@@ -11,7 +11,9 @@ from overspill.mcp.client import ServerConfig
 from overspill.settings import Layer
 from overspill.text.lenient_json import dumps
 
-PROXY_DEFAULTS = Layer("proxy", {"retention": "keep", "waitMaxSecs": 45, "toolOutput": {"answerWithinSecs": 45}})
+PROXY_DEFAULTS = Layer(
+    "proxy", {"retention": "keep", "waitMaxSecs": 45, "toolTimeout": None, "toolOutput": {"answerWithinSecs": 45}}
+)
 """Clients resume conversations, so stored outputs stay. Many give up a call after a minute."""
 
 
