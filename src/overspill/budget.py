@@ -17,8 +17,7 @@ class ContextBudget:
         for name, value, minimum in (
             ("window", window, 1), ("used", used, 0), ("reserve_output", reserve_output, 0), ("buffer", buffer, 0)
         ):  # fmt: skip
-            if value < minimum:
-                raise SettingsError(f"`{name}` must be a whole number of at least {minimum}, not {value}.")
+            _require_count(name, value, minimum)
         self.window = window
         self.reserve_output = reserve_output
         self.buffer = buffer
@@ -49,6 +48,7 @@ class ContextBudget:
 
     def preview(self, tokens: int) -> bool:
         """Whether that many tokens would fit now. Reserves nothing."""
+        _require_count("tokens", tokens)
         return tokens <= self.room
 
     def reserve(self, tokens: int) -> bool:
@@ -60,6 +60,7 @@ class ContextBudget:
 
     def charge(self, tokens: int) -> None:
         """Reserve tokens that do not fit, for a reply that has to be given anyway."""
+        _require_count("tokens", tokens)
         with self._lock:
             self._add(tokens)
 
@@ -73,8 +74,8 @@ class ContextBudget:
 
     def settle(self, used: int, mark: int | None = None) -> None:
         """Set what the request really used. Clears the reservations that were part of it: those before `mark`, or all."""
-        if used < 0:
-            raise SettingsError(f"`used` must be a whole number of at least 0, not {used}.")
+        _require_count("used", used)
+        _require_count("mark", 0 if mark is None else mark)
         with self._lock:
             included = self.mark() if mark is None else mark
             cleared = self._reservations[: max(0, included - self._settled)]
@@ -83,3 +84,8 @@ class ContextBudget:
             self._settled += len(cleared)
             self._reserved -= sum(cleared)
             del self._reservations[: len(cleared)]
+
+
+def _require_count(name: str, value: object, minimum: int = 0) -> None:
+    if not isinstance(value, int) or value < minimum:
+        raise SettingsError(f"`{name}` must be a whole number of at least {minimum}, not {value!r}.")

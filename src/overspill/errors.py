@@ -7,7 +7,7 @@ OverspillError
 │   ├── MalformedHandle    (400) not a handle and not an artifact id
 │   ├── UnknownHandle      (404) this session has stored nothing under that handle
 │   └── ExpiredHandle      (410) the output was stored and has been removed
-├── BadRequest             (400) a range, mode, pattern or query that cannot be served
+├── BadRequest             (400) a range, mode, pattern, query or argument that cannot be served
 ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
 ├── StoreError             the store does not work
 │   ├── StoreFull          a quota or the disk is full
@@ -111,3 +111,13 @@ class Unheard(ServerError):
 
 class SessionClosed(OverspillError):
     pass
+
+
+def require(what: str, given: object, kind: type | tuple[type, ...], form: str) -> None:
+    """Raise BadRequest if your program passed something of another type. `form` says what it should be."""
+    if not isinstance(given, kind):
+        raise BadRequest(f"{what} must be {form}, not {describe_type(given)}.")
+
+
+def describe_type(given: object) -> str:
+    return "None" if given is None else type(given).__name__

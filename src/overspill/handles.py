@@ -38,6 +38,8 @@ def artifact_id(file: str) -> str:
 
 def parse(spelling: str) -> tuple[str | None, str]:
     """Return (session, file) for a handle, (None, file) for an artifact id or a bare UUID; otherwise raise MalformedHandle."""
+    if not isinstance(spelling, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise MalformedHandle(repr(spelling))
     if found := _HANDLE_PATTERN.fullmatch(spelling):
         return found[1], found[2]
     if found := _ARTIFACT_PATTERN.fullmatch(spelling):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from overspill import handles
-from overspill.errors import BadRequest
+from overspill.errors import BadRequest, require
 from overspill.text import tokens
 
 Reason: TypeAlias = Literal[
@@ -55,6 +55,13 @@ class ToolCall(Struct, frozen=True):
     args: Mapping[str, Any] = {}
     server: str = ""
     kind: Kind = "function"
+
+    def __post_init__(self) -> None:
+        """The arguments are a model's, so a mistake in them is answered when the call is made."""
+        for what, given in (("id", self.id), ("name", self.name), ("server", self.server)):
+            require(f"`{what}` of a call", given, str, "a string")
+        if self.kind not in get_args(Kind):
+            raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, get_args(Kind)))}.")
 
 
 class Output(Struct, frozen=True):

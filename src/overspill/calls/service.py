@@ -13,6 +13,7 @@ import msgspec
 
 from overspill import handles, wording
 from overspill.budget import ContextBudget
+from overspill.calls.arguments import check_arguments
 from overspill.calls.body import ToolBody
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
@@ -67,8 +68,9 @@ class CallService:
         settings = self._gate.settings.for_tool(call.name, call.server)
         written = meter.encode_arguments(call.args)
         try:
+            check_arguments(call.name, call.args)
             args = await self._fill_references(call, settings, check) if _has_references(call, written, settings) else call.args
-        except RefError as error:
+        except (BadRequest, RefError) as error:
             if errors == "raise":
                 raise
             return self.refuse(call, str(error))
@@ -102,6 +104,7 @@ class CallService:
         self.jobs.check_open()
         settings = self._gate.settings.for_tool(call.name, call.server)
         args = call.args
+        check_arguments(call.name, args)
         if _has_references(call, meter.encode_arguments(args), settings):
             args = await self._fill_references(call, settings, None)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)

@@ -145,6 +145,8 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         if wrong:
             hint = f"{wrong} is one of {', '.join(properties[wrong]['enum'])}"
         raise BadRequest(f"Invalid arguments for {name}: {error}. {hint}.") from None
+    except UnicodeEncodeError:  # half a character where a number or a name belongs
+        raise BadRequest(f"Invalid arguments for {name}: a string is not valid Unicode.") from None
 
 
 def parse_range(name: str, spelling: str) -> tuple[int, int]:

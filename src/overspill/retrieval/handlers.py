@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import wording
+from overspill.calls.arguments import check_arguments
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
@@ -97,12 +98,14 @@ class RetrievalTools:
 
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()
-        mode = args.get("mode")
-        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(args))
+        given = args if isinstance(args, Mapping) else {}
+        mode = given.get("mode")
+        asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
         try:
+            check_arguments(name, args)
             page = await self._page(name, args)
         except OverspillError as error:
-            page = Page(wording.retrieval_failure(name, str(args.get("id") or args.get("handle") or ""), error), is_error=True)
+            page = Page(wording.retrieval_failure(name, str(given.get("id") or given.get("handle") or ""), error), is_error=True)
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
-from overspill.errors import BadRequest
+from overspill.errors import BadRequest, require
 from overspill.extraction import Mode, Progress
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
@@ -35,6 +35,8 @@ async def extract(
 
     `models` are tried in order and may be target names or objects. Without any, the built-in engine answers.
     """
+    require("settings", settings, (Settings, type(None)), "Settings(…)")
+    require("models", models, (list, tuple), "a list of names or models")
     given = {model.name: model for model in models if not isinstance(model, str)}
     names = [model if isinstance(model, str) else model.name for model in models]
     values = dict(flatten(Settings, settings or Settings()))

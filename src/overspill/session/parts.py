@@ -12,6 +12,7 @@ import anyio.to_thread
 from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.service import CallService
+from overspill.errors import BadRequest
 from overspill.gate.collect import block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
@@ -59,6 +60,8 @@ class SessionParts:
         collected = self.gate.collector(self.gate.settings.for_tool(name))
         try:
             await collected.take(data)
+            if isinstance(collected.error, TypeError) and not collected.broke_off:
+                raise BadRequest(f"{name!r} cannot be stored: {collected.error}") from collected.error
             if collected.error is not None and not collected.broke_off:
                 raise collected.error
             return await self.gate.keep(ToolCall("", name), collected, "requested")

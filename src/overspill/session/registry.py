@@ -27,7 +27,10 @@ class ToolRegistry:
     ) -> Callable[P, Awaitable[str]]:
         """Returns a function that makes its calls through `call`, with all arguments by name."""
         name = getattr(function, "__name__", type(function).__name__)
-        signature = inspect.signature(function)
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):
+            raise BadRequest(f"{name} cannot be a tool: it is not a function whose arguments have names.") from None
         if name in TOOLS:
             raise BadRequest(f"{name} cannot be a tool, because Overspill has a tool of that name. Rename your function.")
         if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in signature.parameters.values()):

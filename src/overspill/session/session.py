@@ -15,7 +15,7 @@ from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.job import Job
 from overspill.calls.service import Background, Errors
-from overspill.errors import BadRequest, SessionClosed
+from overspill.errors import BadRequest, SessionClosed, require
 from overspill.extraction import Mode, Progress
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
@@ -28,6 +28,7 @@ from overspill.retrieval.definitions import TOOLS, Format, definition
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
+from overspill.session import checks
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
@@ -60,8 +61,7 @@ class Session:
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
     ) -> None:
-        _require_type("settings", settings, Settings, "Settings(…)")
-        _require_type("budget", budget, ContextBudget, "ContextBudget(window=…)")
+        checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
         self.name = f"{family}/{handles.new()}" if family and not name else name
         self.family = family
@@ -72,9 +72,12 @@ class Session:
         self._shows_notice = notice
         self._registry = ToolRegistry(self.settings.surface)
         self._open: SessionParts | None = None
+        self._loop: object = None
         self._beginning = anyio.Lock()
 
     async def begin(self) -> None:
+        if self._open is not None:
+            checks.check_loop(self._loop)
         async with self._beginning:
             if self._open is not None:
                 return
@@ -85,16 +88,19 @@ class Session:
                 parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await parts.calls.jobs.open()
-                self._open = parts
+                self._open, self._loop = parts, checks.find_loop()
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""
         if self._open is None:
             return []
-        parts, self._open = self._open, None
+        has_ended = checks.is_closed(self._loop)  # then its tasks have ended too
+        if not has_ended:
+            checks.check_loop(self._loop)
+        parts, self._open, self._beginning = self._open, None, anyio.Lock()  # of whichever loop opens it next
         left: list[Job] = []
         with anyio.CancelScope(shield=True):
-            left = await parts.calls.jobs.abort()
+            left = [] if has_ended else await parts.calls.jobs.abort()
             await anyio.to_thread.run_sync(parts.close)
             if self.family and not parts.gate.kept:  # most sessions of a family store nothing
                 await anyio.to_thread.run_sync(self._store.remove_shelf, parts.shelf.session)
@@ -117,11 +123,11 @@ class Session:
 
     async def stop(self) -> None:
         """Refuse new calls, and return when every background job has finished. Outputs can still be retrieved."""
-        await self._parts.calls.jobs.stop()
+        await self._parts_here.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
         """Cancel every running job. Stored outputs can still be retrieved."""
-        return [job.info for job in await self._parts.calls.jobs.abort()]
+        return [job.info for job in await self._parts_here.calls.jobs.abort()]
 
     @property
     def id(self) -> str:
@@ -157,15 +163,12 @@ class Session:
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called.
         """
+        call = ToolCall(id, name, {} if args is None else args, server, kind)
         if tool is None and self.owns(name):
             return await self.invoke(name, args, id=id)
-        call = ToolCall(id, name, args or {}, server, kind)
         tool = self._registry.find(name, tool)
-        if errors not in ("answer", "raise"):
-            raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
-        if background not in (None, True, False, "now"):
-            raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
-        return await self._parts.calls.call(call, tool, errors=errors, background=background, check=check)
+        checks.check_options(errors, background, check)
+        return await self._parts_here.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
         self,
@@ -180,10 +183,8 @@ class Session:
         `model` is the model of this turn; it extracts if no other is configured. With `answer` you answer every call yourself,
         for example with `session.call` and `session.invoke`.
         """
-        parts = self._parts
-        for call in calls:
-            _require_type("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
-
+        checks.check_turn(calls, model, execute=execute, answer=answer)
+        parts = self._parts_here
         with parts.retrieval.in_turn(model):
             return await parts.calls.turn(calls, answer or partial(self._answer, execute))
 
@@ -197,15 +198,17 @@ class Session:
         kind: Kind = "function",
     ) -> str:
         """Start a tool in the background. Returns the id to retrieve its output with."""
-        call = ToolCall("", name, args or {}, server, kind)
-        return (await self._parts.calls.start(call, self._registry.find(name, tool))).artifact_id
+        call = ToolCall("", name, {} if args is None else args, server, kind)
+        return (await self._parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
-        return await self._parts.retrieval.invoke(name, args or {}, id)
+        require("name", name, str, "the name of a retrieval tool")
+        require("id", id, str, "a string")
+        return await self._parts_here.retrieval.invoke(name, {} if args is None else args, id)
 
     def owns(self, name: str) -> bool:
-        return name in TOOLS
+        return isinstance(name, str) and name in TOOLS  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         """The definitions of the retrieval tools to offer the model now."""
@@ -231,6 +234,7 @@ class Session:
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""
+        require("event", event, get_args(Entry), "one of the events in overspill.record.events")
         self._parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
@@ -240,7 +244,8 @@ class Session:
         """
         if data is None:
             raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
-        return await self._parts.keep(data, name)
+        require("name", name, str, "a string")
+        return await self._parts_here.keep(data, name)
 
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""
@@ -257,9 +262,8 @@ class Session:
         progress: Progress | None = None,
     ) -> Extraction:
         """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
-        parts = self._parts
-        if max_tokens < 1:
-            raise BadRequest(f"max_tokens is {max_tokens}; it must be at least 1.")
+        parts = self._parts_here
+        checks.check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         with await anyio.to_thread.run_sync(parts.outputs.open, handle) as stored:
             return await parts.extractor.extract(stored, parts.gate.arguments.get(stored.kept.id, "{}"), request, progress)
@@ -286,7 +290,9 @@ class Session:
             raise SessionClosed("The session is not open. Use `async with Session() as session`, or await session.begin() first.")
         return self._open
 
-
-def _require_type(what: str, given: object, kind: type, example: str) -> None:
-    if given is not None and not isinstance(given, kind):
-        raise BadRequest(f"{what} must be {example}, not {type(given).__name__}.")
+    @property
+    def _parts_here(self) -> SessionParts:
+        """For work that belongs on the session's own event loop."""
+        parts = self._parts
+        checks.check_loop(self._loop)
+        return parts

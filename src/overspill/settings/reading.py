@@ -141,7 +141,7 @@ class Reading:
             value = str(value)
         try:
             checked = convert(value, field.type)
-        except ValidationError:
+        except (ValidationError, UnicodeEncodeError):  # the latter for half a character
             if field.type in (StrategyName, StrategyName | None) and isinstance(given, str) and given in STRATEGIES:
                 return given  # a strategy that the program added
             raise self._not_allowed(field, given, spelled) from None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
-from overspill.errors import SettingsError
+from overspill.errors import SettingsError, describe_type
 from overspill.store.files.store import file_store
 from overspill.store.memory import memory_store
 from overspill.store.protocols import Store
@@ -37,6 +37,10 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
 
     Within a process, the same place gives the same store.
     """
+    if not isinstance(url, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
+    if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)

@@ -385,7 +385,7 @@ async def test_a_host_may_keep_anything(data: Any, stored: bytes):
 
 async def test_what_a_host_cannot_keep_raises_and_is_not_made_up():
     async with Session(store=MemoryStore()) as session:
-        with pytest.raises(TypeError, match="cannot be written as JSON"):
+        with pytest.raises(BadRequest, match="cannot be written as JSON"):
             await session.keep(object())
         with pytest.raises(OSError, match="gone"):
             await session.keep(failing_at_once())

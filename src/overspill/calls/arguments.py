@@ -1,0 +1,20 @@
+"""Check the arguments of a call. They are a model's, so a mistake in them is something to tell the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from overspill.errors import BadRequest, describe_type
+from overspill.text.humanize import one_line
+
+
+def check_arguments(tool: str, args: object) -> None:
+    if not isinstance(args, Mapping):
+        raise BadRequest(
+            f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}. "
+            "Arguments in JSON must be decoded first."
+        )
+    for name in cast("Mapping[object, object]", args):
+        if not isinstance(name, str):
+            raise BadRequest(f"The arguments of {one_line(tool)} must have strings as names, not {describe_type(name)}.")
