@@ -25,6 +25,7 @@ NPM = {
 PYTHON = {
     "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),
     "mcp-1.30": ("mcp==1.30.0", "mcp-server-git==2025.12.18", "mcp-server-fetch==2025.4.7", "mcp-server-time==2025.9.25"),
+    "pydantic-ai": ("pydantic-ai-slim[mcp]==2.66.0",),
     "mcp-1.1": ("mcp==1.1.3", "mcp-server-git==0.6.2", "mcp-server-time==0.6.2"),
 }
 _LONGEST = 600  # seconds

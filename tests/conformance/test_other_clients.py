@@ -1,8 +1,9 @@
-"""Clients of older SDKs and of another language: each gets all of a large result, directly and through `overspill proxy`."""
+"""Clients of older SDKs, of another language and of a framework, directly and through `overspill proxy`."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from running import TOKEN, Overspill, plain_environ, running
 pytestmark = pytest.mark.slow
 
 CLIENTS = Path(__file__).parent / "clients"
+STRUCTURED = Path(__file__).parent.parent / "servers" / "structured.py"
 ADDED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
 
 
@@ -59,3 +61,17 @@ async def test_a_client_of_the_typescript_sdk_reads_all_of_a_large_result(node: 
             through = await told([*client, url, TOKEN], plain_environ())
     assert (direct["new"], direct["large"]) == ([], LARGE)
     assert through == {**direct, "new": ADDED}
+
+
+async def test_a_model_of_pydantic_ai_is_shown_what_to_do_and_the_preview(python: Callable[[str], Path], tmp_path: Path) -> None:
+    """Its client hands a model the structured content where all blocks are text, and that alone."""
+    client = [str(python("pydantic-ai") / "python"), str(CLIENTS / "pydantic_ai_client.py")]
+    overspill, server = Overspill(tmp_path), [sys.executable, str(STRUCTURED)]
+    direct = await told([*client, json.dumps(["text"]), *server], plain_environ())
+    assert "line 1000: the quick brown fox" in direct["text"]
+    proxy = overspill.proxy("--set", "asyncTimeoutSecs=2", "--", *server)
+    shown = await told([*client, json.dumps(["text", "page", "forever"]), *proxy], overspill.environ)
+    for tool in ("text", "page"):
+        assert "get_tool_output" in shown[tool] or "tool_output(" in shown[tool]
+        assert "line 1: the quick brown fox" in shown[tool]
+    assert "wait_for_tool_output" in shown["forever"]

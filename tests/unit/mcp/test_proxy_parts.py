@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from overspill.mcp.client import ServerConfig
 from overspill.mcp.client.arguments import fits_schema
 from overspill.mcp.proxy import ProxyOptions
-from overspill.mcp.proxy.schemas import widen_schema
+from overspill.mcp.proxy.schemas import structure_reply, widen_schema
 from overspill.mcp.proxy.versions import ask_for_input
 
 KEPT = {"overspill": {"message": "kept", "handle": "session-1/2"}}
@@ -42,6 +42,46 @@ def test_a_widened_schema_accepts_the_same_values_and_a_stored_result(schema: di
     assert validator.is_valid(KEPT)
     assert not validator.is_valid(wrong)
     assert (wide.get("type") == "object") is (schema.get("type") == "object")
+
+
+TEXT: dict[str, Any] = {"type": "object", "properties": {"result": {"title": "Result", "type": "string"}}, "required": ["result"]}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"title": "echoOutput"}, {"x-fastmcp-wrap-result": True}, {"additionalProperties": False}, {"required": []}]
+)
+def test_a_schema_for_any_text_stays_and_its_text_is_what_the_reply_says(more: dict[str, Any]) -> None:
+    tool = {"name": "t", "outputSchema": TEXT | more}
+    assert widen_schema(tool) is tool
+    assert structure_reply(TEXT | more, "all of it", "session-1/2") == {"result": "all of it"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        DAYS,
+        {**TEXT, "minProperties": 2},
+        {**TEXT, "required": ["result", "more"]},
+        {**TEXT, "properties": {**TEXT["properties"], "more": {}}},
+        {**TEXT, "properties": {"result": {"type": "string", "enum": ["a", "b"]}}},
+        {**TEXT, "properties": {"result": {"type": "string", "maxLength": 5}}},
+        {**TEXT, "properties": {"result": {"type": ["string", "null"]}}},
+        {**TEXT, "properties": {"result": {"type": "integer"}}},
+        {**TEXT, "properties": {"result": True}},
+        {**TEXT, "properties": [], "required": {}},
+    ],
+)
+def test_any_other_schema_takes_a_reply_under_a_key_of_our_own(schema: dict[str, Any]) -> None:
+    reply = structure_reply(schema, "all of it", "session-1/2")
+    assert reply == {"overspill": {"message": "all of it", "handle": "session-1/2"}}
+    wide = widen_schema({"name": "t", "outputSchema": schema})["outputSchema"]
+    assert wide["anyOf"][1]["required"] == ["overspill"]
+
+
+@pytest.mark.parametrize("schema", [None, True, []])
+def test_without_an_output_schema_nothing_is_structured(schema: object) -> None:
+    assert structure_reply(schema, "all of it", None) is None
 
 
 @pytest.mark.parametrize("key", ["$ref", "$dynamicRef"])

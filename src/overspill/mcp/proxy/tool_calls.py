@@ -21,7 +21,7 @@ from overspill.mcp.client.results import find_texts, to_error_output, to_output
 from overspill.mcp.proxy import outputs
 from overspill.mcp.proxy.catalog import Catalog
 from overspill.mcp.proxy.client_request import ClientRequest
-from overspill.mcp.proxy.schemas import KEPT_KEY
+from overspill.mcp.proxy.schemas import structure_reply
 from overspill.mcp.proxy.versions import wants_input
 from overspill.session.session import Session
 from overspill.store.meter import size_of
@@ -87,11 +87,12 @@ class ToolCalls:
         result = self._render(others, reply)
         if reply.kept is not None and is_version_at_least(request.version, _LINKS_SINCE):
             result["content"].append(outputs.make_link(reply.kept))
-        if not reply.is_error and isinstance((await self._catalog.describe(server, name)).get("outputSchema"), dict):
-            facts: Raw = {"message": reply.text.split("\n\n")[0]}
-            if reply.kept is not None:
-                facts["handle"] = reply.kept.handle
-            result["structuredContent"] = {KEPT_KEY: facts}
+        if not reply.is_error:
+            schema = (await self._catalog.describe(server, name)).get("outputSchema")
+            text = "\n\n".join(find_texts(result["content"]))
+            structured = structure_reply(schema, text, reply.kept and reply.kept.handle)
+            if structured is not None:
+                result["structuredContent"] = structured
         return result
 
     def _render(self, rest: Raw, reply: Reply) -> Raw:
