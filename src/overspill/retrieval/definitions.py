@@ -14,7 +14,8 @@ from overspill.retrieval.parameters import parameters_schema
 Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
 ExtractMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
 OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query"]
-MODES = frozenset((*get_args(ExtractMode), *get_args(OutputMode)))
+EXTRACT_MODES = get_args(ExtractMode)
+MODES = frozenset((*EXTRACT_MODES, *get_args(OutputMode)))
 
 MAX_RANGE_DIGITS = 18  # enough for any output, and few enough for `int` to accept
 

@@ -25,7 +25,7 @@ from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
-from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, parse_arguments
+from overspill.retrieval.definitions import EXTRACT_MODES, MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, parse_arguments
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
@@ -33,6 +33,7 @@ from overspill.retrieval.pages import Page, finished_page, make_page
 from overspill.settings import Settings
 from overspill.store.meter import chars_in
 from overspill.text import tokens
+from overspill.text.humanize import escape_invisible
 from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
@@ -134,7 +135,7 @@ class RetrievalTools:
             case "get_tool_output":
                 return await self._tool_output(parse_arguments(name, GetToolOutput, args))
             case "tool_output":
-                return await self._abstract(parse_arguments(name, ToolOutput, args))
+                return await self._abstract(args)
             case _:
                 raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
 
@@ -198,16 +199,16 @@ class RetrievalTools:
     async def _finished_page(self, stored: StoredOutput, read: Callable[[Bound], Page], bound: Bound | None = None) -> Page:
         return await self._fit_page(lambda bound: finished_page(stored, bound, read), bound)
 
-    async def _abstract(self, asked: ToolOutput) -> Page:
+    async def _abstract(self, args: Mapping[str, Any]) -> Page:
+        handle, mode = str(args.get("handle") or "unknown"), args.get("mode")
         try:
+            asked = parse_arguments("tool_output", ToolOutput, args)
             stored = await self._look_up(self._outputs.recent, asked.handle)
         except HandleError as error:
-            text = wording.unknown_handle(asked.handle, len(self._gate.kept), error)
-            return Page(wording.abstract("unknown", asked.handle, "auto", text))
+            return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
         except BadRequest as error:
-            job = await self._look_up(self._outputs.find_job, asked.handle)
-            tool = job.tool if job else "unknown"
-            return Page(wording.extraction_failure(tool, asked.handle, asked.mode, str(error)), is_error=True)
+            tool, mode = await self._look_up(self._outputs.tool_of, handle), mode if mode in EXTRACT_MODES else "auto"
+            return Page(wording.extraction_failure(tool, handle, mode, escape_invisible(str(error))), is_error=True)
         kept = stored.kept
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)

@@ -10,7 +10,7 @@ from typing import Any
 
 from overspill import handles, reading
 from overspill.calls.job import Job
-from overspill.errors import BadRequest, ExpiredHandle, SessionClosed, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.reading import references
@@ -108,6 +108,15 @@ class StoredOutputs:
                 raise BadRequest(tool_failure(job.error) if job.done else NOT_READY)
             raise UnknownHandle(spelling)
         return kept
+
+    def tool_of(self, spelling: str) -> str:
+        """The tool whose output it is or will be; `unknown` if there is none."""
+        try:
+            file = self.file_id(spelling)
+            made = self._kept.get(file) or self._find_in_group(spelling) or self.jobs.get(file)
+        except OverspillError:
+            return "unknown"
+        return made.tool if made else "unknown"
 
     def _find_in_group(self, spelling: str) -> Kept | None:
         """An output of another session of the family. Its shelf is opened once and stays open until this session closes."""

@@ -9,10 +9,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from overspill.errors import SettingsError
+from overspill.settings.limits import Contradiction, find_contradictions
 from overspill.settings.presets import PRESETS
 from overspill.settings.reading import OWN_PLACES, SOMEBODY_ELSES, Layer, Reading
 from overspill.settings.schema import Path, Values, dotted_path, fields, flatten, keys_along
+from overspill.text.humanize import shorten
 
+_SHOWN_DIGITS = 30
 _PRESET: Path = ("preset",)
 
 
@@ -27,9 +31,20 @@ class Resolved(Struct, frozen=True):
 def resolve(root: type, layers: Sequence[Layer]) -> Resolved:
     """The layers, strongest first, over the presets they choose, over the defaults."""
     readings = [Reading(root, layer) for layer in layers]
+    warnings = [warning for reading in readings for warning in reading.warnings]
+    merged = _merge(root, readings)
+    while wrong := list(find_contradictions(merged.values)):
+        if not (ignored := _take_back(readings, wrong)):
+            raise SettingsError(_describe(root, merged, wrong[0]))
+        warnings.append(f"Ignored: {_name_keys(root, ignored)}. {_describe(root, merged, wrong[0])}")
+        merged = _merge(root, readings)
+    return Resolved(merged.values, merged.origins, (*warnings, *merged.warnings))
+
+
+def _merge(root: type, readings: Sequence[Reading]) -> Resolved:
     defaults = dict(flatten(root, root))
     values, origins = dict(defaults), dict.fromkeys(defaults, "default")
-    warnings = [warning for reading in readings for warning in reading.warnings]
+    warnings: list[str] = []
     for reading in reversed(_choosing_a_preset(readings)):
         preset = reading.values[_PRESET]
         named = Reading(root, Layer(f"preset {preset}", PRESETS[preset])).values
@@ -60,6 +75,32 @@ def nest(section: type, values: Mapping[Path, Any]) -> dict[str, Any]:
         else:
             arguments[field.name] = field.section(**nest(field.section, own))
     return arguments
+
+
+def _take_back(readings: Sequence[Reading], wrong: Sequence[Contradiction]) -> list[Path]:
+    """Drop what somebody else's file contributes to contradictions, and return it. Its preset only if it is nothing else."""
+    theirs = [reading.values for reading in readings if reading.layer.forgiving]
+    paths = {path for each in wrong for path in (each.inline, each.reference)}
+    for candidates in (paths, {_PRESET}):
+        if dropped := [path for values in theirs for path in candidates if values.pop(path, None) is not None]:
+            return dropped
+    return []
+
+
+def _name_keys(root: type, paths: Sequence[Path]) -> str:
+    more = f" and {len(paths) - 1} other keys" if len(paths) > 1 else ""
+    return f"{dotted_path(root, min(paths))}{more}"
+
+
+def _describe(root: type, merged: Resolved, wrong: Contradiction) -> str:
+    inline, reference = (
+        f"{dotted_path(root, path)} is {shorten(str(merged.values[path]), _SHOWN_DIGITS)} ({merged.origins[path]})"
+        for path in (wrong.inline, wrong.reference)
+    )
+    return (
+        f"{inline}, but {reference}. An output that passes whole cannot be too long to be shown: "
+        "set inlineLimit to at most artifactThreshold."
+    )
 
 
 def _by_first_step(values: Mapping[Path, Any]) -> dict[str, dict[Path, Any]]:

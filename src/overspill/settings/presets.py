@@ -37,6 +37,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     },
     "slow": {
         "tool_response_max_bytes": None,
+        "async_token_threshold": 10_000,
         "answer_form": "ready",
         "preview_chars": 0,
         "surface": ["get_tool_output", "wait_for_tool_output"],

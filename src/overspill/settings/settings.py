@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from msgspec import structs
 
@@ -39,6 +39,8 @@ from overspill.store.protocols import Retention
 from overspill.text.names import own_name
 
 DEFAULT_SIZE_CAP = 12_288
+DEFAULT_TOKEN_THRESHOLD = 10_000
+AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -51,8 +53,13 @@ class Settings:
         Key("Outputs of more bytes are stored. 0: no limit in bytes; null: 12288 if `async` is off, otherwise 0.", "anyone"),
     ] = DEFAULT_SIZE_CAP
     async_token_threshold: Annotated[
-        Limit | None, Key("Outputs of more tokens are stored; null: no limit in tokens.", "anyone")
-    ] = 10_000
+        Limit | Literal["auto"] | None,
+        Key(
+            "Outputs of more tokens are stored. auto: 10000, or no limit in tokens if `toolResponseMaxBytes` is above 12288; "
+            "null: no limit in tokens.",
+            "anyone",
+        ),
+    ] = AUTO
     async_: Annotated[
         bool, Key("Whether slow tools move to the background. If false, `asyncTokenThreshold` is off too.", "anyone")
     ] = True
@@ -190,6 +197,9 @@ class Settings:
 
     @cached_property
     def effective_token_threshold(self) -> int | None:
+        """None: none. Whoever raises the limit in bytes wants that much to pass, and not to find out about another limit."""
+        if self.async_token_threshold == AUTO:
+            return None if not self.async_ or self.size_cap > DEFAULT_SIZE_CAP else DEFAULT_TOKEN_THRESHOLD
         return self.async_token_threshold if self.async_ else None
 
     def for_tool(self, name: str, server: str = "") -> Settings:

@@ -312,6 +312,34 @@ async def test_a_job_that_failed_answers_with_its_failure():
             assert (reply.text, reply.is_error) == ("Tool failed: ValueError: no such page", True)
 
 
+@pytest.mark.parametrize(
+    ("args", "tool", "strategy", "said"),
+    [
+        ({"handle": "HANDLE"}, "note", "auto", "Object missing required field `extract`"),
+        ({"handle": "HANDLE", "extract": "x", "mode": "magic"}, "note", "auto", "Invalid enum value 'magic'"),
+        ({"handle": "HANDLE", "mode": "truncate"}, "note", "truncate", "Object missing required field `extract`"),
+        ({"handle": "HANDLE", "extract": "x", "mode": "raw"}, "note", "auto", "Invalid enum value 'raw'"),
+        ({"handle": "HANDLE", "extract": "x", "depth": 1}, "note", "auto", "Object contains unknown field `depth`"),
+        ({"handle": NEVER, "extract": ""}, "unknown", "auto", "Expected `str` of length >= 1"),
+        ({"extract": "x"}, "unknown", "auto", "Object missing required field `handle`"),
+        ({"handle": ["x\n"], "extract": "x", "mode": ["auto"]}, "unknown", "auto", "Expected `str`, got `array`"),
+    ],
+)
+async def test_invalid_arguments_of_tool_output_are_answered_in_its_form_of_failure(
+    args: dict[str, Any], tool: str, strategy: str, said: str
+):
+    async with opened() as session:
+        kept = await session.keep("first\nsecond\n", "note")
+        args = {key: kept.handle if value == "HANDLE" else value for key, value in args.items()}
+        reply = await session.invoke("tool_output", args)
+        head, _, error = reply.text.partition("\n\n")
+        named = args.get("handle", "unknown")
+        shown = named if isinstance(named, str) else r"['x\n']"
+        assert head == f"TOOL_OUTPUT FAILED FOR {tool} WITH HANDLE {shown}, STRATEGY:{strategy}:"
+        assert error.startswith(f"Invalid arguments for tool_output: {said}")
+        assert reply.is_error
+
+
 @pytest.mark.parametrize("state", ["running", "failed"])
 async def test_every_tool_says_of_a_job_without_an_output_how_it_stands(state: str):
     def fails() -> None:

@@ -43,7 +43,10 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
         "toolResponseMaxBytes is '12 KB' in frontmatter; allowed: a whole number from 0 to 1000000, or null.",
     ),
     ({"maxRunBytes": 1.0}, "maxRunBytes is 1.0 in frontmatter; allowed: a whole number of at least 1."),
-    ({"asyncTokenThreshold": 0}, "asyncTokenThreshold is 0 in frontmatter; allowed: a whole number of at least 1, or null."),
+    (
+        {"asyncTokenThreshold": 0},
+        "asyncTokenThreshold is 0 in frontmatter; allowed: a whole number of at least 1, or auto, or null.",
+    ),
     ({"asyncTimeoutSecs": 0}, "asyncTimeoutSecs is 0 in frontmatter; allowed: a number above 0."),
     ({"asyncTimeoutSecs": math.inf}, "asyncTimeoutSecs is inf in frontmatter; allowed: a number above 0."),
     ({"toolTimeout": math.nan}, "toolTimeout is nan in frontmatter; allowed: a number above 0, or null."),
@@ -86,6 +89,16 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     (
         {"storeDir": "/a", "toolOutput": {"storeDir": "/b"}},
         "toolOutput.storeDir is '/b' in frontmatter, which also sets the same key to '/a'. Keep one.",
+    ),
+    (
+        {"truncation": {"inlineLimit": 50_001}},
+        "truncation.inlineLimit is 50001 (frontmatter), but truncation.artifactThreshold is 50000 (default). An output that "
+        "passes whole cannot be too long to be shown: set inlineLimit to at most artifactThreshold.",
+    ),
+    (
+        {"preset": "artifacts", "truncation": {"overrides": {"ls": {"artifactThreshold": 5}}}},
+        "truncation.inlineLimit is 8000 (preset artifacts), but truncation.overrides.ls.artifactThreshold is 5 (frontmatter). "
+        "An output that passes whole cannot be too long to be shown: set inlineLimit to at most artifactThreshold.",
     ),
 ]
 

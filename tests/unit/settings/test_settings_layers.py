@@ -341,3 +341,41 @@ def test_every_value_comes_from_the_strongest_layer_with_that_key(layers: list[d
     found = [s.max_running, s.truncation.head_lines, s.tool_output.max_chunks, s.keep_days]
     assert found == [value for value, _ in expected.values()]
     assert all(loaded.origins[key] == origin for key, (_, origin) in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "ignored"),
+    [
+        ({"truncation": {"inlineLimit": 60_000}}, {}, "truncation.inlineLimit."),
+        ({"truncation": {"inlineLimit": 9}}, {"truncation": {"artifactThreshold": 8}}, "truncation.inlineLimit."),
+        ({"preset": "artifacts"}, {"truncation": {"artifactThreshold": 8}}, "preset."),
+        (
+            {"truncation": {"inlineLimit": 9, "artifactThreshold": 8, "overrides": {"a": {"inlineLimit": 10}, "b": {}}}},
+            {},
+            "truncation.artifactThreshold and 2 other keys.",
+        ),
+        (
+            {"servers": {str(number): {"inlineLimit": 60_000} for number in range(2_000)}},
+            {},
+            "servers.0.inlineLimit and 1999 other keys.",
+        ),
+    ],
+)
+def test_limits_in_somebody_elses_file_that_contradict_are_ignored(
+    theirs: dict[str, Any], mine: dict[str, Any], ignored: str
+) -> None:
+    layers = [Layer("their file", theirs, author="anyone", forgiving=True), Layer("my file", mine)]
+    loaded = merge(layers)
+    assert any(warning.startswith(f"Ignored: {ignored} ") for warning in loaded.warnings)
+    for name in ("a", "other"):
+        limits = loaded.settings.for_tool(name).truncation
+        assert limits.inline_limit is None or limits.inline_limit <= limits.artifact_threshold
+    expected = merge([layers[1]]).settings.truncation
+    assert loaded.settings.truncation.artifact_threshold == expected.artifact_threshold
+
+
+def test_limits_of_mine_that_contradict_stop_whatever_else_there_is() -> None:
+    theirs = Layer("their file", {"truncation": {"inlineLimit": 60_000}}, author="anyone", forgiving=True)
+    mine = Layer("my file", {"truncation": {"inlineLimit": 9, "artifactThreshold": 8}})
+    with pytest.raises(SettingsError, match=r"truncation\.inlineLimit is 9 \(my file\)"):
+        merge([theirs, mine])

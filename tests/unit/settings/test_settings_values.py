@@ -22,7 +22,7 @@ def test_the_defaults_are_the_preset_overspill() -> None:
     assert (s.preset, s.tool_response_max_bytes, s.async_token_threshold, s.async_, s.async_timeout_secs) == (
         "overspill",
         12_288,
-        10_000,
+        "auto",
         True,
         5.0,
     )
@@ -123,7 +123,8 @@ def test_null_turns_a_limit_off_and_an_empty_section_sets_nothing() -> None:
 
 def test_async_false_turns_off_background_and_token_threshold() -> None:
     s = Settings(async_=False)
-    assert (s.background, s.effective_token_threshold, s.async_token_threshold) == (False, None, 10_000)
+    assert (s.background, s.effective_token_threshold) == (False, None)
+    assert Settings(async_=False, asyncTokenThreshold=9).effective_token_threshold is None
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,29 @@ def test_async_false_turns_off_background_and_token_threshold() -> None:
 )
 def test_the_size_cap_applies_without_a_token_threshold(settings: Settings, cap: int) -> None:
     assert settings.size_cap == cap
+
+
+@pytest.mark.parametrize(
+    ("settings", "threshold"),
+    [
+        (Settings(toolResponseMaxBytes=50_000), None),
+        (Settings(toolResponseMaxBytes=12_289), None),
+        (Settings(toolResponseMaxBytes=12_288), 10_000),
+        (Settings(toolResponseMaxBytes=8_192), 10_000),
+        (Settings(toolResponseMaxBytes=0), 10_000),  # some limit has to hold
+        (Settings(toolResponseMaxBytes=50_000, asyncTokenThreshold=10_000), 10_000),
+        (Settings(toolResponseMaxBytes=50_000, asyncTokenThreshold="auto"), None),
+        (Settings("slow", toolResponseMaxBytes=50_000), 10_000),
+        (Settings(truncation={"overrides": {"x": {"toolResponseMaxBytes": 50_000}}}).for_tool("x"), None),
+        (Settings(truncation={"overrides": {"x": {"toolResponseMaxBytes": 50_000}}}).for_tool("y"), 10_000),
+        (Settings(servers={"s": {"toolResponseMaxBytes": 50_000}}).for_tool("x", "s"), None),
+        (Settings(asyncTokenThreshold=9, servers={"s": {"toolResponseMaxBytes": 50_000}}).for_tool("x", "s"), 9),
+    ],
+)
+def test_a_raised_limit_in_bytes_is_not_undone_by_a_token_threshold_that_nobody_set(
+    settings: Settings, threshold: int | None
+) -> None:
+    assert settings.effective_token_threshold == threshold
 
 
 def test_references_are_allowed_by_pairs() -> None:
