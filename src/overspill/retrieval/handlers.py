@@ -207,8 +207,8 @@ class RetrievalTools:
         except HandleError as error:
             return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
         except BadRequest as error:
-            tool, mode = await self._look_up(self._outputs.tool_of, handle), mode if mode in EXTRACT_MODES else "auto"
-            return Page(wording.extraction_failure(tool, handle, mode, escape_invisible(str(error))), is_error=True)
+            tool, strategy = await self._look_up(self._outputs.tool_of, handle), str(mode) if mode in EXTRACT_MODES else "auto"
+            return Page(wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))), is_error=True)
         kept = stored.kept
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)

@@ -86,7 +86,7 @@ def visible(section: type, path: Path, value: Any) -> Any:
 def describe_type(type_: Any) -> str:
     """Describe in words what a value of that type may be."""
     if get_origin(type_) is Literal:
-        names = get_args(type_)
+        names: tuple[str, ...] = get_args(type_)
         return f"one of {', '.join(names)}" if len(names) > 1 else names[0]
     match inspect.type_info(type_):
         case inspect.UnionType():
