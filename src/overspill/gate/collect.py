@@ -14,7 +14,7 @@ import msgspec
 from overspill import wording
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
-from overspill.types import Block, Media, Output
+from overspill.types import Block, Media, Output, ToolCall
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
@@ -87,6 +87,11 @@ class CollectedResult:
         else:
             await self._take_json(result)
         self.complete = True
+
+    @property
+    def notes(self) -> list[str]:
+        """What the model has to know besides the output."""
+        return [wording.stream_failure(self.broke_off)] if self.broke_off else []
 
     @property
     def failure(self) -> str:
@@ -173,6 +178,13 @@ def to_json(value: Any) -> str:
     if hasattr(value, "model_dump_json"):
         return value.model_dump_json(by_alias=True)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def write_arguments(call: ToolCall) -> str:
+    try:
+        return to_json(call.args)
+    except (TypeError, ValueError, RecursionError):
+        return "{}"
 
 
 def is_blocks(result: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from overspill.settings import Settings
+from overspill.text.tokens import MAX_EXACT_CHARS
 from overspill.types import Reason, Size
 
 
@@ -51,6 +52,20 @@ def decide(size: Size, settings: Settings, room: Room | None = None) -> Verdict:
         ("token_budget", room is not None and size.tokens > room.now),
     )
     return next((Keep(reason) for reason, fired in triggers if fired), Pass())
+
+
+def deciding_bytes(settings: Settings) -> int:
+    """The most bytes of an output whose number of tokens decides anything. A larger one is over the limit in bytes."""
+    return settings.size_cap if settings.size_cap and not settings.off else MAX_EXACT_CHARS
+
+
+def keeps_nothing(settings: Settings) -> bool:
+    return settings.off or not settings.tool_output.enabled
+
+
+def is_over_size_cap(count: int, settings: Settings) -> bool:
+    """Whether an output of so many bytes is kept, whatever else is known of it."""
+    return not keeps_nothing(settings) and 0 < settings.size_cap < count
 
 
 def passes_for_sure(text: str, settings: Settings) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio.to_thread
 import msgspec
@@ -14,8 +14,19 @@ from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
 from overspill.gate.blobs import blob_size, decode_blob, describe_blob
-from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, to_json
-from overspill.gate.decide import Cut, Keep, Pass, Room, Verdict, decide, passes_for_sure
+from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
+from overspill.gate.decide import (
+    Cut,
+    Keep,
+    Pass,
+    Room,
+    Verdict,
+    decide,
+    deciding_bytes,
+    is_over_size_cap,
+    keeps_nothing,
+    passes_for_sure,
+)
 from overspill.gate.kept import (
     MAX_ARGUMENT_CHARS,
     MAX_CHECKPOINTS,
@@ -25,6 +36,7 @@ from overspill.gate.kept import (
     KeptOutputs,
     LateOutput,
 )
+from overspill.gate.off_loop import run_off_loop
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
@@ -61,25 +73,32 @@ class Gate:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given."""
         if collected.plain is not None and self._budget is None and (settings.off or passes_for_sure(collected.plain, settings)):
             return self._reply_text(collected, collected.plain)
-        size = collected.spool.size
+        spool = collected.spool
+        if self._budget is None and collected.media == "text" and is_over_size_cap(spool.total, settings):
+            reply = await self._keep_and_word(call, collected, "size_cap", settings)
+            return await self._keep_large_blobs(call, reply, settings)
+        size = await run_off_loop(lambda: spool.size, spool.total)
         match self._verdict(collected, size, settings):
             case Pass():
                 reply = await self._pass_on(collected, size, settings)
             case Cut(limit):
                 reply = await self._truncate(collected, size, limit, settings)
             case Keep(reason):
-                reply = await self._keep_and_word(call, collected, size, reason, settings)
+                reply = await self._keep_and_word(call, collected, reason, settings)
         return await self._keep_large_blobs(call, reply, settings)
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
         """Store a finished output. Raise StoreError when nothing of it could be stored."""
         sealed = await anyio.to_thread.run_sync(collected.spool.seal)
         kept = self._describe(call, collected, sealed, reason)
+        self._record(call, kept, sealed)
+        return kept
+
+    def _record(self, call: ToolCall, kept: Kept, sealed: SealedOutput) -> None:
         self._ledger.record(OutputStored(now_ms(), kept, call.kind))
         self.kept.add(kept)
         self.checkpoints.put(kept.id, sealed.checkpoints)
-        self.arguments.put(kept.id, _as_json(call))
-        return kept
+        self.arguments.put(kept.id, write_arguments(call))
 
     async def keep_for_later(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> LateOutput:
         """Keep a result that finished in the background: in memory, as far as possible, where it cannot be stored."""
@@ -139,16 +158,16 @@ class Gate:
         room = None if self._budget is None else Room(now=self._budget.room, alone=self._budget.capacity)
         verdict = decide(size, settings, room)
         in_hand = collected.plain is not None or collected.content is not None
-        if collected.spool.failure and not (in_hand and _keeps_nothing(settings)):
+        if collected.spool.failure and not (in_hand and keeps_nothing(settings)):
             # The output is too large to store, or the store does not work. An output that is not whole cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
-        if isinstance(verdict, Pass) and self._budget is not None and not _keeps_nothing(settings):
+        if isinstance(verdict, Pass) and self._budget is not None and not keeps_nothing(settings):
             return verdict if self._budget.reserve(self._tokens_of(collected, size)) else Keep("reserve_failed")
         return verdict
 
     async def _pass_on(self, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
-        if self._budget is not None and _keeps_nothing(settings):
+        if self._budget is not None and keeps_nothing(settings):
             need = self._tokens_of(collected, size)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
@@ -158,7 +177,7 @@ class Gate:
         plain = collected.plain
         if plain is None and collected.content is None:
             try:
-                plain = encoding.decode(await _off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
+                plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
             except StoreError as error:
                 collected.is_error, plain = True, wording.incomplete_output(None, collected.spool.total, str(error), ())
         if not collected.spool.in_memory:
@@ -169,45 +188,48 @@ class Gate:
         return self._reply(collected.content, join_texts(collected.content, "\n"), collected)
 
     def _reply_text(self, collected: CollectedResult, plain: str) -> Reply:
-        shown = "\n\n".join((encoding.clean(plain), *_notes(collected))) if collected.broke_off else encoding.clean(plain)
+        shown = "\n\n".join((encoding.clean(plain), *collected.notes)) if collected.broke_off else encoding.clean(plain)
         return Reply(
             text=shown, content=[{"type": "text", "text": shown}], is_error=collected.is_error, model=self.settings.model
         )
 
     async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
         source = OutputText(collected.spool, size, collected.plain)
-        cut = await _off_loop(lambda: source.truncate_to_bytes(limit, settings), size.bytes)
+        cut = await run_off_loop(lambda: source.truncate_to_bytes(limit, settings), size.bytes)
         facts = replies.describe_truncation(cut, size, self._count_tokens, None)
-        answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *_notes(collected)))])
+        answer, fits = self.reserve([ReplyDraft((encoding.clean(cut.text), *collected.notes))])
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)
         return self._reply(replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, truncation=facts)
 
-    async def _keep_and_word(
-        self, call: ToolCall, collected: CollectedResult, size: Size, reason: Reason, settings: Settings
-    ) -> Reply:
+    async def _keep_and_word(self, call: ToolCall, collected: CollectedResult, reason: Reason, settings: Settings) -> Reply:
+        sealed: SealedOutput | None = None
         kept: Kept | None = None
-        try:
-            kept = await self.keep(call, collected, reason)
-            unstored = collected.spool.failure
-        except StoreError as error:
-            unstored = str(error)
-        if kept is not None:
-            size = kept.size
-        if unstored and collected.plain is not None:  # what was not stored was not measured either
-            size = await anyio.to_thread.run_sync(size_of, collected.plain, settings.model)
-        source = OutputText(collected.spool, size, collected.plain)
 
-        def word() -> list[ReplyDraft]:
+        def store_and_word() -> tuple[list[ReplyDraft], Size]:
+            nonlocal sealed, kept
+            try:
+                sealed = collected.spool.seal()
+                kept, unstored = self._describe(call, collected, sealed, reason), collected.spool.failure
+            except StoreError as error:
+                unstored = str(error)
+            size = collected.spool.size if sealed is None else sealed.size
+            if unstored and collected.plain is not None:  # what was not stored was not measured either
+                size = size_of(collected.plain, settings.model)
+            source = OutputText(collected.spool, size, collected.plain)
             if collected.media == "binary":
-                return [ReplyDraft((self._describe_binary(kept, collected.spool.total, unstored, "Binary output"),))]
+                return [ReplyDraft((self._describe_binary(kept, collected.spool.total, unstored, "Binary output"),))], size
             if unstored:
-                return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings)
+                return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
             assert kept is not None
-            return replies.FORMS[settings.answer_form](kept, source, settings)
+            return replies.FORMS[settings.answer_form](kept, source, settings), size
 
-        candidates = await _off_loop(word, collected.spool.total)
-        answer, fits = self.reserve([ReplyDraft((*each.blocks, *_notes(collected)), each.cut) for each in candidates])
+        try:
+            candidates, size = await anyio.to_thread.run_sync(store_and_word)
+        finally:
+            if kept is not None and sealed is not None:
+                self._record(call, kept, sealed)
+        answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
         return self._reply(
             replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, kept=kept, truncation=facts
@@ -215,7 +237,7 @@ class Gate:
 
     async def _keep_large_blobs(self, call: ToolCall, reply: Reply, settings: Settings) -> Reply:
         """Images, audio and binary resources pass in place unless they are too large."""
-        if _keeps_nothing(settings) or not any(blob_size(block) > settings.max_inline_blob for block in reply.content):
+        if keeps_nothing(settings) or not any(blob_size(block) > settings.max_inline_blob for block in reply.content):
             return reply
         content: list[Block] = []
         kept, fits = reply.kept, reply.fits
@@ -260,7 +282,7 @@ class Gate:
         return Reply(text=shown, content=content, is_error=collected.is_error, model=model, original=original, **facts)
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
-        return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model)
+        return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
 
     def _describe_binary(self, kept: Kept | None, total: int, unstored: str, what: str) -> str:
         offered = self.settings.surface
@@ -269,31 +291,7 @@ class Gate:
         return wording.binary_message(kept, what, offered)
 
     def _tokens_of(self, collected: CollectedResult, size: Size) -> int:
-        return size.tokens + sum(self._count_tokens(note) for note in _notes(collected))
+        return size.tokens + sum(self._count_tokens(note) for note in collected.notes)
 
     def _count_tokens(self, shown: str) -> int:
         return tokens.count(shown, self.settings.model).tokens
-
-
-_T = TypeVar("_T")
-_MAX_BYTES_ON_LOOP = 64 * 1024  # worked on without leaving the event loop
-
-
-async def _off_loop(work: Callable[[], _T], size: int) -> _T:
-    return work() if size <= _MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)
-
-
-def _keeps_nothing(settings: Settings) -> bool:
-    return settings.off or not settings.tool_output.enabled
-
-
-def _notes(collected: CollectedResult) -> list[str]:
-    """What the model has to know besides the output."""
-    return [wording.stream_failure(collected.broke_off)] if collected.broke_off else []
-
-
-def _as_json(call: ToolCall) -> str:
-    try:
-        return to_json(call.args)
-    except (TypeError, ValueError, RecursionError):
-        return "{}"

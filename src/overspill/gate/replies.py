@@ -12,7 +12,7 @@ from overspill.errors import StoreError
 from overspill.reading import query
 from overspill.settings import Settings
 from overspill.store.protocols import Reader
-from overspill.store.spool import MEMORY, Spool
+from overspill.store.spool import Spool
 from overspill.text import encoding
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
 from overspill.types import Kept, Size, Truncation
@@ -47,7 +47,8 @@ class OutputText:
         strategy, shape = settings.truncation.default_strategy, read_shape(settings.truncation)
         if strategy == "none":  # a limit has to hold here
             strategy = "head_tail"
-        if (whole := self._whole(MEMORY if strategy in ENDS_ARE_ENOUGH else _MAX_PARSED_BYTES)) is not None:
+        needs_whole = strategy not in ENDS_ARE_ENOUGH or self.size.chars <= 2 * limit
+        if needs_whole and (whole := self._whole(_MAX_PARSED_BYTES)) is not None:
             return truncate(whole, limit, strategy, shape)
         if self._plain is not None:
             head, tail = self._plain[:limit], self._plain[-limit:]

@@ -34,6 +34,7 @@ from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
+from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
@@ -46,7 +47,8 @@ class Session:
 
     `name` keeps the session, and opens it again later. Sessions of one `family` are kept too, and can read what earlier ones
     stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
-    `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead.
+    `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead. `preload`: whether to load
+    the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Session:
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
+        preload: bool = True,
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
@@ -70,6 +73,7 @@ class Session:
         self._models = models or {}
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
+        self._preloads = preload
         self._registry = ToolRegistry(self.settings.surface)
         self._open: SessionParts | None = None
         self._loop: object = None
@@ -81,6 +85,8 @@ class Session:
         async with self._beginning:
             if self._open is not None:
                 return
+            if self._preloads:
+                await anyio.to_thread.run_sync(tokens.load, self.settings.model)
             async with hold_shelf(self._store, self.settings, self.name) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)

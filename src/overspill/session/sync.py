@@ -50,9 +50,18 @@ class SyncSession:
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
+        preload: bool = True,
     ) -> None:
         self._session = Session(
-            settings, name=name, family=family, budget=budget, store=store, models=models, endpoints=endpoints, notice=notice
+            settings,
+            name=name,
+            family=family,
+            budget=budget,
+            store=store,
+            models=models,
+            endpoints=endpoints,
+            notice=notice,
+            preload=preload,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None

@@ -87,7 +87,7 @@ def describe_type(type_: Any) -> str:
     """Describe in words what a value of that type may be."""
     if get_origin(type_) is Literal:
         names: tuple[str, ...] = get_args(type_)
-        return f"one of {', '.join(names)}" if len(names) > 1 else names[0]
+        return ("one of " if len(names) > 1 else "") + ", ".join(names)
     match inspect.type_info(type_):
         case inspect.UnionType():
             return ", or ".join("null" if each is type(None) else describe_type(each) for each in get_args(type_))

@@ -11,39 +11,45 @@ from overspill.text import encoding, tokens
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
-_SAMPLE = 2048  # bytes tokenized of each stride
 _CHECKPOINT = 64 * 1024
-_FIRST_SAMPLE = 16 * 1024
-_STRIDE = 128 * 1024
-_STRIDES = 64  # after this many, strides grow with the output, so that the samples of 2 GiB are only a few MB
+_SAMPLE = 1024  # bytes tokenized of each stride
+_STRIDE = 16 * 1024
+_STRIDES = 32  # after this many, strides are twice as long, so that the samples of 2 GiB are a quarter of a MB
+_CONTINUATION = bytes(range(0x80, 0xC0))  # bytes inside a character
+_MIN_EXACT = 32 * 1024  # bytes whose tokens are always counted exactly, because that takes no time
 
 
 class Meter:
-    """Counts bytes, characters, lines and tokens of UTF-8 that arrives in pieces."""
+    """Counts bytes, characters, lines and tokens of UTF-8 that arrives in pieces.
 
-    def __init__(self, model: str | None = None) -> None:
+    `exact_bytes`: the most bytes of an output whose exact number of tokens may decide something. Above, it is estimated.
+    """
+
+    def __init__(self, model: str | None = None, exact_bytes: int = tokens.MAX_EXACT_CHARS) -> None:
         self.bytes = 0
-        self._model = model
         self._chars = 0
         self._ends = 0
         self._last: bytes = b""
         self._tail: bytes = b""  # the beginning of a character whose rest has not arrived
         self.checkpoints: list[tuple[int, int, int]] = []
         """(bytes, characters, line ends) at places from which a reader may start to count."""
-        self._start = bytearray()  # if the output is no longer than this, its tokens are counted exactly
-        self._sampled_bytes = 0
-        self._sampled_tokens = 0
-        self._next_sample = 0
+        self._tokens = _TokenMeter(model, min(max(exact_bytes, _MIN_EXACT), tokens.MAX_EXACT_CHARS))
+        self._size: Size | None = None
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, chars: int | None = None) -> None:
+        """`chars`: how many characters these bytes are, if that is known."""
         if not data:
             return
+        self._size = None
         if self._last == b"\r" and data[:1] == b"\n":
             self._ends -= 1  # the CR before it was the first half of this line end
         self._ends += count_line_ends(data)
         self._last = data[-1:]
-        self._count_chars(data)
-        self._sample(data)
+        if chars is None or self._tail:
+            self._count_chars(data)
+        else:
+            self._chars += chars
+        self._tokens.add(data)
         self.bytes += len(data)
         if self.bytes - (self.checkpoints[-1][0] if self.checkpoints else 0) >= _CHECKPOINT and self._is_a_clean_place():
             self.checkpoints.append((self.bytes, self._chars, self._ends))
@@ -53,12 +59,13 @@ class Meter:
         return not self._tail and self._last != b"\r"
 
     def size(self) -> Size:
-        chars = self._chars + len(encoding.decode(self._tail))
-        lines = self._ends + (self._last not in (b"", b"\n", b"\r"))
-        if self.bytes <= tokens.MAX_EXACT_CHARS:
-            counted = tokens.count(encoding.decode(bytes(self._start)), self._model)
-            return Size(self.bytes, chars, lines, counted.tokens, counted.estimated)
-        return Size(self.bytes, chars, lines, round(self._sampled_tokens * self.bytes / self._sampled_bytes), estimated=True)
+        """Counting tokens takes a while, so it is done once."""
+        if self._size is None:
+            chars = self._chars + len(encoding.decode(self._tail))
+            lines = self._ends + (self._last not in (b"", b"\n", b"\r"))
+            counted = self._tokens.count()
+            self._size = Size(self.bytes, chars, lines, counted.tokens, counted.estimated)
+        return self._size
 
     def _count_chars(self, data: bytes) -> None:
         if not self._tail and data.isascii():
@@ -69,23 +76,63 @@ class Meter:
         self._chars += len(encoding.decode(data[:end]))
         self._tail = data[end:]
 
-    def _sample(self, data: bytes) -> None:
-        if len(self._start) <= tokens.MAX_EXACT_CHARS:
-            self._start += data[: tokens.MAX_EXACT_CHARS + 1 - len(self._start)]
-        if self.bytes + len(data) <= tokens.MAX_EXACT_CHARS:
-            return
-        if not self._sampled_bytes:
-            self._take(bytes(self._start[:_FIRST_SAMPLE]))
-            self._next_sample = _STRIDE
-        end = self.bytes + len(data)
-        while self._next_sample < end:
-            start = max(self._next_sample - self.bytes, 0)
-            self._take(data[start : start + _SAMPLE])
-            self._next_sample += max(_STRIDE, self._next_sample // _STRIDES)
 
-    def _take(self, sample: bytes) -> None:
-        self._sampled_bytes += len(sample)
-        self._sampled_tokens += tokens.count(encoding.decode(sample), self._model).tokens
+class _TokenMeter:
+    """Holds an output back to count its tokens exactly. Once there is too much, estimates from a sample of each stride."""
+
+    def __init__(self, model: str | None, exact_bytes: int) -> None:
+        self._model = model
+        self._exact_bytes = exact_bytes
+        self._start: bytearray | None = bytearray()
+        self._bytes = 0  # seen by the sampler
+        self._stride = _STRIDE
+        self._next_at = 0  # where the next stride begins
+        self._wanted = 0  # bytes for the sample of this stride
+        self._samples = bytearray()  # of all strides of this length, which begin at `same_since`
+        self._same_since = 0
+        self._estimate = 0.0  # for what is before them
+
+    def add(self, data: bytes) -> None:
+        if self._start is not None:
+            self._start += data
+            if len(self._start) <= self._exact_bytes:
+                return
+            data, self._start = bytes(self._start), None
+        done = 0
+        while done < len(data):
+            at = self._bytes + done
+            if at == self._next_at:
+                self._begin_stride(at)
+            if self._wanted:
+                self._take(data[done : done + self._wanted])
+            done += min(self._next_at - at, len(data) - done)
+        self._bytes += len(data)
+
+    def count(self) -> tokens.Count:
+        if self._start is not None:
+            return tokens.count(encoding.decode(bytes(self._start)), self._model)
+        return tokens.Count(round(self._estimate + self._estimate_since(self._bytes)), estimated=True)
+
+    def _begin_stride(self, at: int) -> None:
+        if at == self._stride * _STRIDES:
+            self._estimate += self._estimate_since(at)
+            self._same_since, self._stride = at, self._stride * 2
+            self._samples.clear()
+        self._next_at, self._wanted = at + self._stride, _SAMPLE
+
+    def _take(self, piece: bytes) -> None:
+        """Without the halves of characters at both ends."""
+        self._samples += piece.lstrip(_CONTINUATION) if self._wanted == _SAMPLE else piece
+        self._wanted -= len(piece)
+        if not self._wanted:
+            end = bytes(self._samples[-4:])
+            del self._samples[len(self._samples) - len(end) + encoding.complete_length(end) :]
+
+    def _estimate_since(self, end: int) -> float:
+        if not self._samples:
+            return 0.0
+        counted = tokens.count(encoding.decode(bytes(self._samples)), self._model)
+        return counted.tokens / len(self._samples) * (end - self._same_since)
 
 
 def size_of(content: str, model: str | None = None) -> Size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from overspill import wording
 from overspill.errors import HandleError, StoreError
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
-from overspill.text import encoding
+from overspill.text import encoding, tokens
 from overspill.types import Size
 
 MEMORY = 1 << 20
@@ -30,16 +31,24 @@ class SealedOutput(Struct, frozen=True):
 
 
 class Spool:
-    """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped."""
+    """Its methods block. `limit` is how many bytes of one output may be stored; any after that are counted and dropped.
+    `exact_bytes` is for `Meter`."""
 
-    def __init__(self, shelf: Shelf, id: str, limit: int | None = None, model: str | None = None) -> None:
+    def __init__(
+        self,
+        shelf: Shelf,
+        id: str,
+        limit: int | None = None,
+        model: str | None = None,
+        exact_bytes: int = tokens.MAX_EXACT_CHARS,
+    ) -> None:
         self.id = id
         self.total = 0
         self.failure = ""
         self._shelf = shelf
         self._limit = limit
-        self._model = model
-        self._meter = Meter(model)
+        self._new_meter = partial(Meter, model, exact_bytes)
+        self._meter = self._new_meter()
         self._memory = bytearray()
         self._writer: Writer | None = None
         self._hash = hashlib.sha256()
@@ -59,8 +68,11 @@ class Spool:
         """Whether enough waits in memory that it is time to flush."""
         return len(self._memory) >= MEMORY and not self.failure
 
-    def add(self, data: bytes) -> None:
-        """Measure and remember, which is quick. Callers that add a lot check `due` and flush off the event loop."""
+    def add(self, data: bytes, chars: int | None = None) -> None:
+        """Measure and remember, which is quick. Callers that add a lot check `due` and flush off the event loop.
+
+        `chars`: how many characters these bytes are, if that is known.
+        """
         with self._lock:
             if self._closed:  # a generator that was left behind may still yield
                 return
@@ -68,7 +80,7 @@ class Spool:
             if self.failure:
                 return
             accepted = self._within_limit(data)
-            self._meter.add(accepted)
+            self._meter.add(accepted, chars if len(accepted) == len(data) else None)
             self._memory += accepted
             if len(accepted) < len(data):
                 self.failure = f"one output may have at most {self._limit:,} bytes (truncation.maxArtifactSize)."
@@ -76,7 +88,8 @@ class Spool:
     def add_text(self, content: str) -> None:
         """Add in slices, so that a large string and all of its UTF-8 are never in memory together."""
         for start in range(0, len(content), MEMORY):
-            self.add(encoding.encode(content[start : start + MEMORY]))
+            piece = content[start : start + MEMORY]
+            self.add(encoding.encode(piece), len(piece))
             if self.due:
                 self.flush()
 
@@ -121,7 +134,7 @@ class Spool:
                 return None
             data = bytes(self._memory[:most])
             data = data[: encoding.complete_length(data)] if len(data) < self.total else data
-            meter = Meter(self._model)
+            meter = self._new_meter()
             meter.add(data)
             missing = wording.lost_bytes(self.total - len(data), why) if len(data) < self.total else ""
             return data, SealedOutput(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
@@ -168,7 +181,7 @@ class Spool:
             self.failure = self.failure or str(error)
 
     def _measure_again(self, reader: Reader) -> Meter:
-        meter = Meter(self._model)
+        meter = self._new_meter()
         try:
             for start in range(0, reader.size, MEMORY):
                 meter.add(reader.read(start, start + MEMORY))

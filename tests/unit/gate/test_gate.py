@@ -77,18 +77,18 @@ async def test_an_output_one_byte_over_the_limit_is_stored():
 
 
 async def test_a_truncation_is_described_in_figures():
-    reply = await reply_to("word " * 20_000, Settings(previewChars=50))
+    reply = await reply_to("word " * 6_000, Settings(previewChars=50))
     assert reply.kept is not None
     assert reply.truncation == Truncation(
-        original_size=100_000,
-        truncated_size=49,
+        original_size=30_000,
+        truncated_size=50,
         strategy_used="head_tail",
         was_truncated=True,
         artifact_id=reply.kept.artifact_id,
-        original_tokens=20_001,
-        truncated_tokens=14,
+        original_tokens=6_001,
+        truncated_tokens=15,
         omitted_lines=0,
-        omitted_chars=99_973,
+        omitted_chars=29_972,
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from overspill.store.meter import Meter, size_of
+from overspill.text import tokens
 from overspill.types import Size
 
 
@@ -63,3 +64,45 @@ def test_small_pieces_of_a_long_stream_are_sampled_too():
         meter.add(line)
     expected = size_of(line.decode() * 1000).tokens * 12
     assert abs(meter.size().tokens - expected) < expected * 0.1
+
+
+def lines(count: int) -> str:
+    return "".join(f"{number:06} größer 東京 {number * number % 9973} ok\n" for number in range(count))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000, 16_384, 10**9])
+def test_an_estimate_is_near_the_exact_number_however_the_output_arrives(piece: int):
+    data = lines(2_500).encode()
+    exact = tokens.count(data.decode()).tokens
+    meter = Meter(exact_bytes=12_288)
+    for start in range(0, len(data), piece):
+        meter.add(data[start : start + piece])
+    assert meter.size().estimated
+    assert abs(meter.size().tokens - exact) < exact * 0.03
+
+
+@pytest.mark.parametrize("count", [20_000, 100_000])
+def test_an_estimate_follows_an_output_that_changes(count: int):
+    words = "word " * (count // 10)
+    digits = "".join(f"{number % 10} " for number in range(count // 4))
+    exact = tokens.count(words).tokens + tokens.count(digits).tokens
+    meter = Meter(exact_bytes=12_288)
+    meter.add(words.encode())
+    meter.add(digits.encode())
+    assert abs(meter.size().tokens - exact) < exact * 0.15
+
+
+@pytest.mark.parametrize(("bytes_", "exact_bytes", "estimated"), [(32_768, 1, False), (32_769, 1, True), (60_000, 60_000, False)])
+def test_tokens_that_may_decide_are_counted_exactly(bytes_: int, exact_bytes: int, estimated: bool):
+    meter = Meter(exact_bytes=exact_bytes)
+    meter.add(b"x" * bytes_)
+    assert meter.size().estimated is estimated
+
+
+def test_the_size_of_an_output_that_grows_is_measured_anew():
+    meter = Meter()
+    meter.add(b"one ")
+    before = meter.size()
+    meter.add(b"two three")
+    assert before.tokens < meter.size().tokens
+    assert meter.size() is meter.size()

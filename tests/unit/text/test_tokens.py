@@ -58,3 +58,42 @@ def test_more_than_is_strict(limit: int, more: bool):
 def test_more_than_stops_when_it_knows():
     assert tokens.has_more_than(LINE * 2_000_000, 10_000)
     assert not tokens.has_more_than(LINE * 10_000, 1_000_000)
+
+
+VOCABULARIES = [
+    "openai/gpt-4o",
+    "openai/gpt-4",
+    "openai/gpt-oss-20b",
+    "deepseek/deepseek-chat",
+    "ollama/qwen3",
+    "z/glm-4",
+    "moonshot/kimi-k2",
+    "meta/codellama",
+    "meta/llama-2-7b",
+    "meta/llama-3.1-8b",
+    "mistral/mixtral-8x22b",
+    "mistral/mistral-7b",
+    "mistral/mistral-large",
+    "google/gemma-3",
+    "microsoft/phi-4",
+    "ai2/olmo-2",
+]
+
+
+@pytest.mark.parametrize("model", VOCABULARIES)
+def test_the_spelling_of_a_special_token_is_counted_as_the_text_that_it_is(model: str):
+    """Otherwise a page full of them would look much smaller than it is."""
+    assert tokens.count("<|endoftext|>" * 100, model).tokens > 300
+
+
+@pytest.mark.parametrize("model", VOCABULARIES)
+def test_a_text_counts_the_same_beside_a_special_token_and_alone(model: str):
+    text = "naïve façade — 東京タワー\n\tif x < 5: return [y | z]\n" * 30
+    alone, beside = (tokens.count(each, model).tokens for each in (text, f"{text}\n<|endoftext|>\n"))
+    special = tokens.count("<|endoftext|>\n", model).tokens
+    assert alone + special - 2 <= beside <= alone + special + 2
+
+
+def test_loading_a_vocabulary_changes_no_count():
+    tokens.load("openai/gpt-4o")
+    assert tokens.count("hello world", "openai/gpt-4o") == tokens.Count(2, estimated=False)

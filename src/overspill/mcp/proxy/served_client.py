@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 import mcp_types
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
@@ -24,7 +25,9 @@ from overspill.mcp.proxy.subscriptions import CHANGES, Subscriptions
 from overspill.mcp.proxy.tool_calls import ToolCalls
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
 from overspill.session.session import Session
+from overspill.text import tokens
 
+_QUIET = 1.0  # seconds after the handshake
 _ASKING_CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
@@ -65,6 +68,7 @@ class ServedClient:
         self._offered = False
         for server in self.servers.values():
             group.start_soon(server.run)
+        group.start_soon(self._load_vocabulary)
 
     @property
     def only_server(self) -> Server | None:
@@ -134,6 +138,12 @@ class ServedClient:
         if not connection.handshake.is_modern and "logging" in connection.handshake.capabilities:
             await connection.request("logging/setLevel", {"level": level})
             self._levels = {connection: level} | {each: known for each, known in self._levels.items() if not each.ended.is_set()}
+
+    async def _load_vocabulary(self) -> None:
+        """When the client has its list of tools and thinks: neither its start nor its first large result has to wait for this."""
+        await self.greeted.wait()
+        await anyio.sleep(_QUIET)
+        await anyio.to_thread.run_sync(tokens.load, self.session.settings.model)
 
     async def announce_tools(self) -> None:
         """Tell the client once that there are tools now to read stored outputs."""

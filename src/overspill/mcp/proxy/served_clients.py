@@ -83,7 +83,7 @@ class ServedClients:
         session = self._sessions.get(owner)
         if session is None:
             family = self._options.family(owner.principal)
-            session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False)
+            session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False, preload=False)
             await session.begin()
             self._sessions[owner] = session
         entry: _OpenClient = await self._group.start(self._serve, session, identity)
