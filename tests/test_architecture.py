@@ -39,7 +39,11 @@ ROOMS: dict[str, Room] = {
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
     "store": Room("where outputs are kept, and how they flow there", "errors handles text types wording"),
-    "settings": Room("keys, defaults, presets, layers, and who may set what", "errors store text truncate"),
+    "settings": Room(
+        "keys, defaults, presets, layers, and who may set what",
+        "errors store text truncate",
+        late="YAML takes long to import, and most programs have no config file",
+    ),
     "record": Room("what happened: events, ledger, counters, op tree", "budget errors handles store text types"),
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "gate": Room(
@@ -87,7 +91,7 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models record retrieval session settings store text types wording",
+        "agent errors extraction handles mcp models overspill record retrieval session settings store text types wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from overspill.settings import Settings
     from overspill.types import Kept, Output, Reply, ToolCall
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ContextBudget",
     "Kept",
@@ -48,8 +50,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("importlib.metadata").version("overspill")
     if name not in _HOMES:
         raise AttributeError(f"module 'overspill' has no attribute {name!r}")
     return getattr(import_module(f"overspill.{_HOMES[name]}"), name)

@@ -10,6 +10,7 @@ from typing import NamedTuple, NoReturn, cast
 
 import click
 
+from overspill import __version__
 from overspill.cli import ending
 from overspill.cli.group import CommandGroup
 from overspill.cli.stderr import report_usage
@@ -57,7 +58,7 @@ class Commands(CommandGroup):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="overspill", message="overspill %(version)s")
+@click.version_option(__version__, message="overspill %(version)s")
 def overspill() -> None:
     """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
 

@@ -1,4 +1,4 @@
-"""What commands share: which stores they look at, and how they print tables, facts and JSON."""
+"""What commands share: their name, standard input, JSON and times."""
 
 from __future__ import annotations
 
@@ -6,53 +6,14 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
-from rich import box
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
-from overspill.cli.settings import lasting_store, load_settings
-from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import console
-from overspill.errors import StoreError
-from overspill.retrieval.archive import Archive
-from overspill.settings import Settings
-from overspill.store.files.failures import explain_failures
-from overspill.store.files.store import FileStore
-from overspill.store.open import open_store
-from overspill.store.protocols import Store
-from overspill.text.humanize import escape_invisible
+from overspill.cli.stderr import inform
 from overspill.text.lenient_json import dumps
-
-_UNBOUNDED_WIDTH = 100_000
-
-
-def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
-    """The configured store, the proxy's, and the folder in this project where the artifacts preset stores outputs."""
-    settings = load_settings(preset, config, assignments).settings
-    stores = {store.url: store for store in map(open_store, (settings.store_dir, lasting_store()))}
-    project = open_store(Settings(preset="artifacts").store_dir)
-    if project.url not in stores and _can_open(project):
-        stores[project.url] = project
-    return Archive(list(stores.values()), warn=warn)
-
-
-def _can_open(store: Store) -> bool:
-    """A store in the working directory that cannot be opened must not hide the other stores."""
-    if not isinstance(store, FileStore) or not (store.root.is_symlink() or store.root.exists()):
-        return False
-    try:
-        with explain_failures(f"open {store.root}"), store.place.open():
-            return True
-    except StoreError as problem:
-        warn(f"{problem} Skipping it.")
-        return False
 
 
 def program() -> str:
@@ -72,31 +33,6 @@ def standard_input(action: str) -> BinaryIO:
 
 def print_json(value: Any) -> None:
     click.echo(dumps(value, indent=2))  # bytes, because JSON is UTF-8 in every locale
-
-
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """Empty columns are left out. The ID column never wraps, so that you can copy an ID."""
-    table = Table(title=title, box=box.SQUARE, title_justify="left")
-    shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
-    for column in (columns[index] for index in shown):
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
-    for row in rows:
-        table.add_row(*(Text(escape_invisible(row[index])) for index in shown))
-    _print(table)
-
-
-def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
-    table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
-    for name, value in facts:
-        table.add_row(name, Text(escape_invisible(value), overflow="fold"))
-    _print(table)
-
-
-def _print(table: Table) -> None:
-    terminal = console()
-    if Measurement.get(terminal, terminal.options.update(width=_UNBOUNDED_WIDTH), table).maximum > terminal.width:
-        table.padding = 0
-    terminal.print(table)
 
 
 def format_time(milliseconds: int) -> str:

@@ -17,8 +17,9 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
-from overspill.cli.stderr import Level, format_message, inform, show_log, warn
-from overspill.cli.terminal import progress_console
+from overspill.cli.consoles import progress_console
+from overspill.cli.logs import show_log
+from overspill.cli.stderr import Level, format_message, inform, warn
 from overspill.text.humanize import escape_invisible, format_size
 
 

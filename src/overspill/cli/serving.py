@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 
 from overspill import handles
+from overspill.cli.logs import show_log
 from overspill.cli.models import endpoints
 from overspill.cli.settings import lasting_store, load_settings
-from overspill.cli.stderr import inform, show_log
+from overspill.cli.stderr import inform
 from overspill.errors import SettingsError
 from overspill.mcp.client import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.proxy import PROXY_DEFAULTS, ListenOptions, ProxyOptions, ServedClients, open_clients, serve_http, serve_stdio

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
@@ -14,7 +12,6 @@ from overspill.text.humanize import escape_invisible
 
 Level: TypeAlias = Literal["note", "warning", "error"]
 _LABELS: dict[Level, str] = {"note": "", "warning": "warning: ", "error": "error: "}
-_LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would slow down `--help`
 
 
 def format_message(text: str, level: Level) -> str:
@@ -55,27 +52,3 @@ def _describe(problem: click.ClickException) -> str:
         return f"No such option {problem.option_name!r}.{suggest_nearest(problem.option_name, problem.possibilities or ())}"
     message = problem.format_message()
     return message if message.endswith((".", "?", "!")) else f"{message}."
-
-
-@contextmanager
-def show_log(
-    write: Callable[[str], None] = warn, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
-) -> Generator[None]:
-    """Show what Overspill logs as a warning while a command runs."""
-    handler = _LogLines(write)
-    handler.addFilter(wanted)
-    _LOGGER.addHandler(handler)
-    try:
-        yield
-    finally:
-        _LOGGER.removeHandler(handler)
-
-
-class _LogLines(logging.Handler):
-    def __init__(self, write: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
-        self._write = write
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # standard error may be closed by now; the tool keeps running
-            self._write(record.getMessage())

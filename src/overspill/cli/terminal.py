@@ -1,30 +1,14 @@
-"""Whether output goes to a terminal, and the Rich consoles to print with."""
+"""Whether output goes to a terminal."""
 
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
-
-from rich.console import Console
-
-_WIDTH_WHEN_PIPED = 200
 
 
 def on_terminal() -> bool:
     return bool(sys.stdout) and sys.stdout.isatty()
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> NoReturn:
-        """Rich would exit with 1. Raise instead, so that every command ends the same way."""
-        raise BrokenPipeError
-
-
-def console() -> Console:
-    return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
-
-
-def progress_console() -> Console:
-    """For live displays on standard error. `is_interactive` is True only on a real terminal: variables such as FORCE_COLOR, which
-    make Rich treat a file as one, do not count."""
-    return Console(stderr=True, force_terminal=bool(sys.stderr) and sys.stderr.isatty())
+def watched_on_terminal() -> bool:
+    """Whether standard error is a terminal, where live displays go."""
+    return bool(sys.stderr) and sys.stderr.isatty()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import Stemmer
@@ -17,8 +17,6 @@ _UNSPACED = (
     r"\U00020000-\U0003ffff]"
 )
 """Scripts that put no spaces between words (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or not only there (Korean)."""
-_UNSPACED_OR_NOT = re.compile(f"({_UNSPACED}+)|((?:(?!{_UNSPACED}).)+)")
-_is_unspaced = re.compile(_UNSPACED)
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
@@ -55,15 +53,24 @@ def stem(word: str) -> str:
 
 def split_words(text: str) -> list[str]:
     """Lower-case words; in scripts without spaces, every pair of adjacent characters."""
+    found = re.split(r"[\W_]+", text.lower())
+    if text.isascii():
+        return [word for word in found if word]
     words: list[str] = []
-    for word in re.split(r"[\W_]+", text.lower()):
-        for run, rest in _UNSPACED_OR_NOT.findall(word):
+    for word in found:
+        for run, rest in _unspaced_or_not().findall(word):
             words += [run[at : at + 2] for at in range(max(1, len(run) - 1))] if run else [rest]
     return words
 
 
 def is_unspaced(word: str) -> bool:
-    return _is_unspaced.match(word) is not None
+    return not word.isascii() and (run := _unspaced_or_not().match(word)) is not None and run[1] is not None
+
+
+@cache
+def _unspaced_or_not() -> re.Pattern[str]:
+    """Takes 20 ms to compile, and most text does not need it."""
+    return re.compile(f"({_UNSPACED}+)|((?:(?!{_UNSPACED}).)+)")
 
 
 def split_subwords(word: str) -> list[str]:

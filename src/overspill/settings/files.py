@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
-
-from yaml import MappingNode, Node, SafeLoader
-from yaml.constructor import ConstructorError
-from yaml.error import MarkedYAMLError
-from yaml.events import AliasEvent
-from yaml.reader import ReaderError
 
 from overspill.errors import SettingsError
 from overspill.settings.keys import Author
@@ -45,17 +38,9 @@ def file_layers(config: Path | None, cwd: Path | None, user_config_dir: Path | N
 
 def parse_yaml(text: str, name: str) -> Any:
     """YAML without its dangers and surprises: no aliases, tags or duplicate keys, and only true and false are booleans."""
-    try:
-        return _StrictLoader(text).get_single_data()
-    except MarkedYAMLError as problem:
-        line = problem.problem_mark.line + 1 if problem.problem_mark else 1
-        raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.problem}.") from None
-    except ReaderError as problem:
-        line = line_number(text, problem.position)
-        raise SettingsError(f"{name} is not usable YAML, line {line}: {problem.reason}.") from None
-    except ValueError:
-        # int() refuses thousands of digits.
-        raise SettingsError(f"{name} has a number that is too long.") from None
+    from overspill.settings import strict_yaml  # noqa: PLC0415  # YAML takes long to import
+
+    return strict_yaml.parse(text, name, max_depth=_MAX_DEPTH, max_nodes=_MAX_NODES)
 
 
 def _only(directory: Path, names: Sequence[str]) -> Path | None:
@@ -178,50 +163,3 @@ def _check_extent(parsed: object, name: str) -> None:
             raise SettingsError(f"{name} has more than {_MAX_NODES} values.")
     if level:
         raise SettingsError(f"{name} is nested too deeply.")
-
-
-class _StrictLoader(SafeLoader):
-    # Own resolvers instead of YAML 1.1's, in which the key `off` is a boolean, 1:30 a number and 2026-01-01 a date.
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
-    depth = 0
-    nodes = 0
-
-    def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        event = cast(Any, self).peek_event()
-        if isinstance(event, AliasEvent) or event.anchor is not None:
-            raise _refuse("anchors and aliases are not allowed", event)
-        if getattr(event, "tag", None) is not None:
-            raise _refuse("tags are not allowed", event)
-        if self.depth == _MAX_DEPTH:
-            raise _refuse("nested too deeply", event)
-        if self.nodes == _MAX_NODES:
-            raise _refuse(f"more than {_MAX_NODES} values", event)
-        self.nodes += 1
-        self.depth += 1
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[object] = set()
-        for key, _ in node.value:
-            if not isinstance(key.value, str):
-                raise _refuse("a key must be a plain string", key)
-            if key.value in seen:
-                raise _refuse(f"the key {key.value!r} appears twice", key)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-
-def _refuse(problem: str, at: Any) -> ConstructorError:
-    return ConstructorError(None, None, problem, at.start_mark)
-
-
-_RESOLVERS = (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", [*"tTfF"]),
-    ("int", r"[-+]?(0|[1-9][0-9_]*)", [*"-+0123456789"]),
-    ("float", r"[-+]?((0|[1-9][0-9_]*)(\.[0-9_]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
-)
-for _kind, _pattern, _first in _RESOLVERS:
-    cast(Any, _StrictLoader).add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"(?:{_pattern})\Z"), _first)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from overspill.cli import output
+from overspill.cli import output, stores, tables
 from overspill.cli.group import CommandGroup
 from overspill.cli.settings import settings_options
 from overspill.cli.stderr import inform
@@ -45,7 +45,7 @@ def artifacts() -> None:
 @settings_options
 def list_(as_json: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
-    items = output.archive(**options).items()
+    items = stores.archive(**options).items()
     if as_json:
         output.print_json([_describe(item) for item in items])
     elif not items:
@@ -57,7 +57,7 @@ def list_(as_json: bool, **options: Any) -> None:
             for item in items
         ]  # fmt: skip
         columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
-        output.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
+        tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
 
 
 @artifacts.command()
@@ -73,7 +73,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
     """
     if lines is not None and bytes_ is not None:
         raise click.UsageError("Use --lines or --bytes, not both.")
-    with output.archive(**options).open(id) as stored:
+    with stores.archive(**options).open(id) as stored:
         start, end = _find_span(stored, lines, bytes_)
         if as_json:
             output.print_json(_describe_part(stored, start, end))
@@ -91,7 +91,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
 @settings_options
 def info(id: str, as_json: bool, **options: Any) -> None:
     """Show a stored output's details."""
-    item = output.archive(**options).find(id)
+    item = stores.archive(**options).find(id)
     if as_json:
         output.print_json(_describe(item))
         return
@@ -107,7 +107,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
         ("Stored", output.format_time(kept.created_ms)),
         ("Session", f"{label.name or label.session}, {'live' if label.live else 'closed'}, retention {label.retention}"),
     ]
-    output.print_facts(kept.artifact_id, [*facts, *([("Incomplete", kept.missing)] if kept.missing else [])])
+    tables.print_facts(kept.artifact_id, [*facts, *([("Incomplete", kept.missing)] if kept.missing else [])])
 
 
 @artifacts.command(short_help="Copy a stored output to a file.")
@@ -118,7 +118,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
 @settings_options
 def export(id: str, file: Path, force: bool, as_json: bool, **options: Any) -> None:
     """Copy the exact bytes of a stored output to FILE (- for standard output)."""
-    with output.archive(**options).open(id) as stored:
+    with stores.archive(**options).open(id) as stored:
         if str(file) == "-":
             _write_bytes(stored, 0, stored.reader.size)
             return
@@ -146,7 +146,7 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     temporary directory), the proxy's store in ~/.local/state/overspill, and .overspill/artifacts in the working directory.
     You are asked first, unless there is nothing to remove or you use --force.
     """
-    archive = output.archive(**options)
+    archive = stores.archive(**options)
     selected = [item for item in archive.items() if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in selected)
     what = f"{humanize.count_noun(len(selected), 'stored output')} ({humanize.format_size(size)})"

@@ -8,8 +8,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from overspill.cli.consoles import console
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.terminal import console
 from overspill.settings import Settings
 from overspill.settings.schema import dotted_path, flatten, visible
 from overspill.text.lenient_json import dumps

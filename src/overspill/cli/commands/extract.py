@@ -8,7 +8,7 @@ import signal
 import stat
 import sys
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
@@ -16,16 +16,15 @@ from typing import Any, BinaryIO, get_args
 import anyio
 import click
 from msgspec.structs import replace
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from overspill import wording
 from overspill.cli import ending, output
 from overspill.cli.models import endpoints
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import on_terminal, progress_console
+from overspill.cli.terminal import on_terminal, watched_on_terminal
 from overspill.errors import SettingsError
-from overspill.extraction import BUILTIN
+from overspill.extraction import BUILTIN, Progress
 from overspill.models.endpoints import Endpoint
 from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
@@ -72,8 +71,8 @@ def extract(
     ask = partial(extract_from, source, what, max_tokens=max_tokens, mode=mode, models=asked, settings=settings)
 
     async def run() -> Extraction:
-        with _cancel_on_termination(), _ProgressBar() as bar:
-            return await ask(endpoints=available, progress=bar)
+        with _cancel_on_termination(), _show_progress() as progress:
+            return await ask(endpoints=available, progress=progress)
 
     try:
         found = anyio.run(run)
@@ -115,6 +114,14 @@ def _cancel_on_termination() -> Generator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, exit_now if task.cancelling() else before)
+
+
+def _show_progress() -> AbstractContextManager[Progress | None]:
+    if not watched_on_terminal():
+        return nullcontext()
+    from overspill.cli.chunk_bar import ChunkBar  # Rich takes long to import
+
+    return ChunkBar()
 
 
 def _open_stream(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:
@@ -171,23 +178,3 @@ def _choose_models(models: Sequence[str], settings: Settings, available: Mapping
     if BUILTIN in named or not problems or len(problems) < len(named) or "builtin" not in settings.extraction_fallback:
         return models, ""
     return [BUILTIN], f"{' '.join(problems)} The built-in engine answered instead."
-
-
-class _ProgressBar:
-    """Counts the chunks that a model has read. Shown only on a terminal."""
-
-    def __init__(self) -> None:
-        console = progress_console()
-        columns = (TextColumn("extracting"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_interactive)
-        self._task = self._bar.add_task("", total=None)
-
-    def __enter__(self) -> _ProgressBar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, done: int, total: int) -> None:
-        self._bar.update(self._task, completed=done, total=total, description=f"{done}/{total} chunks")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from overspill import handles
-from overspill.cli import output
+from overspill.cli import output, stores, tables
 from overspill.cli.settings import settings_options
 from overspill.record.events import now_ms
 from overspill.retrieval.archive import ArchivedJob
@@ -21,7 +21,7 @@ def jobs(as_json: bool, **options: Any) -> None:
 
     To print the output of a finished job: overspill artifacts show ID
     """
-    found = output.archive(**options).jobs()
+    found = stores.archive(**options).jobs()
     if as_json:
         output.print_json([_describe(job) for job in found])
     elif not found:
@@ -32,7 +32,7 @@ def jobs(as_json: bool, **options: Any) -> None:
              output.format_time(job.asked_ms), job.session, job.change.error]
             for job in found
         ]  # fmt: skip
-        output.print_table(
+        tables.print_table(
             "Background Jobs", ("ID", "Tool", "State", "Seconds", "Requested", "Session", "Error"), rows, numbers=("Seconds",)
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from overspill.cli import output
+from overspill.cli import output, stores, tables
 from overspill.cli.settings import settings_options
 from overspill.record.counters import Counters
 from overspill.store.protocols import ShelfLabel
@@ -19,7 +19,7 @@ from overspill.text import humanize
 @settings_options
 def stats(as_json: bool, **options: Any) -> None:
     """Show how many outputs were kept, how many tokens that saved, and what was retrieved."""
-    sessions = output.archive(**options).counters()
+    sessions = stores.archive(**options).counters()
     total = _sum([counters for _, counters in sessions])
     if as_json:
         output.print_json({"total": total, "sessions": [_describe(label, counters) for label, counters in sessions]})
@@ -35,7 +35,7 @@ def stats(as_json: bool, **options: Any) -> None:
         ("Outputs used as arguments", f"{total['refs']:,}"),
         ("Tokens, estimated / reported", f"{total['estimated_tokens']:,} / {total['reported_tokens']:,}"),
     ]
-    output.print_facts("Overspill", rows)
+    tables.print_facts("Overspill", rows)
 
 
 _SUMMED = (

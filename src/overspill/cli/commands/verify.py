@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from overspill.cli import output
+from overspill.cli import output, stores, tables
 from overspill.cli.settings import settings_options
 
 
@@ -20,7 +20,7 @@ def verify(id: str | None, as_json: bool, **options: Any) -> None:
 
     With ID, only that output is checked. The exit code is 1 if an output has changed.
     """
-    archive = output.archive(**options)
+    archive = stores.archive(**options)
     checks = list(archive.verify([archive.find(id)] if id else archive.items()))
     changed = [check for check in checks if not check.sound]
     if as_json:
@@ -29,7 +29,7 @@ def verify(id: str | None, as_json: bool, **options: Any) -> None:
         )
     else:
         if changed:
-            output.print_table(
+            tables.print_table(
                 "Changed outputs", ("ID", "Problem"), [[check.kept.artifact_id, check.problem] for check in changed]
             )
         click.echo(f"{len(checks):,} checked, {len(changed):,} changed.")

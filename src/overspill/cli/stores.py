@@ -1,0 +1,38 @@
+"""Which stores commands look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from overspill.cli.settings import lasting_store, load_settings
+from overspill.cli.stderr import warn
+from overspill.errors import StoreError
+from overspill.retrieval.archive import Archive
+from overspill.settings import Settings
+from overspill.store.files.failures import explain_failures
+from overspill.store.files.store import FileStore
+from overspill.store.open import open_store
+from overspill.store.protocols import Store
+
+
+def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
+    """The configured store, the proxy's, and the folder in this project where the artifacts preset stores outputs."""
+    settings = load_settings(preset, config, assignments).settings
+    stores = {store.url: store for store in map(open_store, (settings.store_dir, lasting_store()))}
+    project = open_store(Settings(preset="artifacts").store_dir)
+    if project.url not in stores and _can_open(project):
+        stores[project.url] = project
+    return Archive(list(stores.values()), warn=warn)
+
+
+def _can_open(store: Store) -> bool:
+    """A store in the working directory that cannot be opened must not hide the other stores."""
+    if not isinstance(store, FileStore) or not (store.root.is_symlink() or store.root.exists()):
+        return False
+    try:
+        with explain_failures(f"open {store.root}"), store.place.open():
+            return True
+    except StoreError as problem:
+        warn(f"{problem} Skipping it.")
+        return False
