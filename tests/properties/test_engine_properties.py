@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from overspill.lexical import Selection, build, select
+from overspill.text import tokens
 from overspill.text.encoding import decode
 
 WORDS = st.sampled_from(
@@ -121,6 +122,15 @@ def test_a_budget_counted_otherwise_holds_too(data: bytes, query: str, max_token
         return len(text.split())
 
     assert words(select(build(data), query, max_tokens=max_tokens, count_tokens=words).text) <= max_tokens
+
+
+@settings(max_examples=200, deadline=None)
+@given(OUTPUTS, QUERIES, st.integers(1, 2000))
+def test_a_selection_that_is_complete_under_an_upper_bound_is_the_exact_one(data: bytes, query: str, max_tokens: int) -> None:
+    index = build(data)
+    bounded = select(index, query, max_tokens=max_tokens, count_tokens=tokens.bound)
+    if bounded.is_complete:
+        assert select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text).tokens) == bounded
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from overspill.extraction import wrapper
 from overspill.extraction.chunks import Span
@@ -88,4 +88,4 @@ def _shorten_args(args_json: str) -> str:
 
 @cache
 def _load_template(name: str) -> str:
-    return resources.files("overspill.extraction").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text("utf-8").strip()

@@ -51,6 +51,8 @@ class BudgetFill:
         """The pieces of each record, with the header added for it, in the order they were added."""
         self.records: set[int] = set()
         self._headers: set[int] = set()
+        self.is_complete = True
+        """Whether every record was added, and whole."""
 
     def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
         """Adds records in the given order while they fit into `share` of the budget, or into all that is left."""
@@ -58,8 +60,10 @@ class BudgetFill:
         tries = _MAX_MISFITS
         for record, score in order:
             if tries == 0 or self.left - reserved < _LOCATOR_TOKENS:
+                self.is_complete = False
                 return
             if record not in self.records and not self._add(record, score, self.left - reserved):
+                self.is_complete = False
                 tries -= 1
 
     def _add(self, record: int, score: float, room: float) -> bool:
@@ -80,6 +84,7 @@ class BudgetFill:
         self.left -= cost + extra
         self.records.add(record)
         trimmed = spans != [(start, end)]
+        self.is_complete &= not trimmed
         pieces = [Piece(*span, record, score, trimmed) for span in spans]
         if header >= 0:
             self._headers.add(header)

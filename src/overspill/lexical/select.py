@@ -49,6 +49,8 @@ class Selection(Struct, frozen=True):
     kind: str
     searched_bytes: int
     total_bytes: int
+    is_complete: bool
+    """Whether nothing was left out for want of room: a larger budget would change nothing."""
 
 
 def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
@@ -67,23 +69,25 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     draft = _fit(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
     if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
         draft = max(draft, _fit(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
-    excerpts, text = draft.excerpts, draft.text
+    excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:
         messages = (
             describe_none_fits(index, least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         )
         text = next((line for line in messages if count(line) <= max_tokens), "")
+        is_complete = not way.matches and not way.evidence and text == messages[0]
     trust = estimate_confidence(asked, ranking, measure_coverage(index, ranking), way.evidence) if excerpts else 0.0
-    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes)
+    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes, is_complete)
 
 
 class _Draft(Struct, frozen=True):
     excerpts: tuple[Found, ...]
     text: str
     tally: Tally
+    is_complete: bool
 
 
-_NOTHING = _Draft((), "", Tally(0))
+_NOTHING = _Draft((), "", Tally(0), is_complete=False)
 
 
 def _fit(
@@ -97,7 +101,7 @@ def _fit(
         for step in way.steps:
             filling.take(step.order, step.share)
         taken = filling.taken
-        draft = _assemble(index, ranking, way, taken)
+        draft = _assemble(index, ranking, way, taken, is_complete=filling.is_complete and not brief)
         if (used := count(draft.text)) <= max_tokens:
             return draft
         aim *= max_tokens / used
@@ -109,11 +113,12 @@ def _fit(
     return _NOTHING
 
 
-def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]]) -> _Draft:
+def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]], *, is_complete: bool = False) -> _Draft:
     pieces = _merge_pieces(index, [piece for record in taken for piece in record])
     excerpts = _excerpts(index, pieces)
     tally = _tally(index, pieces, ranking, way)
-    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)]), tally)
+    text = "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)])
+    return _Draft(tuple(excerpts), text, tally, is_complete)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:

@@ -26,6 +26,9 @@ from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.types import Extraction
 
+_MAX_BYTES_ASKED_TWICE = 1 << 20
+"""Of longer outputs, asking the engine again costs more than loading a vocabulary."""
+
 
 class ExtractionRequest(Struct, frozen=True, kw_only=True):
     """What to extract from a stored output, and with which models."""
@@ -54,6 +57,7 @@ class Extractor:
         self._endpoints = endpoints
         self._cache = Cache()
         self._indexes = EngineIndexes()
+        self._has_counted = False
 
     async def extract(
         self, stored: StoredOutput, args_json: str, request: ExtractionRequest, progress: Progress | None = None
@@ -131,8 +135,13 @@ class Extractor:
         )
 
     def _select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
-        """Blocks."""
+        """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
         index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
+        if not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
+            found = lexical.select(index, query, max_tokens=max_tokens, count_tokens=tokens.bound)
+            if found.is_complete:
+                return found
+        self._has_counted = True
         return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text, model).tokens)
 
     def _note(self, op: str, look: Inspection) -> None:

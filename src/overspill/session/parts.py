@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -13,7 +14,7 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest
-from overspill.gate.collect import block_text, is_blocks, to_json
+from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import OutputStored
@@ -24,6 +25,8 @@ from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
+from overspill.store.spool import Spool
+from overspill.text.tokens import ESTIMATE
 from overspill.types import Kept, Output, ToolCall
 
 
@@ -53,11 +56,12 @@ class SessionParts:
             if isinstance(event, OutputStored):
                 self.gate.kept.add(event.kept)
 
-    async def keep(self, data: Any, name: str) -> Kept:
+    async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
         blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
         if any(block_text(block) is None for block in blocks):
             data = await anyio.to_thread.run_sync(to_json, blocks)
-        collected = self.gate.collector(self.gate.settings.for_tool(name))
+        settings = self.gate.settings.for_tool(name)
+        collected = self.gate.collector(settings) if count_tokens else CollectedResult(partial(self._estimating_spool, settings))
         try:
             await collected.take(data)
             if isinstance(collected.error, TypeError) and not collected.broke_off:
@@ -68,6 +72,9 @@ class SessionParts:
         except BaseException:
             collected.discard()
             raise
+
+    def _estimating_spool(self, settings: Settings) -> Spool:
+        return Spool(self.shelf, handles.new(), settings.truncation.max_artifact_size, ESTIMATE)
 
     def close(self) -> None:
         self.outputs.close()

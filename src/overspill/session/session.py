@@ -243,15 +243,16 @@ class Session:
         require("event", event, get_args(Entry), "one of the events in overspill.record.events")
         self._parts.ledger.record(event)
 
-    async def keep(self, data: Any, name: str = "output") -> Kept:
+    async def keep(self, data: Any, name: str = "output", *, count_tokens: bool = True) -> Kept:
         """Store data of any size. If a stream fails, what arrived is stored as incomplete.
 
-        Content blocks that are not all text are stored as JSON, so that nothing is lost.
+        Content blocks that are not all text are stored as JSON, so that nothing is lost. Without `count_tokens`, their number is
+        an estimate, which is faster.
         """
         if data is None:
             raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
         require("name", name, str, "a string")
-        return await self._parts_here.keep(data, name)
+        return await self._parts_here.keep(data, name, count_tokens=count_tokens)
 
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""

@@ -1,6 +1,8 @@
 """Extracting at once: from text, bytes, a file or a stream, leaving nothing behind."""
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,36 @@ async def test_an_empty_question_is_refused(tmp_path: Path):
 async def test_an_empty_source_is_not_found(tmp_path: Path):
     found = await extract("", "anything", settings=Settings(storeDir=str(tmp_path)))
     assert (found.found, found.excerpts) == (False, ())
+
+
+LOADS = """
+import sys, threading
+import anyio
+from overspill import extract
+
+called = []
+def note(frame, event, function):
+    if event == "c_call" and function.__name__ == "from_pretrained":
+        called.append(function)
+
+threading.setprofile(note)
+sys.setprofile(note)
+found = anyio.run(extract, sys.argv[1], sys.argv[2])
+sys.setprofile(None)
+print(found.found, len(called))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "found", "loaded"),
+    [
+        (LOG[-1000:], "step 300", True, 0),
+        (LOG[-1000:], "unicorn", False, 0),
+        (LOG, "why did step 300 fail", True, 1),
+    ],
+    ids=["a short answer", "no answer", "a long answer"],
+)
+def test_a_vocabulary_is_loaded_only_for_an_answer_that_may_not_fit(text: str, query: str, found: bool, loaded: int):
+    """It takes longer to load than everything else that is done for a short file."""
+    run = subprocess.run([sys.executable, "-c", LOADS, text, query], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout == f"{found} {loaded}\n"

@@ -1,6 +1,8 @@
 """Counting tokens: exactly where a vocabulary fits, from samples where the text is long, and always saying which."""
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from overspill.text import tokens
 
@@ -97,3 +99,17 @@ def test_a_text_counts_the_same_beside_a_special_token_and_alone(model: str):
 def test_loading_a_vocabulary_changes_no_count():
     tokens.load("openai/gpt-4o")
     assert tokens.count("hello world", "openai/gpt-4o") == tokens.Count(2, estimated=False)
+
+
+@pytest.mark.parametrize("model", [None, "gpt-4", "llama-2", "mistral-7b", "mistral-large", "gemma", "qwen", "kimi", "claude"])
+@given(text=st.text(max_size=60))
+@settings(max_examples=40, deadline=None)
+@example("\n" * 9)
+@example(" ")
+@example("㊙﷽ ﷽")
+def test_no_vocabulary_makes_more_tokens_than_the_bound(model: str | None, text: str):
+    assert tokens.count(text, model).tokens <= tokens.bound(text)
+
+
+def test_an_estimate_needs_no_vocabulary():
+    assert tokens.count("x" * 9, tokens.ESTIMATE) == tokens.Count(3, estimated=True)
