@@ -81,6 +81,7 @@ ROOMS: dict[str, Room] = {
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
         "mcp mcp_types pydantic starlette",
+        "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from overspill.cli.stderr import warn
-from overspill.record.ledger import logger
+
+_LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
 
 
 @contextmanager
@@ -17,11 +18,11 @@ def show_log(
     """Show what Overspill logs as a warning while a command runs."""
     handler = _LogLines(write)
     handler.addFilter(wanted)
-    logger.addHandler(handler)
+    _LOGGER.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        _LOGGER.removeHandler(handler)
 
 
 class _LogLines(logging.Handler):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -89,6 +89,12 @@ def user_config_dir() -> Path:
 def lasting_store() -> str:
     """Where the proxy stores outputs. Unlike the temporary directory, it survives a restart of the machine."""
     return str(_user_dir("XDG_STATE_HOME", ".local/state"))
+
+
+def read_variable(name: str, environ: Mapping[str, str]) -> str:
+    if not environ.get(name):
+        raise SettingsError(f"The environment variable {name} is not set.")
+    return environ[name]
 
 
 def home() -> Path:

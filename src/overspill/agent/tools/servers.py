@@ -27,9 +27,10 @@ async def open_servers(
         yield {}
         return
     try:
-        client = import_module("overspill.mcp.client")
+        import_module("overspill.mcp.client.server")
     except ImportError as missing:
         raise MissingPackage("An agent with MCP servers", "mcp") from missing
+    client = import_module("overspill.mcp.client")
     configs = client.server_configs(configured, "in your settings", environ)
     for name in configured:
         if name not in configs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,9 @@ def proxy(**given: Any) -> None:
 
     `overspill wrap` puts this into a client's configuration for you.
     """
-    # Imported late: it takes a second, and `--help` does not need it.
-    try:
-        from overspill.cli.serving import serve
-    except ImportError as missing:
-        raise MissingPackage("`overspill proxy`", "mcp") from missing
-    serve(given)
+    # Imported late: `--help` does not need it.
+    from overspill.cli.starting import start
+
+    if find_spec("mcp") is None:
+        raise MissingPackage("`overspill proxy`", "mcp")
+    start(given)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from anyio.abc import Process
 from msgspec import Struct
 
 from overspill.errors import SettingsError
@@ -24,6 +25,17 @@ _HTTP_TYPES = {"http", "streamable-http", "streamableHttp", "streamable_http"}
 _VARIABLE = re.compile(r"\$\{(?:(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*+))?|input:([^}]*+))(\}|\Z)")
 
 
+class EarlyProcess:
+    """A server's process that was started before anything could speak to it. The first start of the server takes it."""
+
+    def __init__(self, process: Process) -> None:
+        self._process: Process | None = process
+
+    def take(self) -> Process | None:
+        process, self._process = self._process, None
+        return process
+
+
 class ServerConfig(Struct, frozen=True):
     """How to reach one server: a command to start, or a URL. Values may be secrets, so `repr` shows only the name."""
 
@@ -36,6 +48,8 @@ class ServerConfig(Struct, frozen=True):
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] | None = None
     """The only tools to use; None for all."""
+    early: EarlyProcess | None = None
+    """A process of it that is already running, for its first start."""
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TypeAlias
 
@@ -14,9 +14,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
-from overspill.errors import ServerError
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
+from overspill.mcp.client.launch import open_process
 from overspill.text.humanize import count_noun, quote_line
 
 _EXIT_SECONDS = 2.0  # seconds for the server to exit by itself once its input is closed
@@ -88,12 +88,7 @@ def describe_garbage(lines: int) -> str:
 @asynccontextmanager
 async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncGenerator[tuple[ServerProcess, Streams]]:
     """Start the server with exactly the environment `environ`. Raises ServerError if it cannot be started."""
-    try:
-        process = await anyio.open_process([config.command, *config.args], env=environ, cwd=config.cwd, start_new_session=True)
-    except (OSError, ValueError) as problem:
-        raise ServerError(
-            f"The server {config.name} cannot be started: {_explain(problem, config)}. Check its command and its folder."
-        ) from None
+    process = (config.early and config.early.take()) or await open_process(config, environ)
     server = ServerProcess(config, process)
     to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
@@ -112,13 +107,12 @@ async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncG
             group.cancel_scope.cancel()
 
 
-def _explain(problem: OSError | ValueError, config: ServerConfig) -> str:
-    if not isinstance(problem, OSError):
-        return str(problem)
-    folder = config.cwd is not None and problem.filename == config.cwd
-    if isinstance(problem, FileNotFoundError):
-        return f"no such folder {config.cwd!r}" if folder else f"no such command {config.command!r}"
-    return f"{problem.strerror}: {config.cwd if folder else config.command!r}"
+async def end_unused(servers: Iterable[ServerConfig]) -> None:
+    """End processes that were started early and that no client asked for."""
+    async with anyio.create_task_group() as group:
+        for config in servers:
+            if config.early and (process := config.early.take()):
+                group.start_soon(_end, process)
 
 
 async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:

@@ -1,0 +1,151 @@
+"""How `overspill proxy` begins: with its servers. They start while what speaks to them is imported."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from overspill.cli.logs import show_log
+from overspill.cli.settings import lasting_store, load_settings, read_variable
+from overspill.cli.stderr import inform
+from overspill.errors import MissingPackage, SettingsError
+from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
+from overspill.mcp.client.launch import start_early
+from overspill.mcp.proxy.options import PROXY_DEFAULTS, ProxyOptions
+from overspill.settings import Layer
+
+_OWN_PREFIX = "OVERSPILL_"
+_OPTION_USES = {
+    "chosen": (("file",), "--server chooses among the servers of --config FILE. To name a single server, use --name."),
+    "headers": (("url", "url_env"), "--header-env works only with a URL. A command reads its own environment."),
+    "name": (
+        ("command", "url", "url_env"),
+        "--name works only for a single server. The servers of --config FILE already have names.",
+    ),
+}
+"""For each option, which ways to name a server it works with, and the error for the others."""
+
+
+def start(given: Mapping[str, Any]) -> None:
+    """Run the proxy with the options of `overspill proxy`, by name."""
+    store = Layer("proxy", {"storeDir": lasting_store()})
+    # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
+    settings = load_settings(
+        given["preset"], given["settings"], given["assignments"], usual=[PROXY_DEFAULTS, store], forgiving=True
+    ).settings
+    log = _make_log(given["quiet"])
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
+    }
+    servers = _check_commands(_find_servers(given, os.environ), environ, log)
+
+    async def run(stop: anyio.Event) -> None:
+        # Over HTTP, each client has servers of its own, from its first request on.
+        started = servers if given["address"] else await start_early(servers, environ)
+        options = ProxyOptions(
+            servers=started,
+            environ=environ,
+            tools_always=given["tools"] == "always",
+            dry_run=given["dry_run"],
+            list_outputs=given["list_outputs"],
+        )
+        await _load_serve()(given, settings, options, log, stop)
+
+    with nullcontext() if given["quiet"] else show_log():
+        anyio.run(_run_until_signal, run)
+
+
+async def _run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    """End servers and close the store on the first signal. A second signal ends without waiting."""
+    stop, failure = anyio.Event(), None
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with anyio.create_task_group() as group:
+
+            async def listen() -> None:
+                async for _ in signals:
+                    if stop.is_set():
+                        group.cancel_scope.cancel()
+                    stop.set()
+
+            group.start_soon(listen)
+            try:
+                await run(stop)
+            except Exception as error:  # the group would wrap it
+                failure = error
+            group.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _load_serve() -> Callable[..., Awaitable[None]]:
+    gc.disable()  # as for commands
+    try:
+        from overspill.cli.serving import serve
+    except ImportError as missing:
+        raise MissingPackage("`overspill proxy`", "mcp") from missing
+    finally:
+        gc.enable()
+    return serve
+
+
+def _find_servers(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, ServerConfig]:
+    ways = [way for way in ("command", "url", "url_env", "file") if given[way]]
+    if len(ways) != 1:
+        raise SettingsError(
+            "Give exactly one of `-- COMMAND ARGS…`, --url URL, --url-env VARIABLE or --config FILE. "
+            "For a settings file, use --settings."
+        )
+    for option, (fitting, use) in _OPTION_USES.items():
+        if given[option] and ways[0] not in fitting:
+            raise SettingsError(use)
+    if given["file"]:
+        return _select(read_servers(given["file"], environ), given["chosen"])
+    if command := given["command"]:
+        name = given["name"] or Path(command[0]).stem
+        return {name: ServerConfig(name, command=command[0], args=tuple(command[1:]))}
+    url = given["url"] or read_variable(given["url_env"], environ)
+    if not (host := parse_host(url)):
+        where = "--url" if given["url"] else f"The address in {given['url_env']}"
+        raise SettingsError(f"{where} is not the address of a server. Use one like https://example.com/mcp.")
+    headers = dict(_parse_header(each, environ) for each in given["headers"])
+    return server_configs({given["name"] or host: {"url": url, "headers": headers}}, "on the command line")
+
+
+def _check_commands(
+    servers: dict[str, ServerConfig], environ: Mapping[str, str], log: Callable[[str], None]
+) -> dict[str, ServerConfig]:
+    """Log commands that are missing; they may appear later. If all are missing, fail with the reasons."""
+    problems = [problem for server in servers.values() if (problem := server.find_problem(environ))]
+    if len(problems) == len(servers):
+        raise SettingsError(" ".join(problems))
+    for problem in problems:
+        log(problem)
+    return servers
+
+
+def _select(servers: dict[str, ServerConfig], names: Sequence[str]) -> dict[str, ServerConfig]:
+    for name in names:
+        if name not in servers:
+            raise SettingsError(f"That file has no server {name!r}. It has {', '.join(servers) or 'none'}.")
+    found = {name: server for name, server in servers.items() if not names or name in names}
+    if not found:
+        raise SettingsError("That file lists no servers.")
+    return found
+
+
+def _parse_header(assignment: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, variable = assignment.partition("=")
+    if not equals:
+        raise SettingsError(f"--header-env {assignment} has no variable. Write --header-env {assignment}=VARIABLE.")
+    return name, read_variable(variable, environ)
+
+
+def _make_log(quiet: bool) -> Callable[[str], None]:
+    return (lambda _: None) if quiet else inform
