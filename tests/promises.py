@@ -11,4 +11,5 @@ PROMISES: dict[str, str] = {
     "small-things-untouched": "A result within limits is passed on equal in every string and field, non-text blocks too.",
     "nobody-elses": "A session resolves only its own handles; files are owner-only; ids unguessable.",
     "cheap": "For small outputs the gate costs microseconds; for large ones about what writing them costs.",
+    "cache-safe": "What a model was given is never rewritten, and the tools we offer never change within a conversation.",
 }

@@ -16,6 +16,7 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _HANDLE_PATTERN = re.compile(rf"session-({_UUID})/({_UUID})")
 _ARTIFACT_PATTERN = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
 _UUID_PATTERN = re.compile(_UUID)
+_AROUND = " \t\r\n\"'`\u2018\u2019\u201c\u201d"  # blanks and quotes, straight and typographic
 _LOW_BITS = 62  # random bits after the variant
 _HIGH_BITS = 12  # random bits between version and variant
 
@@ -37,9 +38,13 @@ def artifact_id(file: str) -> str:
 
 
 def parse(spelling: str) -> tuple[str | None, str]:
-    """Return (session, file) for a handle, (None, file) for an artifact id or a bare UUID; otherwise raise MalformedHandle."""
+    """Return (session, file) for a handle, (None, file) for an artifact id or a bare UUID; otherwise raise MalformedHandle.
+
+    Models copy ids with what is around them: blanks, quotes, line feeds, capitals.
+    """
     if not isinstance(spelling, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise MalformedHandle(repr(spelling))
+    given, spelling = spelling, spelling.strip(_AROUND).lower()
     if found := _HANDLE_PATTERN.fullmatch(spelling):
         return found[1], found[2]
     if found := _ARTIFACT_PATTERN.fullmatch(spelling):
@@ -48,7 +53,7 @@ def parse(spelling: str) -> tuple[str | None, str]:
             return None, _compose(milliseconds, random)
     if _UUID_PATTERN.fullmatch(spelling):
         return None, spelling
-    raise MalformedHandle(spelling)
+    raise MalformedHandle(given)
 
 
 def is_uuid(text: str) -> bool:

@@ -15,6 +15,8 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 from running import Overspill, plain_environ
 
+from overspill.retrieval.definitions import TOOLS
+
 _LONGEST = 90  # seconds
 _HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 _STAMPS = ("resultType", "ttlMs", "cacheScope")
@@ -87,7 +89,7 @@ async def both(server: Sequence[str], place: Path, *, directly: str = "", **opti
 
 
 async def _tools(client: Client) -> list[Any]:
-    return [tool.model_dump(by_alias=True, mode="json") for tool in (await client.list_tools()).tools]
+    return [tool.model_dump(by_alias=True, mode="json") for tool in (await client.list_tools()).tools if tool.name not in TOOLS]
 
 
 async def _outcome(ask: Callable[[Client], Awaitable[Any]], client: Client) -> Any:

@@ -147,7 +147,7 @@ async def test_a_server_that_dies_of_the_newest_handshake_still_works_through_th
     zones = {"source_timezone": "Asia/Tokyo", "target_timezone": "America/Lima"}
     async with both([str(python("mcp-1.1") / "mcp-server-time")], tmp_path, mode="auto", directly="legacy") as pair:
         assert (pair.direct.protocol_version, pair.through.protocol_version) == ("2024-11-05", "2026-07-28")
-        assert [tool.name for tool in (await pair.through.list_tools()).tools] == ["get_current_time", "convert_time"]
+        assert [tool.name for tool in (await pair.through.list_tools()).tools][:2] == ["get_current_time", "convert_time"]
         await pair.same_call("convert_time", **zones, time="12:30")
         await pair.same_call("convert_time", **zones, time="later")
 

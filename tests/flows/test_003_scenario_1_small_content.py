@@ -19,7 +19,7 @@ async def test_a_small_file_passes_whole(tmp_path: Path):
         assert reply.text == content
         assert "omitted" not in reply.text
         assert "[Artifact:" not in reply.text
-        assert (reply.kept, reply.truncation, session.counters.kept, session.tools()) == (None, None, 0, [])
+        assert (reply.kept, reply.truncation, session.counters.kept) == (None, None, 0)
         assert [path.name for path in store.rglob("session-*/*") if not path.name.startswith(("journal", "lock"))] == []
 
 

@@ -30,6 +30,9 @@ def environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": os.environ["PATH"], "TMPDIR": str(home)}
 
 
+TOOLS_AND_ANSWER = (["add", "log", "tool_output", "get_tool_output", "wait_for_tool_output"], "Tool output is too large")
+
+
 async def used(home: Path, server: dict[str, Any]) -> tuple[list[str], str]:
     """The names of its tools, and the first words of a large result."""
     env = {**environment(home), **server.get("env", {})}
@@ -45,18 +48,18 @@ async def used(home: Path, server: dict[str, Any]) -> tuple[list[str], str]:
 async def test_a_command_runs_behind_the_proxy(tmp_path: Path):
     servers = wrapped(tmp_path, {"small": entry("works")})
     assert servers["small"]["command"] == str(PROGRAM)
-    assert await used(tmp_path, servers["small"]) == (["add", "log"], "Tool output is too large")
+    assert await used(tmp_path, servers["small"]) == TOOLS_AND_ANSWER
 
 
 async def test_a_url_with_a_header_runs_behind_the_proxy(tmp_path: Path):
     with over_http("Authorization", "Bearer s3cret") as url:
         servers = wrapped(tmp_path, {"small": {"type": "http", "url": url, "headers": {"Authorization": "Bearer s3cret"}}})
         assert "s3cret" not in json.dumps(servers["small"]["args"])
-        assert await used(tmp_path, servers["small"]) == (["add", "log"], "Tool output is too large")
+        assert await used(tmp_path, servers["small"]) == TOOLS_AND_ANSWER
 
 
 async def test_a_url_with_a_secret_in_it_runs_behind_the_proxy(tmp_path: Path):
     with over_http("X-Team", "7") as url:
         servers = wrapped(tmp_path, {"small": {"url": f"{url}?key=s3cret", "headers": {"X-Team": "7"}}})
         assert "s3cret" not in json.dumps(servers["small"]["args"])
-        assert await used(tmp_path, servers["small"]) == (["add", "log"], "Tool output is too large")
+        assert await used(tmp_path, servers["small"]) == TOOLS_AND_ANSWER

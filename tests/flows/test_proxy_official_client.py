@@ -24,7 +24,7 @@ def anyio_backend() -> str:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.anyio
 async def test_the_official_client_accepts_the_proxys_results(mode: str, tmp_path: Path) -> None:
-    command, *args = proxied(every("legacy"), "--set", f"storeDir={tmp_path}")
+    command, *args = proxied(every("legacy"), "--set", f"storeDir={tmp_path}", "--tools", "when-needed")
     asked: list[str] = []
     changed = anyio.Event()
 

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from wire import Process, Served, Wire, config, every
 
+from overspill.retrieval.definitions import definition, offered_tools
+from overspill.settings import Settings
+
 ANSWERS: dict[str, Any] = {
     "elicitation/create": {"result": {"action": "accept", "content": {"name": "Ann"}, "x-answer": [1]}},
     "sampling/createMessage": {
@@ -233,7 +236,8 @@ def test_tools_are_listed_page_by_page_with_all_their_fields(both: Both) -> None
             assert (theirs.pop("ttlMs"), theirs.pop("cacheScope")) == (1000, "public")
         for tool in (*theirs["tools"], *shown["tools"]):
             tool.pop("outputSchema", None)
-        assert shown == theirs
+        own = [definition(name, "mcp") for name in offered_tools(Settings())] if "nextCursor" not in theirs else []
+        assert shown == {**theirs, "tools": theirs["tools"] + own}
 
 
 def test_a_cancelled_call_is_cancelled_at_the_server_and_never_answered(both: Both) -> None:

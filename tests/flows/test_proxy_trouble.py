@@ -14,6 +14,7 @@ from wire import Served, Wire, config, every
 
 pytestmark = pytest.mark.slow
 
+OFFERED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
 CHANGES = ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"]
 
 
@@ -66,18 +67,13 @@ def test_a_server_that_cannot_be_started_is_named_with_the_reason(tmp_path: Path
     with Served([config(["sh", "-c", "echo no key >&2; exit 7"], "broken")], tmp_path) as wire:
         greeting = wire.hello()
         assert "The server broken ended with exit code 7. Its last line on standard error: no key" in greeting["instructions"]
-        assert wire.names() == []
+        assert wire.names() == OFFERED
         result = wire.call("anything")
         assert result["isError"] is True
         assert "Its last line on standard error: no key" in result["content"][0]["text"]
         assert "no key" in wire.request("resources/read", {"uri": "file:///x"})["error"]["message"]
         assert wire.result("ping") == {}
-        assert (
-            wire.call("tool_output", {"handle": "x", "extract": "y"})["content"][0]["text"].startswith(
-                "ABSTRACT FROM TOOL OUTPUT"
-            )
-            or True
-        )
+        assert wire.text("tool_output", {"handle": "x", "extract": "y"}).startswith("ABSTRACT FROM TOOL OUTPUT unknown")
 
 
 def test_a_server_that_never_answers_delays_its_client_only_briefly(tmp_path: Path) -> None:
@@ -89,7 +85,7 @@ def test_a_server_that_never_answers_delays_its_client_only_briefly(tmp_path: Pa
 
 def test_a_server_that_never_lists_its_tools_does_not_hide_the_others(tmp_path: Path) -> None:
     servers = [config(every("legacy", name), name) for name in ("stuck", "fine")]
-    with Served(servers, tmp_path, tools_always=True) as wire:
+    with Served(servers, tmp_path) as wire:
         wire.hello()
         asked = ("tools/list", "prompts/list", "resources/list")
         tools, prompts, resources = (wire.begin(method) for method in asked)
@@ -109,7 +105,7 @@ def test_servers_may_be_called_anything(tmp_path: Path) -> None:
     with Served([config(every(), name) for name in ("my server", "my/server")], tmp_path) as wire:
         wire.hello()
         names = wire.names()
-        assert (names[0], names[len(names) // 2]) == ("my_server__say", "my_server_2__say")
+        assert (names[0], names[(len(names) - len(OFFERED)) // 2]) == ("my_server__say", "my_server_2__say")
         pids = [wire.text(f"{prefix}__pid") for prefix in ("my_server", "my_server_2")]
         assert len(set(pids)) == 2
         prompts = [prompt["name"] for prompt in wire.result("prompts/list")["prompts"]]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
+from contextlib import suppress
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 
 from overspill.errors import BadRequest
 from overspill.retrieval.parameters import parameters_schema
+from overspill.settings import Settings
+from overspill.text import lenient_json
 
 Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
 ExtractMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
@@ -51,16 +55,16 @@ class ToolOutput(_Args, frozen=True):
 
 
 class Slice(_Args, frozen=True):
-    start: int | None = None
-    length: int | None = None
-    anchor: str | None = None
-    window: int = 1000
-    match_index: int = 0
-    lines: str | None = None
+    start: Annotated[int | None, Meta(description="first character, from 0")] = None
+    length: Annotated[int | None, Meta(description="how many characters")] = None
+    anchor: Annotated[str | None, Meta(description="plain text to find")] = None
+    window: Annotated[int, Meta(description="characters around it")] = 1000
+    match_index: Annotated[int, Meta(description="which match, from 0")] = 0
+    lines: Annotated[str | None, Meta(description='"a-b"')] = None
 
 
 class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
-    id: str
+    id: Annotated[str, Meta(description="id or handle from the tool result")]
     mode: Annotated[
         OutputMode,
         Meta(
@@ -68,15 +72,12 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
             "query=JSON pointer or JMESPath"
         ),
     ]
-    query: str | None = None
-    slice: Annotated[
-        Slice | None,
-        Meta(description='start+length in characters, anchor (plain text) with window around it, or lines "a-b"'),
-    ] = None
-    pattern: Annotated[str | None, Meta(description="RE2 regex")] = None
-    context: int = 2
-    ignore_case: bool = False
-    from_: Annotated[int, Meta(description="byte to go on from")] = 0
+    query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
+    slice: Annotated[Slice | None, Meta(description="start and length, or anchor, or lines")] = None
+    pattern: Annotated[str | None, Meta(description="RE2 regular expression")] = None
+    context: Annotated[int, Meta(description="lines around each match")] = 2
+    ignore_case: Annotated[bool, Meta(description="match any case")] = False
+    from_: Annotated[int, Meta(description="byte to continue from")] = 0
 
 
 class WaitForToolOutput(_Args, frozen=True):
@@ -84,14 +85,14 @@ class WaitForToolOutput(_Args, frozen=True):
 
 
 class GetArtifact(_Args, frozen=True, rename={"from_": "from"}):
-    artifact_id: str | None = None
-    id: str | None = None
-    start_line: int | None = None
-    end_line: int | None = None
-    lines: Annotated[str | None, Meta(description='"a-b"')] = None
+    artifact_id: Annotated[str | None, Meta(description="id of the artifact")] = None
+    id: Annotated[str | None, Meta(description="same as artifact_id")] = None
+    start_line: Annotated[int | None, Meta(description="first line, from 1")] = None
+    end_line: Annotated[int | None, Meta(description="last line, included")] = None
+    lines: Annotated[str | None, Meta(description='"a-b", instead of start_line and end_line')] = None
     bytes: Annotated[str | None, Meta(description='"a-b" from 0, both included')] = None
     query: Annotated[str | None, Meta(description="JSON pointer or JMESPath")] = None
-    from_: Annotated[int, Meta(description="character to go on from")] = 0
+    from_: Annotated[int, Meta(description="character to continue from")] = 0
 
 
 class Definition(Struct, frozen=True):
@@ -116,6 +117,15 @@ TOOLS: dict[str, Definition] = {
 }
 
 
+_JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a call that went to the background names them
+
+
+def offered_tools(settings: Settings) -> list[str]:
+    """The names of the tools to offer. They depend on nothing that happens, so a provider's prompt cache stays valid."""
+    surface = {*settings.surface, *(_JOB_TOOLS if settings.may_use_background else ())}
+    return [name for name in TOOLS if name in surface]
+
+
 def definition(name: str, format: Format) -> dict[str, Any]:
     """The definition of a tool as each provider expects it."""
     tool = TOOLS[name]
@@ -135,12 +145,11 @@ A = TypeVar("A", bound=_Args)
 
 
 def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
-    """Accepts numbers written as strings, as models write them, and treats null as not given."""
-    given = {key: value for key, value in args.items() if value is not None}
+    """Accepts what models write: numbers as strings, a slice as JSON or without its object, empty values for "not given"."""
+    properties: dict[str, Any] = TOOLS[name].parameters["properties"]
     try:
-        return msgspec.convert(given, kind, strict=False)
+        return msgspec.convert(_tidy_arguments(kind, args, properties), kind, strict=False)
     except msgspec.ValidationError as error:
-        properties: dict[str, Any] = TOOLS[name].parameters["properties"]
         wrong = next((key for key in properties if f"`$.{key}`" in str(error) and "enum" in properties[key]), None)
         hint = f"Its arguments: {', '.join(properties) or 'none'}"
         if wrong:
@@ -148,6 +157,28 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         raise BadRequest(f"Invalid arguments for {name}: {error}. {hint}.") from None
     except UnicodeEncodeError:  # half a character where a number or a name belongs
         raise BadRequest(f"Invalid arguments for {name}: a string is not valid Unicode.") from None
+
+
+def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    required = {field.encode_name for field in fields(kind) if field.required}
+    given = {key: value for key, value in args.items() if value is not None and (key in required or not _is_empty(value))}
+    if kind is not GetToolOutput:
+        return given
+    slice = given.get("slice", {})
+    if isinstance(slice, str):
+        with suppress(ValueError, RecursionError):  # what is no JSON is refused below
+            slice = lenient_json.loads(slice)
+    loose = {key: given.pop(key) for key in Slice.__struct_fields__ if key in given and key not in properties}
+    if isinstance(slice, dict):
+        slice = {key: value for key, value in cast("dict[str, Any]", slice).items() if value is not None and not _is_empty(value)}
+        if twice := sorted(set(loose) & set(slice)):
+            raise BadRequest(f"{twice[0]} is given twice, inside slice and beside it. Give it inside slice.")
+        slice = slice | loose
+    return given | ({"slice": slice} if slice else {})
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, str | list | dict) and not value
 
 
 def parse_range(name: str, spelling: str) -> tuple[int, int]:

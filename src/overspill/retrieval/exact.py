@@ -6,6 +6,7 @@ import json
 from typing import assert_never
 
 from overspill import reading, wording
+from overspill.errors import BadRequest
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, OutputMode, parse_range
 from overspill.retrieval.modes.grep import GREP
@@ -46,6 +47,11 @@ def read_running(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bo
 
 def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Page:
     """Lines, bytes, a query, or everything from the beginning."""
+    ways = [name for name in ("lines", "bytes", "query") if getattr(asked, name) is not None]
+    if asked.start_line is not None or asked.end_line is not None:
+        ways.insert(0, "start_line or end_line")
+    if len(ways) > 1:
+        raise BadRequest(f"get_artifact got {' and '.join(ways)}. Give one of them.")
     if asked.query is not None:
         return _query_artifact(stored, asked.query, asked.from_, bound)
     if asked.bytes is not None:

@@ -40,7 +40,6 @@ from overspill.wording import JobStatus
 _T = TypeVar("_T")
 UNLIMITED_BYTES = 1 << 40
 EVERYTHING = Bound(UNLIMITED_BYTES)
-JOB_TOOLS = ("get_tool_output", "wait_for_tool_output")  # the message about a call that went to the background names them
 FRAME_TOKENS = 250  # reserved for our words around an extraction
 MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
@@ -71,7 +70,7 @@ class RetrievalTools:
         self._jobs = jobs
         self._ledger = ledger
         self._extractor = extractor
-        self._has_offered = False
+        self._were_needed = False
         self._mentioned: set[str] = set()
 
     @contextmanager
@@ -90,12 +89,11 @@ class RetrievalTools:
         owner, model = _turn.get()
         return model if owner is self else self._latest_model
 
-    def tools_to_offer(self) -> list[str]:
-        """The names of the tools to offer now: none before the first stored output or background job."""
-        needed = bool(self._gate.kept or self._jobs.background or self.inherits)
-        self._has_offered = needed or (self._has_offered and self._gate.settings.surface_sticky)
-        surface = {*self._gate.settings.surface, *(JOB_TOOLS if self._jobs.background else ())}
-        return [name for name in TOOLS if name in surface] if self._has_offered else []
+    @property
+    def are_needed(self) -> bool:
+        """Whether there is, or ever was, anything to retrieve."""
+        self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self.inherits)
+        return self._were_needed
 
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
         started = time.perf_counter()

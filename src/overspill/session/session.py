@@ -24,7 +24,7 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting, logger
 from overspill.record.op_tree import Op, op_tree
-from overspill.retrieval.definitions import TOOLS, Format, definition
+from overspill.retrieval.definitions import TOOLS, Format, definition, offered_tools
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
@@ -217,10 +217,15 @@ class Session:
         return isinstance(name, str) and name in TOOLS  # pyright: ignore[reportUnnecessaryIsInstance]
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        """The definitions of the retrieval tools to offer the model now."""
+        """The definitions of the retrieval tools to offer the model: the same from the first request to the last."""
         if format not in get_args(Format):
             raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}.")
-        return [definition(name, format) for name in self._parts.retrieval.tools_to_offer()]
+        return [definition(name, format) for name in offered_tools(self.settings)]
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether there is, or ever was, anything for the retrieval tools to read."""
+        return self._parts.retrieval.are_needed
 
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""

@@ -23,7 +23,11 @@ SOMEBODY_ELSES: Mapping[Author, str] = {
     "anyone": "A file in the working directory may be somebody else's.",
     "agent": "An agent file may be somebody else's.",
 }
-_NO_LONGER = {"asyncToolTTL", "asyncToolTtl", "async_tool_ttl"}
+_NO_LONGER = {
+    **dict.fromkeys(("asyncToolTTL", "asyncToolTtl", "async_tool_ttl"), "outputs live as long as the session"),
+    **dict.fromkeys(("surfaceSticky", "surface_sticky"), "the retrieval tools are always offered"),
+}
+"""Keys that are still accepted, and why they have no effect."""
 _SHOWN_CHARS = 100
 _MAX_WARNINGS = 20
 
@@ -79,8 +83,8 @@ class Reading:
     def _section(self, section: type, given: object, path: Path, prefix: str) -> None:
         seen: dict[str, str] = {}
         for spelling, value in self._entries(given, prefix):
-            if spelling in _NO_LONGER:
-                self._warn(f"{prefix}{spelling} {self.layer.where} has no effect: outputs live as long as the session.")
+            if why := _NO_LONGER.get(spelling):
+                self._warn(f"{prefix}{spelling} {self.layer.where} has no effect: {why}.")
                 continue
             with self._forgiving():
                 field, parent = self._find(section, spelling, path, prefix)

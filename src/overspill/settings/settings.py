@@ -82,15 +82,17 @@ class Settings:
         Limit, Key("Blocks that are not text (images, audio) are stored if they have more bytes.", "anyone")
     ] = 1_000_000
     surface: Annotated[
-        tuple[RetrievalTool, ...], Key("Retrieval tools offered to the model. All four work when called.", "agent")
+        tuple[RetrievalTool, ...],
+        Key(
+            "Retrieval tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. "
+            "All four work when called.",
+            "agent",
+        ),
     ] = (
         "tool_output",
         "get_tool_output",
         "wait_for_tool_output",
     )
-    surface_sticky: Annotated[
-        bool, Key("Whether these tools stay once offered. If false, they are offered only while something is stored.", "agent")
-    ] = True
     extraction_model: Annotated[Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent")] = None
     extraction_fallback: Annotated[
         tuple[Fallback, ...], Key("What answers if no model can extract, tried in this order.", "agent")
@@ -187,6 +189,12 @@ class Settings:
     def background(self) -> bool:
         """Whether a slow tool may keep running in the background."""
         return self.async_
+
+    @cached_property
+    def may_use_background(self) -> bool:
+        """Whether any tool may keep running in the background."""
+        rules = (*self.servers.values(), *self.truncation.overrides.values())
+        return self.async_ or any(rule.background for rule in rules)
 
     @cached_property
     def size_cap(self) -> int:

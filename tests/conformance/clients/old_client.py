@@ -45,7 +45,8 @@ async def main(calls: str, command: str, *args: str) -> None:
                 {
                     "version": greeting.protocolVersion,
                     "server": greeting.serverInfo.name,
-                    "new": [name for name in after if name not in before],
+                    "tools": after,
+                    "changed": after != before,
                     "small": small,
                     "large": "".join(parts) if found else told,
                 }

@@ -36,5 +36,5 @@ do {
 } while (handle && [...part].length === length);
 
 const server = client.getServerVersion().name;
-console.log(JSON.stringify({ server, new: after.filter((name) => !before.includes(name)), small, large: parts.join("") }));
+console.log(JSON.stringify({ server, tools: after, changed: after.join() !== before.join(), small, large: parts.join("") }));
 await client.close();

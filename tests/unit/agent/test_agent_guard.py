@@ -28,16 +28,6 @@ def test_schemas_of_tools_are_counted() -> None:
     assert 500 < with_tool.budget.reserved - plain.budget.reserved < 600
 
 
-def test_room_for_the_retrieval_tools_is_set_aside_until_they_are_offered() -> None:
-    made = guard()
-    made.take(Request("", (), (TOOL, TOOL | {"name": "b"})))
-    before = made.budget.buffer
-    assert before > 256 + 300
-    offered = tuple({"name": name, "parameters": {}} for name in ("tool_output", "get_tool_output", "wait_for_tool_output"))
-    made.take(Request("", (), offered))
-    assert made.budget.buffer == 256
-
-
 def test_the_providers_count_wins_over_our_own() -> None:
     made = guard()
     made.take(PLAIN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -17,9 +19,12 @@ from overspill.retrieval.definitions import (
     Slice,
     ToolOutput,
     definition,
+    offered_tools,
     parse_arguments,
     parse_range,
 )
+from overspill.settings import Settings
+from overspill.text import tokens
 
 PARAMETERS = {
     "type": "object",
@@ -74,26 +79,33 @@ AS_SENT = {
     'bottom, truncates in the middle."}}}}',
     "get_tool_output": '{"name": "get_tool_output", "description": "Read a stored or background tool output", '
     '"parameters": {"type": "object", "additionalProperties": false, "required": ["id", "mode"], "properties": {'
-    '"id": {"type": "string"}, '
+    '"id": {"type": "string", "description": "id or handle from the tool result"}, '
     '"mode": {"type": "string", "enum": ["raw", "extract", "slice", "grep", "query"], "description": "raw=all, if small; '
     'extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; query=JSON pointer or JMESPath"}, '
-    '"query": {"type": "string"}, '
-    '"slice": {"type": "object", "properties": {"start": {"type": "integer"}, "length": {"type": "integer"}, '
-    '"anchor": {"type": "string"}, "window": {"type": "integer"}, "match_index": {"type": "integer"}, '
-    '"lines": {"type": "string"}}, "description": "start+length in characters, anchor (plain text) with window around it, '
-    'or lines \\"a-b\\""}, '
-    '"pattern": {"type": "string", "description": "RE2 regex"}, "context": {"type": "integer"}, '
-    '"ignore_case": {"type": "boolean"}, "from": {"type": "integer", "description": "byte to go on from"}}}}',
+    '"query": {"type": "string", "description": "what to extract, or the JSON expression"}, '
+    '"slice": {"type": "object", "properties": {"start": {"type": "integer", "description": "first character, from 0"}, '
+    '"length": {"type": "integer", "description": "how many characters"}, '
+    '"anchor": {"type": "string", "description": "plain text to find"}, '
+    '"window": {"type": "integer", "description": "characters around it"}, '
+    '"match_index": {"type": "integer", "description": "which match, from 0"}, '
+    '"lines": {"type": "string", "description": "\\"a-b\\""}}, "description": "start and length, or anchor, or lines"}, '
+    '"pattern": {"type": "string", "description": "RE2 regular expression"}, '
+    '"context": {"type": "integer", "description": "lines around each match"}, '
+    '"ignore_case": {"type": "boolean", "description": "match any case"}, '
+    '"from": {"type": "integer", "description": "byte to continue from"}}}}',
     "wait_for_tool_output": '{"name": "wait_for_tool_output", '
     '"description": "Wait until a tool running in the background completes", '
     '"parameters": {"type": "object", "additionalProperties": false, "required": [], "properties": {}}}',
     "get_artifact": '{"name": "get_artifact", "description": "Retrieve a stored artifact", '
     '"parameters": {"type": "object", "additionalProperties": false, "required": [], "properties": {'
-    '"artifact_id": {"type": "string"}, "id": {"type": "string"}, "start_line": {"type": "integer"}, '
-    '"end_line": {"type": "integer"}, "lines": {"type": "string", "description": "\\"a-b\\""}, '
+    '"artifact_id": {"type": "string", "description": "id of the artifact"}, '
+    '"id": {"type": "string", "description": "same as artifact_id"}, '
+    '"start_line": {"type": "integer", "description": "first line, from 1"}, '
+    '"end_line": {"type": "integer", "description": "last line, included"}, '
+    '"lines": {"type": "string", "description": "\\"a-b\\", instead of start_line and end_line"}, '
     '"bytes": {"type": "string", "description": "\\"a-b\\" from 0, both included"}, '
     '"query": {"type": "string", "description": "JSON pointer or JMESPath"}, '
-    '"from": {"type": "integer", "description": "character to go on from"}}}}',
+    '"from": {"type": "integer", "description": "character to continue from"}}}}',
 }
 
 
@@ -103,6 +115,32 @@ def test_a_definition_is_the_same_to_the_byte_in_every_version(name: str):
     assert json.dumps(definition(name, "jsonschema")) == AS_SENT[name]
 
 
+@pytest.mark.promise("cache-safe")
+def test_a_definition_is_the_same_to_the_byte_in_every_process():
+    program = (
+        "import json; from overspill.retrieval.definitions import *; print(json.dumps([definition(n, 'openai') for n in TOOLS]))"
+    )
+    made = {
+        subprocess.run([sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert made == {json.dumps([definition(name, "openai") for name in TOOLS]).encode() + b"\n"}
+
+
+def test_the_three_tools_of_the_default_preset_take_few_tokens():
+    offered = json.dumps([definition(name, "openai") for name in offered_tools(Settings())], separators=(",", ":"))
+    assert tokens.count(offered).tokens <= 600
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_argument_has_a_description(name: str):
+    def missing(properties: dict[str, Any]) -> list[str]:
+        inner = [found for each in properties.values() for found in missing(each.get("properties", {}))]
+        return [key for key, each in properties.items() if not each.get("description")] + inner
+
+    assert missing(TOOLS[name].parameters["properties"]) == []
+
+
 def test_a_host_may_change_its_copy_of_a_definition():
     definition("tool_output", "mcp")["inputSchema"]["properties"].clear()
     assert definition("tool_output", "mcp")["inputSchema"] == PARAMETERS
@@ -110,6 +148,37 @@ def test_a_host_may_change_its_copy_of_a_definition():
 
 def test_the_four_tools():
     assert list(TOOLS) == ["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
+
+
+@pytest.mark.parametrize(
+    ("given", "slice"),
+    [
+        ({"slice": '{"lines": "3-4"}'}, Slice(lines="3-4")),
+        ({"lines": "3-4"}, Slice(lines="3-4")),
+        ({"start": "10", "length": 5}, Slice(start=10, length=5)),
+        ({"slice": {"start": 10, "anchor": ""}, "length": "5"}, Slice(start=10, length=5)),
+        ({"slice": "", "anchor": "x"}, Slice(anchor="x")),
+        ({"slice": {}, "path": "", "options": {}, "tags": [], "note": None}, None),
+    ],
+)
+def test_a_slice_as_models_write_it(given: dict[str, Any], slice: Slice | None):
+    assert parse_arguments("get_tool_output", GetToolOutput, {"id": "x", "mode": "slice", **given}).slice == slice
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"slice": {"start": 1}, "start": 2}, "start is given twice, inside slice and beside it. Give it inside slice."),
+        ({"slice": "lines 3 to 4"}, "Expected `object | null`, got `str` - at `$.slice`"),
+        ({"slice": "[" * 100_000}, "Expected `object | null`, got `str` - at `$.slice`"),
+        ({"slice": {"of": 1}}, "Object contains unknown field `of` - at `$.slice`"),
+        ({"part": 1}, "Object contains unknown field `part`"),
+    ],
+)
+def test_a_slice_that_makes_no_sense_is_refused(given: dict[str, Any], said: str):
+    with pytest.raises(BadRequest) as refused:
+        parse_arguments("get_tool_output", GetToolOutput, {"id": "x", "mode": "slice", **given})
+    assert said in str(refused.value)
 
 
 def test_arguments_as_models_write_them():

@@ -44,13 +44,13 @@ async def test_a_later_session_of_the_family_reads_what_an_ended_one_kept(store:
         assert (await later.extract(kept.handle, "text")).found
 
 
-async def test_it_is_offered_the_tools_to_read_it_with(store: MemoryStore | FileStore) -> None:
+async def test_only_the_family_has_something_to_read(store: MemoryStore | FileStore) -> None:
     async with Session(family="ann", store=store) as first:
-        assert first.tools() == []
+        assert not first.has_outputs
         await first.keep(BIG)
+        assert first.has_outputs
     async with Session(family="ann", store=store) as later, Session(family="bob", store=store) as stranger:
-        assert [tool["name"] for tool in later.tools()] == ["tool_output", "get_tool_output", "wait_for_tool_output"]
-        assert stranger.tools() == []
+        assert (later.has_outputs, stranger.has_outputs) == (True, False)
 
 
 @pytest.mark.promise("nobody-elses")

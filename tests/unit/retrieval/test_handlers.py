@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 from frames import parted
 
 from overspill.budget import ContextBudget
-from overspill.gate.kept import KeptOutputs
 from overspill.record.events import OutputRetrieved, decode_events
 from overspill.retrieval.definitions import TOOLS
 from overspill.session.session import Session
@@ -28,7 +28,7 @@ def opened(settings: Settings | None = None, **options: Any) -> Session:
 
 @pytest.mark.parametrize("surface", [["get_artifact"], ["tool_output"], []])
 async def test_all_four_tools_work_whatever_is_offered(surface: list[str]):
-    async with opened(Settings(surface=surface)) as session:
+    async with opened(Settings(surface=surface, async_=False)) as session:
         kept = await session.keep("first\nsecond\n", "note")
         calls: list[tuple[str, dict[str, Any], str]] = [
             ("get_artifact", {"artifact_id": kept.artifact_id, "lines": "2-2"}, "second\n"),
@@ -359,12 +359,14 @@ async def test_every_tool_says_of_a_job_without_an_output_how_it_stands(state: s
 
 
 @pytest.mark.parametrize("preset", ["artifacts", "tool_output"])
-async def test_what_the_text_about_a_background_job_names_is_offered(preset: str):
-    async with opened(Settings(preset=preset, async_=True)) as session:
-        before = await session.keep("x", "note")
-        assert "get_tool_output" not in [tool["name"] for tool in session.tools()], before
-        await session.start("crawl", {}, anyio.sleep_forever)
-        assert {"get_tool_output", "wait_for_tool_output"} <= {tool["name"] for tool in session.tools()}
+@pytest.mark.parametrize(
+    "slow", [{"async": True}, {"servers": {"db": {"async": True}}}, {"truncation": {"overrides": {"sql": {"async": True}}}}]
+)
+async def test_where_a_tool_may_go_to_the_background_the_tools_to_wait_for_it_are_offered(preset: str, slow: dict[str, Any]):
+    async with opened(Settings(preset=preset)) as session:
+        never = {tool["name"] for tool in session.tools()}
+    async with opened(Settings(preset=preset, **slow)) as session:
+        assert {tool["name"] for tool in session.tools()} == never | {"get_tool_output", "wait_for_tool_output"}
 
 
 async def test_in_the_slow_preset_the_notice_lists_what_a_model_only_knows_the_id_of():
@@ -399,27 +401,15 @@ async def test_a_background_output_over_the_threshold_is_marked():
         (Settings(preset="slow"), ["get_tool_output", "wait_for_tool_output"]),
     ],
 )
-async def test_tools_are_offered_from_the_first_stored_output_on(settings: Settings, names: list[str]):
+@pytest.mark.promise("cache-safe")
+async def test_the_offered_tools_never_change(settings: Settings, names: list[str]):
     async with opened(settings) as session:
-        await session.call("search", {}, lambda: "small")
-        assert session.tools() == []
-        await session.keep("x", "note")
+        first = json.dumps(session.tools())
         assert [tool["name"] for tool in session.tools()] == names
-
-
-async def test_a_job_in_the_background_is_enough_to_offer_tools():
-    async with opened() as session:
-        await session.start("crawl", {}, anyio.sleep_forever)
-        assert len(session.tools()) == 3
-
-
-@pytest.mark.parametrize(("sticky", "count"), [(True, 3), (False, 0)])
-async def test_once_shown_tools_stay_shown_where_they_are_sticky(sticky: bool, count: int):
-    async with opened(Settings(surfaceSticky=sticky)) as session:
+        await session.call("search", {}, lambda: "small")
         await session.keep("x", "note")
-        assert len(session.tools()) == 3
-        session._parts.gate.kept = KeptOutputs(session._parts.ledger)
-        assert len(session.tools()) == count
+        await session.start("crawl", {}, anyio.sleep_forever)
+        assert json.dumps(session.tools()) == first
 
 
 async def test_retrievals_are_on_record_with_what_they_showed():
@@ -441,7 +431,15 @@ async def test_retrievals_are_on_record_with_what_they_showed():
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize(
     "args",
-    [{"id": 5}, {"id": ["x"]}, {"id": {"a": 1}}, {"handle": 5, "extract": []}, {"mode": {}}, {"slice": "x"}, {"a" * 1000: 1}],
+    [
+        {"id": 5},
+        {"id": ["x"]},
+        {"id": {"a": 1}},
+        {"handle": 5, "extract": []},
+        {"mode": [1]},
+        {"slice": "x"},
+        {"a" * 1000: 1},
+    ],
 )
 async def test_arguments_of_any_type_get_an_answer(name: str, args: dict[str, Any]):
     async with opened() as session:

@@ -98,7 +98,6 @@ def test_a_closed_output_cannot_be_read(outputs: StoredOutputs, kept: Kept):
         "%2e%2e/x",
         "\0",
         "a" * 10_000,
-        "session-01A1DD7B-0000-7000-8000-000000000001/01a1dd7b-13a4-7c37-a821-1e5e402e61f9",
     ],
 )
 def test_what_is_no_handle_is_malformed(outputs: StoredOutputs, spelling: str):

@@ -191,7 +191,6 @@ async def test_a_session_that_is_not_open_says_how_to_open_it():
     session = Session()
     how = "The session is not open. Use `async with Session() as session`, or await session.begin() first."
     assert refused(lambda: session.id) == how
-    assert refused(session.tools) == how
     assert refused(session.notice) == how
     assert refused(lambda: session.counters) == how
     assert refused(lambda: session.open("x")) == how

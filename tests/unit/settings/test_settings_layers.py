@@ -227,7 +227,7 @@ def test_a_preset_chosen_in_the_working_directory_brings_limits_and_strategies_o
     assert (loaded.origins["truncation.inlineLimit"], loaded.origins["storeDir"]) == ("preset artifacts", "default")
     assert loaded.warnings == (
         "preset: artifacts in .overspill.yaml leaves these keys alone: answerForm, answerMaxBytes, answerMaxChars, surface, "
-        "surfaceSticky, extractionFallback, storeDir, retention, truncation.maxArtifactSize. "
+        "extractionFallback, storeDir, retention, truncation.maxArtifactSize. "
         "A file in the working directory may be somebody else's. "
         "For the whole preset, choose it in your own config file, in a file given with --config or on the command line.",
     )

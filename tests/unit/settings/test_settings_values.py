@@ -37,7 +37,7 @@ def test_the_defaults_are_the_preset_overspill() -> None:
         1_000_000,
     )
     assert s.surface == ("tool_output", "get_tool_output", "wait_for_tool_output")
-    assert (s.surface_sticky, s.extraction_fallback, s.extraction_retries, s.model) == (True, ("builtin", "truncate"), 2, None)
+    assert (s.extraction_fallback, s.extraction_retries, s.model) == (("builtin", "truncate"), 2, None)
     assert (s.servers, s.off, s.background, s.effective_token_threshold) == ({}, False, True, 10_000)
 
 
@@ -61,7 +61,7 @@ def test_the_preset_tool_output_stores_by_bytes_and_never_moves_calls_to_the_bac
         False,
         "handle",
     )
-    assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("tool_output",), False)
+    assert (s.preview_chars, s.surface) == (0, ("tool_output",))
     assert (s.extraction_fallback, s.store_dir, s.retention) == (("truncate",), None, "process")
     assert s.truncation.max_artifact_size is None
 
@@ -69,7 +69,7 @@ def test_the_preset_tool_output_stores_by_bytes_and_never_moves_calls_to_the_bac
 def test_the_preset_artifacts_stores_by_characters() -> None:
     s = Settings("artifacts")
     assert (s.tool_response_max_bytes, s.effective_token_threshold, s.background, s.answer_form) == (0, None, False, "artifact")
-    assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("get_artifact",), False)
+    assert (s.preview_chars, s.surface) == (0, ("get_artifact",))
     assert (s.extraction_fallback, s.store_dir, s.retention) == (("truncate",), ".overspill/artifacts", "session")
     assert (s.answer_max_bytes, s.answer_max_chars) == (None, 50_000)
     assert (s.truncation.inline_limit, s.truncation.max_artifact_size) == (8_000, 10_485_760)
@@ -78,7 +78,7 @@ def test_the_preset_artifacts_stores_by_characters() -> None:
 def test_the_preset_slow_stores_by_tokens() -> None:
     s = Settings("slow")
     assert (s.size_cap, s.effective_token_threshold, s.background, s.answer_form) == (0, 10_000, True, "ready")
-    assert (s.preview_chars, s.surface, s.surface_sticky) == (0, ("get_tool_output", "wait_for_tool_output"), False)
+    assert (s.preview_chars, s.surface) == (0, ("get_tool_output", "wait_for_tool_output"))
     assert (s.extraction_fallback, s.store_dir, s.retention) == (("truncate",), None, "session")
     assert s.truncation.max_artifact_size == 10_485_760
 
@@ -175,6 +175,8 @@ def test_references_are_allowed_by_pairs() -> None:
 def test_an_outdated_key_warns() -> None:
     with pytest.warns(UserWarning, match=r"asyncToolTTL in Settings\(\) has no effect: outputs live as long as the session\."):
         assert Settings(asyncToolTTL=3_600) == Settings()
+    with pytest.warns(UserWarning, match=r"surfaceSticky in Settings\(\) has no effect: the retrieval tools are always"):
+        assert Settings(surfaceSticky=False) == Settings()
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from overspill.budget import ContextBudget
 from overspill.errors import SettingsError
 from overspill.models.protocol import Request, Response
-from overspill.retrieval.definitions import definition
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.types import Reply
@@ -30,8 +29,6 @@ class ContextGuard:
             )
         self.budget = ContextBudget(self.window, reserve_output=self.output, buffer=settings.context_buffer)
         self.overfull = False
-        self._buffer = settings.context_buffer
-        self._retrieval = [definition(name, "jsonschema") for name in settings.surface]
         self._model = settings.model
         self._mark = 0
 
@@ -45,13 +42,7 @@ class ContextGuard:
         return self.overfull or self.budget.used + self.budget.reserved >= self.window - self.output
 
     def take(self, request: Request) -> None:
-        """Before a request, charge what is not counted yet, including tool schemas and the notice.
-
-        Tokens for the retrieval tools are set aside until these are offered, which the first handle causes.
-        """
-        offered = {tool["name"] for tool in request.tools}
-        set_aside = sum(self._count_schema(tool) for tool in self._retrieval if tool["name"] not in offered)
-        self.budget.buffer = self._buffer + (set_aside if len(offered) > 1 else 0)
+        """Before a request, charge what is not counted yet, including tool schemas and the notice."""
         missing = self._count_request(request) - self.budget.used - self.budget.reserved
         if missing > 0:
             self.budget.charge(missing)

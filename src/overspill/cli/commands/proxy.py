@@ -34,10 +34,10 @@ from overspill.settings import PRESETS
 @click.option("--insecure", is_flag=True, help="Serve other machines over --http without TLS.")
 @click.option(
     "--tools",
-    type=click.Choice(["when-needed", "always"]),
-    default="when-needed",
+    type=click.Choice(["always", "when-needed"]),
+    default="always",
     show_default=True,
-    help="When to list the retrieval tools: from the first stored output on, or always.",
+    help="When to list the retrieval tools: always, or from the first stored output on, which breaks prompt caches.",
 )
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
 @click.option("--dry-run", is_flag=True, help="Pass everything on and report what would be stored.")

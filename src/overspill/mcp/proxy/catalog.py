@@ -11,7 +11,7 @@ from overspill.mcp.client import Server, ServerConnection
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
 from overspill.mcp.proxy.schemas import widen_schema
-from overspill.retrieval.definitions import TOOLS, definition
+from overspill.retrieval.definitions import TOOLS, definition, offered_tools
 from overspill.session.session import Session
 from overspill.text.humanize import one_line
 from overspill.text.names import assign_prefixes
@@ -49,8 +49,9 @@ class Catalog:
         return {**result, "tools": shown if "nextCursor" in result else shown + self.list_own()}
 
     def list_own(self) -> list[Raw]:
-        names = self._session.settings.surface if self._always else [tool["name"] for tool in self._session.tools("mcp")]
-        return [self._define_own(name) for name in names]
+        if not self._always and not self._session.has_outputs:
+            return []
+        return [self._define_own(name) for name in offered_tools(self._session.settings)]
 
     @property
     def rename_note(self) -> str:

@@ -21,8 +21,8 @@ class ProxyOptions(Struct, frozen=True):
     servers: Mapping[str, ServerConfig]
     environ: Mapping[str, str]
     """The environment for server processes."""
-    tools_always: bool = False
-    """List the retrieval tools from the start, for clients that ignore changes of the list."""
+    tools_always: bool = True
+    """List the retrieval tools from the start, so that the list never changes and prompt caches stay valid."""
     dry_run: bool = False
     list_outputs: bool = False
     first_wait: float = 20.0

@@ -50,7 +50,7 @@ class ServedClient:
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
             for name, config in options.servers.items()
         }
-        self.catalog = Catalog(self.servers, session, always=options.tools_always)
+        self.catalog = Catalog(self.servers, session, always=options.tools_always and not options.dry_run)
         self.calls = ToolCalls(session, self.catalog, self.forward, dry_run=options.dry_run, log=log)
         self.paused_calls = PausedCalls(group)
         self.subscriptions = Subscriptions(group)
