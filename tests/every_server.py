@@ -235,7 +235,9 @@ class Every:
             self.notify("notifications/progress", {"progressToken": token, **step})
         return text(f"{len(steps)} steps, {'heard' if token is not None else 'unheard'}")
 
-    def tool_ask(self, _: Any, params: dict[str, Any], requests: list[dict[str, Any]] = (), after: str = "") -> dict[str, Any]:
+    def tool_ask(
+        self, id: Any, params: dict[str, Any], requests: list[dict[str, Any]] = (), after: str = "", file: str = ""
+    ) -> dict[str, Any] | None:
         """Asks the client, one after another; in the newer protocol all at once, by answering with the questions."""
         if after:
             self.released.setdefault(after, threading.Event()).wait()
@@ -251,7 +253,7 @@ class Every:
             if token is not None:
                 self.notify("notifications/progress", {"progressToken": token, "progress": number})
             answers += [self.ask(requests[number])] if number < len(requests) else []
-        return text(json.dumps(answers))
+        return self.tool_wait(id, {}, then=json.dumps(answers), file=file) if file else text(json.dumps(answers))
 
     def ask(self, request: dict[str, Any]) -> Any:
         id = f"ask-{next(self.numbers)}"
@@ -270,12 +272,14 @@ class Every:
             self.notify("notifications/message", {"level": level, "logger": "every", "data": data, "x-message": 1})
         return text("logged")
 
-    def tool_wait(self, id: Any, params: dict[str, Any], until: str, then: str = "released") -> dict[str, Any] | None:
-        """Until `release` is called with the same word, or the call is cancelled."""
+    def tool_wait(
+        self, id: Any, params: dict[str, Any], until: str = "", then: str = "released", file: str = ""
+    ) -> dict[str, Any] | None:
+        """Until `release` is called with the same word, the file is there, or the call is cancelled."""
         if (token := (params.get("_meta") or {}).get("progressToken")) is not None:
             self.notify("notifications/progress", {"progressToken": token, "progress": 1, "total": 4, "message": "warming up"})
         event = self.released.setdefault(until, threading.Event())
-        while not event.wait(0.01):
+        while not (event.wait(0.01) or (file and os.path.exists(file))):
             if self.calls[id].is_set():
                 return None
         return text(then)

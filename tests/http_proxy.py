@@ -1,17 +1,25 @@
 """A proxy over HTTP, as a process with two tokens, and calls to it by hand."""
 
+import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+
+from overspill.mcp.client import ServerConfig
+from overspill.mcp.proxy import PROXY_DEFAULTS, ListenOptions, ProxyOptions, open_clients, serve_http
+from overspill.settings import load
 
 SERVER = Path(__file__).parent / "every_server.py"
 MAIN = "from overspill.cli import main; main()"
@@ -23,7 +31,24 @@ def environ(root: Path) -> dict[str, str]:
     return {**os.environ, **ours, "ANN": ANN, "BOB": BOB}
 
 
-class Listening:
+class _Reachable:
+    """A proxy over HTTP, and how clients get there."""
+
+    url: str
+
+    def post(self, **headers: str) -> httpx2.Response:
+        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
+
+    @asynccontextmanager
+    async def client(self, token: str, mode: str = "legacy", **more: object) -> AsyncIterator[Client]:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            transport = streamable_http_client(self.url, http_client=http)
+            async with Client(transport, mode=mode, **more) as client:  # pyright: ignore
+                yield client
+
+
+class Listening(_Reachable):
     """A proxy process on a free port of loopback."""
 
     def __init__(self, root: Path, *options: str) -> None:
@@ -39,17 +64,6 @@ class Listening:
         assert found, self.first
         self.url = found.group()
 
-    def post(self, **headers: str) -> httpx2.Response:
-        return httpx2.post(self.url, json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers)
-
-    @asynccontextmanager
-    async def client(self, token: str, mode: str = "legacy", **callbacks: object) -> AsyncIterator[Client]:
-        headers = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
-            transport = streamable_http_client(self.url, http_client=http)
-            async with Client(transport, mode=mode, **callbacks) as client:  # pyright: ignore
-                yield client
-
     def servers(self) -> int:
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return len(listed.split())
@@ -58,6 +72,56 @@ class Listening:
         self.process.terminate()
         _, said = self.process.communicate(timeout=30)
         return self.process.returncode, said
+
+
+class Served(_Reachable):
+    """A proxy in this process, with options that no command line has."""
+
+    def __init__(self, store: Path, settings: Mapping[str, Any], **options: Any) -> None:
+        config = ServerConfig("every", command=sys.executable, args=(str(SERVER),))
+        self._options = ProxyOptions({"every": config}, dict(os.environ), **options)
+        self._settings = load(cli={"storeDir": str(store), **settings}, usual=[PROXY_DEFAULTS]).settings
+        self._listen = ListenOptions("127.0.0.1", 0, (ANN, BOB))
+        self._listener = self._listen.open_socket()
+        self.url = self._listen.address(self._listener)
+        self._stop = anyio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=anyio.run, args=(self._serve,), daemon=True)
+        self._thread.start()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with open_clients(self._settings, self._options, {}, lambda _: None) as clients:
+            await serve_http(clients, self._listen, self._listener, self._stop)
+
+    def end(self) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+class ByHand:
+    """A session of the older protocol that opens no stream, and never says goodbye."""
+
+    def __init__(self, url: str, token: str = ANN, name: str = "by hand") -> None:
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}
+        self.post({"id": 1, "method": "initialize", "params": who})
+        self.post({"method": "notifications/initialized"})
+
+    def post(self, message: Mapping[str, Any], timeout: float = 60) -> dict[str, Any]:
+        """The answer; empty for a notification."""
+        answer = httpx2.post(self._url, json={"jsonrpc": "2.0", **message}, headers=self._headers, timeout=timeout)
+        answer.raise_for_status()
+        self._headers |= {name: answer.headers[name] for name in ("mcp-session-id",) if name in answer.headers}
+        found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+        return found[-1] if found else {}
+
+    def text(self, name: str, arguments: Mapping[str, Any] | None = None, timeout: float = 60) -> str:
+        params = {"name": name, "arguments": arguments or {}}
+        return self.post({"id": 2, "method": "tools/call", "params": params}, timeout)["result"]["content"][0]["text"]
 
 
 VERSION = "2026-07-28"

@@ -82,6 +82,10 @@ class Wire:
         self.notify("notifications/initialized")
         return found
 
+    def stay(self) -> None:
+        """Call a first tool. From the second on, the proxy answers slow calls early, because this client comes back."""
+        self.call("pid")
+
     def write(self, data: bytes) -> None:
         self._to_server.write(data)
         self._to_server.flush()

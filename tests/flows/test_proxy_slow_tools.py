@@ -21,6 +21,7 @@ FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requeste
 def wire(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Wire]:
     with Served([config(every("legacy"))], tmp_path, modern=request.param == "modern", settings=SOON) as wire:
         wire.hello()
+        wire.stay()
         yield wire
 
 
@@ -52,6 +53,7 @@ def test_the_resource_of_a_tool_that_is_still_running_is_refused_with_what_to_do
 def test_waiting_ends_as_soon_as_the_tool_does(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, settings={"asyncTimeoutSecs": 0.3, "waitMaxSecs": 20}) as wire:
         wire.hello()
+        wire.stay()
         id = in_background(wire, "later")
         waiting = wire.begin("tools/call", {"name": "wait_for_tool_output", "arguments": {}})
         wire.call("release", {"word": "later"})
@@ -94,6 +96,7 @@ def test_nothing_is_added_to_a_servers_answer(wire: Wire) -> None:
 def test_the_clock_stops_while_a_person_is_asked(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, settings=SOON) as wire:
         wire.hello()
+        wire.stay()
         asking = wire.begin("tools/call", {"name": "ask", "arguments": {"requests": [FORM]}})
         question = wire.told("elicitation/create")
         in_background(wire, "never")  # the same time has passed for this one, which began later
@@ -104,6 +107,7 @@ def test_the_clock_stops_while_a_person_is_asked(tmp_path: Path) -> None:
 def test_the_clock_also_stops_for_a_paused_call(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True, settings=SOON) as wire:
         wire.hello()
+        wire.stay()
         asked = wire.call("ask", {"requests": [FORM]})
         in_background(wire, "never")
         (key,) = asked["inputRequests"]
@@ -127,6 +131,7 @@ def test_progress_of_a_paused_call_goes_to_the_clients_latest_request(tmp_path: 
 def test_a_background_job_that_asks_gets_an_error(tmp_path: Path) -> None:
     with Served([config(every())], tmp_path, modern=True, settings=SOON) as wire:
         wire.hello()
+        wire.stay()
         text = wire.text("ask", {"requests": [FORM], "after": "later"})
         wire.call("release", {"word": "later"})
         wire.text("wait_for_tool_output")
@@ -138,6 +143,7 @@ def test_a_background_job_that_asks_gets_an_error(tmp_path: Path) -> None:
 def test_a_tool_that_asks_for_input_in_the_background_fails_with_the_reason(tmp_path: Path, era: str) -> None:
     with Served([config(every("modern"))], tmp_path, modern=era == "modern", settings=SOON) as wire:
         wire.hello()
+        wire.stay()
         text = wire.text("ask", {"requests": [FORM], "after": "later"})
         assert text.startswith("Tool Output ID: art_")
         wire.call("release", {"word": "later"})

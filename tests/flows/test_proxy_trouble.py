@@ -80,7 +80,9 @@ def test_a_server_that_never_answers_delays_its_client_only_briefly(tmp_path: Pa
     settings = {"asyncTimeoutSecs": 0.3}
     with Served([config(every("legacy", "silent"))], tmp_path, first_wait=0.3, settings=settings) as wire:
         assert "The server every has not answered yet." in wire.hello()["instructions"]
+        first = wire.begin("tools/call", {"name": "say", "arguments": {"result": {}}})
         assert wire.text("say", {"result": {}}).startswith("Tool Output ID: art_")
+        assert wire.answer(first)["result"]["content"][0]["text"].startswith("Tool Output ID: art_")
 
 
 def test_a_server_that_never_lists_its_tools_does_not_hide_the_others(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from overspill.calls.job import Job
+from overspill.record.events import Entry, JobChanged
+from overspill.wording import INTERRUPTED
 
 MAX_FINISHED_JOBS = 1_000
 """Finished jobs in memory. The others have only their ids there, and the journal has how they ended."""
@@ -21,6 +23,13 @@ class BackgroundJobs(Mapping[str, Job]):
 
     def add(self, job: Job) -> None:
         self._jobs[job.id] = job
+
+    def note_earlier(self, change: JobChanged) -> None:
+        """Note what happened before the session was opened again. A job that is ready has its output and needs nothing more."""
+        if change.state == "ready":
+            self._forgotten.discard(change.id)
+        else:
+            self._forgotten.add(change.id)
 
     def finish(self, job: Job) -> Job | None:
         """Return the job that left memory for it: the oldest that was announced to the model, or else the oldest."""
@@ -50,3 +59,18 @@ class BackgroundJobs(Mapping[str, Job]):
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:
+    changes = [event for event in happened if isinstance(event, JobChanged) and event.id == id]
+    return changes[-1] if changes else None
+
+
+def restore_job(change: JobChanged) -> Job:
+    """Restore a job that is no longer in memory from the last thing the journal says about it.
+
+    A job that had not ended, or that its session's end cancelled, was interrupted.
+    """
+    was_interrupted = change.state in ("queued", "running") or change.error == "cancelled"
+    state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
+    return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)

@@ -18,6 +18,8 @@ from overspill.gate.gate import Gate
 from overspill.settings import Settings
 from overspill.types import ToolCall
 
+_CANCELLED = "cancelled"
+
 
 class ToolBody(Struct, frozen=True):
     """A job's `result` is what was collected so far; None once it is kept."""
@@ -69,7 +71,7 @@ class ToolBody(Struct, frozen=True):
 
     async def _keep(self, job: Job, collected: CollectedResult) -> None:
         job.error = _error(job, collected)
-        if collected.error is not None and not collected.broke_off and job.error == collected.failure:
+        if collected.error is not None and not collected.broke_off and job.error in (_CANCELLED, collected.failure):
             return  # the error is the whole output
         late = await self.gate.keep_for_later(self.call, collected, self.settings)
         job.blocks, job.kept, job.missing, job.error = late.blocks, late.kept, late.missing, job.error or late.error
@@ -83,13 +85,13 @@ def _fail(job: Job, collected: CollectedResult, error: BaseException) -> None:
 
 def _interruption(job: Job) -> Exception:
     if job.timed_out:
-        return TimeoutError(wording.timeout_reason(job.may_take))
+        return TimeoutError(job.overdue)
     return SessionClosed(wording.CANCELLED) if job.cancelled else RuntimeError(wording.CANCELLED_ITSELF)
 
 
 def _error(job: Job, collected: CollectedResult) -> str:
     if isinstance(collected.error, SessionClosed):
-        return "cancelled"
+        return _CANCELLED
     if collected.error is not None:
         return wording.brief_error(collected.failure)
     texts = [collected.plain] if collected.plain is not None else map(block_text, collected.content or ())

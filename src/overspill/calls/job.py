@@ -49,6 +49,8 @@ class Job:
     """How many calls its tool has made and waits for."""
     cancelled = False
     timed_out = False
+    overdue = ""
+    """Why its time is up."""
     concluded = False
     unwanted = False
     """Its caller was cancelled and the model does not know of it."""
@@ -67,6 +69,7 @@ class Job:
         self.server = server
         self.may_take = math.inf if may_take is None else may_take
         self.caller = current.get()
+        self.requester = requester.get()
         if new_scope is not None:
             self.scope = new_scope()
         self._since = time.monotonic()
@@ -135,8 +138,8 @@ class Job:
         self.cancelled = True
         self._interrupt()
 
-    def time_out(self) -> None:
-        self.timed_out = True
+    def time_out(self, why: str) -> None:
+        self.timed_out, self.overdue = True, why
         self._interrupt()
 
     def _interrupt(self) -> None:
@@ -160,13 +163,59 @@ class Job:
 
     def end(self) -> None:
         if not self.error and (self.state == "queued" or self.scope.cancelled_caught):
-            self.error = "cancelled"
+            self.error = self.overdue or "cancelled"
         self.state = "failed" if self.error else "ready"
         self._ended = time.monotonic()
         self.done = True
 
 
+class Requester:
+    """One of several clients that share a session. Set `requester` to it while you answer its requests.
+
+    A client is told about its own jobs, about those it has asked for by their ids, and about those that clients of its `kind`
+    left behind. It can read every output of the session.
+    """
+
+    def __init__(self, kind: str = "", *, comes_back: bool = True) -> None:
+        self.kind = kind
+        self.comes_back = comes_back
+        """Whether it will ask for an output that comes later. While it may not, its calls are answered only when they end."""
+        self.has_left = False
+        self._jobs: set[Job] = set()
+        self._asked_for: set[str] = set()
+        self._fewer = anyio.Event()
+
+    @property
+    def jobs(self) -> frozenset[Job]:
+        """Its jobs that run in the background."""
+        return frozenset(self._jobs)
+
+    def add(self, job: Job) -> None:
+        self._jobs.add(job)
+
+    def remove(self, job: Job) -> None:
+        self._jobs.discard(job)
+        self._fewer.set()
+        self._fewer = anyio.Event()
+
+    async def wait_for_jobs(self) -> None:
+        while self._jobs:
+            await self._fewer.wait()
+
+    def note_asked_for(self, job: Job) -> None:
+        self._asked_for.add(job.id)
+
+    def inherits(self, job: Job) -> bool:
+        owner = job.requester
+        return owner is not None and owner.has_left and owner.kind == self.kind
+
+    def is_told_about(self, job: Job) -> bool:
+        return job.requester in (None, self) or job.id in self._asked_for or self.inherits(job)
+
+
 current: ContextVar[Job | None] = ContextVar("overspill_job", default=None)
+requester: ContextVar[Requester | None] = ContextVar("overspill_requester", default=None)
+"""Who asks, if several clients share the session."""
 
 
 @contextmanager

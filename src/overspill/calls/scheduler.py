@@ -10,14 +10,18 @@ from typing import Protocol
 
 import anyio
 
+from overspill import wording
 from overspill.calls.background import BackgroundJobs
 from overspill.calls.deadlines import Deadlines
-from overspill.calls.job import Job, NewScope, current
+from overspill.calls.job import Job, NewScope, current, requester
 from overspill.calls.places import Places
 from overspill.calls.tasks import TaskOwner, Work
-from overspill.errors import SessionClosed
+from overspill.errors import BadRequest, SessionClosed
 
 _CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
+_RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back yet
+MAX_LEFT_JOBS = 32
+"""Jobs of clients of one kind that have left. While that many run, no client of that kind can call a tool."""
 
 
 class Body(Protocol):
@@ -103,12 +107,16 @@ class JobScheduler:
             self._end(job)
 
     def pending(self) -> list[Job]:
-        return list(self._unfinished.values())
+        return list(filter(_is_told_about, self._unfinished.values()))
+
+    def ended(self) -> list[Job]:
+        """The finished jobs in memory."""
+        return [job for job in self.background.values() if job.done and _is_told_about(job)]
 
     def take_finished(self) -> list[Job]:
         """Finished jobs that the model was not told of yet, in the order they finished."""
         self._finished = [job for job in self._finished if not job.is_announced]
-        return list(self._finished)
+        return list(filter(_is_told_about, self._finished))
 
     async def wait(self, seconds: float) -> list[Job]:
         """Return the newly finished jobs; if there are none, wait for the first, at most that long. Each job is returned once."""
@@ -126,7 +134,7 @@ class JobScheduler:
             await self._wait_for_finished(callers)
 
     async def _wait_for_finished(self, callers: set[Job]) -> None:
-        while not self.take_finished() and not callers.issuperset(self._unfinished.values()):
+        while not self.take_finished() and not callers.issuperset(self.pending()):
             await self._news.wait()
 
     async def stop(self) -> None:
@@ -155,11 +163,15 @@ class JobScheduler:
     def _race_over(self, job: Job, deadline: float) -> float | None:
         if (rest := job.rest(deadline)) > 0:
             return rest
+        if job.requester is not None and not job.requester.comes_back:
+            return _RECHECK_SECONDS
         job.answered.set()
         return None
 
     def _to_background(self, job: Job) -> None:
         job.background = True
+        if job.requester is not None:
+            job.requester.add(job)
         self.background.add(job)
         self._unfinished[job.id] = job
         self._changed(job)
@@ -167,6 +179,12 @@ class JobScheduler:
     def check_open(self) -> None:
         if not self.accepting:
             raise SessionClosed("The session takes no new tool calls because it is ending.")
+
+    def check_left_jobs(self) -> None:
+        """A client that leaves again and again must not pile up jobs without end."""
+        client = requester.get()
+        if client is not None and sum(map(client.inherits, self._unfinished.values())) >= MAX_LEFT_JOBS:
+            raise BadRequest(wording.too_many_left_jobs(MAX_LEFT_JOBS))
 
     def _start(self, job: Job, body: Body) -> None:
         self._active.add(job)
@@ -212,7 +230,7 @@ class JobScheduler:
         if (rest := job.rest(deadline)) > 0:
             return rest
         if not job.timed_out:
-            job.time_out()
+            job.time_out(wording.timeout_reason(job.may_take))
             return _CLEANUP_SECONDS
         if give_up is not None:
             self._owner.start(give_up)
@@ -228,6 +246,8 @@ class JobScheduler:
         if job.is_pending:
             self._left = {other for other in self._left if other.is_pending} | {job}
         if job.background:
+            if job.requester is not None:
+                job.requester.remove(job)
             self._finished.append(self._unfinished.pop(job.id))
             self._changed(job)
             if (forgotten := self.background.finish(job)) is not None and not forgotten.is_announced:
@@ -243,7 +263,7 @@ class JobScheduler:
             with job.scope:
                 await self._places.take(job)
             job.scope = running
-        return job.has_place and not job.cancelled
+        return job.has_place and not job.is_ending
 
     @asynccontextmanager
     async def _lend_places(self) -> AsyncGenerator[set[Job]]:
@@ -264,3 +284,8 @@ class JobScheduler:
                 found.add(job)
             job = job.caller
         return found
+
+
+def _is_told_about(job: Job) -> bool:
+    client = requester.get()
+    return client is None or client.is_told_about(job)

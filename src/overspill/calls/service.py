@@ -14,6 +14,7 @@ import msgspec
 from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
+from overspill.calls.background import find_last_change, restore_job
 from overspill.calls.body import ToolBody
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
@@ -64,6 +65,7 @@ class CallService:
         check: references.Check | None = None,
     ) -> Reply:
         self.jobs.check_open()
+        self.jobs.check_left_jobs()
         started = time.perf_counter()
         settings = self._gate.settings.for_tool(call.name, call.server)
         written = meter.encode_arguments(call.args)
@@ -203,11 +205,8 @@ class CallService:
         )
 
     def _recall_job(self, id: str) -> Job | None:
-        ended: JobChanged | None = None
-        for event in self._ledger.events_about(id):
-            if isinstance(event, JobChanged) and event.id == id and event.state in ("ready", "failed"):
-                ended = event
-        return ended and Job.restore(id, ended.tool, ended.server, ended.state, ended.seconds, ended.error)
+        change = find_last_change(self._ledger.events_about(id), id)
+        return change and restore_job(change)
 
 
 def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 
 from msgspec import Struct
 
 from overspill import handles
+from overspill.calls.background import find_last_change, restore_job
+from overspill.calls.job import Job
 from overspill.errors import HandleError, StoreError
 from overspill.record import events
-from overspill.record.events import OutputStored
+from overspill.record.events import Entry, OutputStored
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
@@ -42,6 +44,15 @@ class SessionGroup:
                         return GroupOutput(kept, shelf)
         return None
 
+    def find_failed_job(self, spelling: str) -> Job | None:
+        """A job of an ended session that failed, or was still running when the session ended."""
+        session, file = handles.parse(spelling)
+        for shelf in self._ended_sessions(session):
+            with suppress(StoreError), closing(shelf):
+                if change := find_last_change(_events_about(shelf, file), file):
+                    return None if change.state == "ready" else restore_job(change)
+        return None
+
     def has_outputs(self) -> bool:
         for shelf in self._ended_sessions():
             with suppress(StoreError), ExitStack() as undo:
@@ -69,3 +80,9 @@ def _stored_outputs(shelf: Shelf) -> Iterator[Kept]:
     for event in events.decode_events(shelf.journal()):
         if isinstance(event, OutputStored) and event.kept.session == shelf.session:
             yield event.kept
+
+
+def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:
+    """Most lines are not decoded."""
+    written = id.encode()
+    return events.decode_events(line for line in shelf.journal() if written in line)

@@ -117,9 +117,7 @@ class RetrievalTools:
 
     def news(self) -> str:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
-        done = [
-            job for job in self._jobs.background.values() if job.done and not job.is_announced and job.id not in self._mentioned
-        ]
+        done = [job for job in self._jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
         return wording.completed_jobs([self._status(job) for job in done]) if done else ""
 

@@ -9,7 +9,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from overspill import handles, reading
-from overspill.calls.job import Job
+from overspill.calls.job import Job, requester
 from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
@@ -98,13 +98,24 @@ class StoredOutputs:
         return file
 
     def find_job(self, spelling: str) -> Job | None:
-        return self.jobs.get(self.file_id(spelling))
+        """The job with that id. A client that asks for a job is told when it ends, even if another client called its tool.
+
+        Also finds a job of an ended session of the family, if it left no output: it failed, or was interrupted.
+        """
+        _, file = handles.parse(spelling)
+        job = self.jobs.get(file)
+        if job is None and self._family is not None and file not in self._kept and not self._find_in_group(spelling):
+            return self._family.find_failed_job(spelling)
+        self.file_id(spelling)
+        if job is not None and (client := requester.get()) is not None:
+            client.note_asked_for(job)
+        return job
 
     def find(self, spelling: str) -> Kept:
         file = self.file_id(spelling)
         kept = self._kept.get(file) or self._find_in_group(spelling)
         if kept is None:
-            if job := self.jobs.get(file):
+            if job := self.find_job(spelling):
                 raise BadRequest(tool_failure(job.error) if job.done else NOT_READY)
             raise UnknownHandle(spelling)
         return kept

@@ -17,7 +17,7 @@ from overspill.errors import BadRequest
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
-from overspill.record.events import OutputStored
+from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger
 from overspill.retrieval.extractor import Extractor
 from overspill.retrieval.group import SessionGroup
@@ -55,6 +55,8 @@ class SessionParts:
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):
                 self.gate.kept.add(event.kept)
+            elif isinstance(event, JobChanged):
+                self.calls.jobs.background.note_earlier(event)
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
         blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()

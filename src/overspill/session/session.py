@@ -108,7 +108,7 @@ class Session:
         with anyio.CancelScope(shield=True):
             left = [] if has_ended else await parts.calls.jobs.abort()
             await anyio.to_thread.run_sync(parts.close)
-            if self.family and not parts.gate.kept:  # most sessions of a family store nothing
+            if self.family and not parts.gate.kept and not parts.calls.jobs.background:  # true of most sessions of a family
                 await anyio.to_thread.run_sync(self._store.remove_shelf, parts.shelf.session)
         if left:
             names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)

@@ -41,13 +41,16 @@ from overspill.wording.retrieval import (
     unknown_handle,
 )
 from overspill.wording.slow_tools import (
+    INTERRUPTED,
     NONE_RUNNING,
     JobStatus,
     completed_jobs,
+    left_too_long,
     notice,
     options,
     running_message,
     still_running,
+    too_many_left_jobs,
 )
 
 __all__ = [
@@ -55,6 +58,7 @@ __all__ = [
     "CANCELLED",
     "CANCELLED_ITSELF",
     "EXPANDED",
+    "INTERRUPTED",
     "NONE_RUNNING",
     "NOT_READY",
     "NO_OUTPUT",
@@ -72,6 +76,7 @@ __all__ = [
     "handle_message",
     "incomplete",
     "incomplete_output",
+    "left_too_long",
     "lost_bytes",
     "lost_output",
     "not_a_chunk",
@@ -91,6 +96,7 @@ __all__ = [
     "stream_failure",
     "timeout_reason",
     "too_large",
+    "too_many_left_jobs",
     "tool_failure",
     "unknown_handle",
     "unknown_tool",

@@ -11,6 +11,7 @@ from overspill.types import JobState, Size
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NONE_RUNNING = "No async tools running."
+INTERRUPTED = "it was interrupted before it finished. Call the tool again."
 MAX_LISTED_JOBS = 10
 """Lines in one section of a notice. A model reads the notice every turn, so it must not grow with the conversation."""
 
@@ -37,6 +38,18 @@ def running_message(id: str, tool: str, *, notice: bool = True) -> str:
         else f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
     )
     return f"Tool Output ID: {id}\nTool: {one_line(tool)}\n\n{next_step}"
+
+
+def too_many_left_jobs(count: int) -> str:
+    return (
+        f"This call was not made: {count} calls that were left behind when their clients disconnected are still running. "
+        "Call wait_for_tool_output() until some have completed, then try again."
+    )
+
+
+def left_too_long(seconds: float) -> str:
+    """Why a job without a time limit was stopped after its client had left."""
+    return f"not finished {seconds:g} s after the client that called it disconnected"
 
 
 def completed_jobs(jobs: Sequence[JobStatus]) -> str:

@@ -2,9 +2,12 @@
 
 import pytest
 
-from overspill.calls.background import MAX_FINISHED_JOBS, BackgroundJobs
+from overspill import handles
+from overspill.calls.background import MAX_FINISHED_JOBS, BackgroundJobs, find_last_change, restore_job
 from overspill.calls.job import Job
-from overspill.types import Block
+from overspill.record.events import JobChanged, ToolCalled
+from overspill.types import Block, JobState
+from overspill.wording import INTERRUPTED
 
 IMAGE = {"type": "image", "data": "aGVsbG8="}
 
@@ -60,3 +63,23 @@ def test_a_job_whose_images_are_in_memory_stays_in_memory():
 def test_a_job_that_never_existed_is_unknown():
     with pytest.raises(KeyError):
         filled([], [])["nothing"]
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "restored"),
+    [
+        ("ready", "", ("ready", "")),
+        ("failed", "no route", ("failed", "no route")),
+        ("failed", "cancelled", ("failed", INTERRUPTED)),
+        ("running", "", ("failed", INTERRUPTED)),
+        ("queued", "", ("failed", INTERRUPTED)),
+    ],
+)
+def test_a_job_that_did_not_end_was_interrupted(state: JobState, error: str, restored: tuple[str, str]):
+    id = handles.new()
+    happened = [JobChanged(1, id, "tool", "running"), JobChanged(2, handles.new(), "tool", "ready"), ToolCalled(3, "tool")]
+    change = find_last_change([*happened, JobChanged(4, id, "tool", state, 1.5, error)], id)
+    assert change
+    job = restore_job(change)
+    assert (job.id, job.state, job.error, job.seconds, job.done) == (id, *restored, 1.5, True)
+    assert find_last_change(happened, handles.new()) is None

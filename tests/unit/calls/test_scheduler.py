@@ -1,14 +1,14 @@
 """The race, on asyncio and on trio: a job's answer is used wherever it arrives, and none is lost or told twice."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from overspill.calls.job import Job, asking, current
+from overspill.calls.job import Job, Requester, asking, current, requester
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import SessionClosed
 
@@ -420,3 +420,71 @@ async def test_a_tool_may_abort_its_own_session(jobs: JobScheduler):
     jobs.start(itself, Doing(run))
     await itself.answered.wait()
     assert (itself.state, itself.error) == ("failed", "cancelled")
+
+
+@contextmanager
+def requested_by(client: Requester) -> Iterator[None]:
+    before = requester.set(client)
+    try:
+        yield
+    finally:
+        requester.reset(before)
+
+
+async def test_a_client_is_told_about_its_own_jobs_and_those_it_inherits(jobs: JobScheduler):
+    left, mine, others = Requester("kind"), Requester("kind"), Requester("kind")
+    for client, tool in ((left, "left"), (mine, "mine"), (others, "others")):
+        with requested_by(client):
+            jobs.start(job(tool), returning(1))
+    left.has_left = True
+    with requested_by(mine):
+        assert [each.tool for each in jobs.pending()] == ["left", "mine"]
+        while jobs.pending():
+            await anyio.lowlevel.checkpoint()
+        assert [each.tool for each in jobs.ended()] == ["left", "mine"]
+        assert [each.tool for each in await jobs.wait(0)] == ["left", "mine"]
+    with requested_by(Requester("another kind")):
+        assert await jobs.wait(0) == []
+    with requested_by(others):
+        assert [each.tool for each in await jobs.wait(SOON)] == ["others"]
+
+
+async def test_a_call_is_answered_early_only_if_its_client_comes_back(jobs: JobScheduler):
+    client, tool = Requester(comes_back=False), Held()
+    with requested_by(client):
+        slow = job()
+    async with anyio.create_task_group() as group:
+        group.start_soon(jobs.run, slow, tool, 0.01)
+        await jobs.run(job(), Held(), 0.1)  # this one is answered early, though it may wait longer
+        assert not slow.background
+        client.comes_back = True
+    assert slow.background
+
+
+async def test_waiting_for_a_clients_jobs_ends_with_its_last_one(jobs: JobScheduler):
+    client, tools = Requester(), (Held(), Held())
+    with requested_by(client):
+        for tool in tools:
+            jobs.start(job(), tool)
+    async with anyio.create_task_group() as group:
+        group.start_soon(client.wait_for_jobs)
+        tools[0].release.set()
+        while len(client.jobs) > 1:
+            await anyio.lowlevel.checkpoint()
+        tools[1].release.set()
+    assert not client.jobs
+
+
+@pytest.mark.parametrize("place_comes", [True, False])
+async def test_a_job_whose_time_is_up_before_it_starts_says_why(changes: Changes, place_comes: bool):
+    jobs = await opened(changes, max_running=1)
+    running, queued, tool = job(), job("queued"), Held()
+    jobs.start(running, tool)
+    jobs.start(queued, returning(1))
+    await tool.started.wait()
+    if place_comes:
+        tool.release.set()
+    queued.time_out("too late")
+    await queued.answered.wait()
+    assert (queued.state, queued.error, queued.result) == ("failed", "too late", None)
+    await jobs.abort()

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from overspill import Session, Settings, handles
+from overspill import Session, Settings, handles, wording
 from overspill.errors import SessionClosed, UnknownHandle
 from overspill.retrieval.group import SessionGroup
 from overspill.store.files.shelf import FileShelf
@@ -42,6 +42,37 @@ async def test_a_later_session_of_the_family_reads_what_an_ended_one_kept(store:
                 assert stored.text() == BIG
             assert (await later.invoke("get_tool_output", {"id": spelling, **SLICE})).text.startswith("line of text")
         assert (await later.extract(kept.handle, "text")).found
+
+
+async def leave_job(session: Session, *, fails: bool = False) -> str:
+    async def tool() -> str:
+        if fails:
+            raise OSError("no route to host")
+        await anyio.sleep_forever()
+        return ""
+
+    return await session.start("crawl", {}, tool)
+
+
+async def test_a_later_session_learns_what_became_of_an_earlier_ones_jobs(store: MemoryStore | FileStore) -> None:
+    async with Session(family="ann", store=store) as session:
+        cut_off, failed = await leave_job(session), await leave_job(session, fails=True)
+        await session.invoke("wait_for_tool_output")
+    async with Session(family="ann", store=store) as later, Session(family="bob", store=store) as stranger:
+        asked = [(id, {"id": id, "mode": "raw"}) for id in (cut_off, failed)]
+        answers = [(await later.invoke("get_tool_output", args)).text for _, args in asked]
+        assert answers == [wording.tool_failure(wording.INTERRUPTED), "Tool failed: OSError: no route to host"]
+        handle = handles.handle(later.id, handles.parse(cut_off)[1])
+        for id, args in [*asked, (handle, {"id": handle, "mode": "raw"})]:
+            assert (await stranger.invoke("get_tool_output", args)).text.startswith(f"Unknown tool ID: {id[:40]}")
+
+
+async def test_a_session_that_is_opened_again_learns_what_became_of_its_jobs(store: MemoryStore | FileStore) -> None:
+    async with Session(name="research", store=store) as session:
+        id = await leave_job(session)
+    async with Session(name="research", store=store) as again:
+        asked = {"id": id, "mode": "raw"}
+        assert (await again.invoke("get_tool_output", asked)).text == wording.tool_failure(wording.INTERRUPTED)
 
 
 async def test_only_the_family_has_something_to_read(store: MemoryStore | FileStore) -> None:

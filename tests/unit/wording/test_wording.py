@@ -73,6 +73,15 @@ def test_the_running_text_where_no_notice_can_be_shown():
     )
 
 
+def test_the_texts_about_calls_whose_client_left():
+    assert wording.too_many_left_jobs(32) == (
+        "This call was not made: 32 calls that were left behind when their clients disconnected are still running. "
+        "Call wait_for_tool_output() until some have completed, then try again."
+    )
+    assert wording.left_too_long(3600) == "not finished 3600 s after the client that called it disconnected"
+    assert wording.INTERRUPTED == "it was interrupted before it finished. Call the tool again."
+
+
 def test_binary_output():
     message = (
         f"Image image/png (46 KB) is stored but not shown, because it is not text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"

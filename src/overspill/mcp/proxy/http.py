@@ -101,10 +101,12 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int) 
         session = request.connection.session_id or ""
         owner = ClientKey(principal, session)
         if session and request.method == "initialize":
-            request.connection.exit_stack.push_async_callback(clients.close, owner)
+            request.connection.exit_stack.callback(clients.leave, owner)
         return await clients.find(owner, identity)
 
-    manager = StreamableHTTPSessionManager(build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES)
+    manager = StreamableHTTPSessionManager(
+        build_protocol_server(find), max_request_body_size=MAX_BODY_BYTES, session_idle_timeout=clients.options.gone_after
+    )
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncGenerator[None]:

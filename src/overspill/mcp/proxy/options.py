@@ -27,6 +27,12 @@ class ProxyOptions(Struct, frozen=True):
     list_outputs: bool = False
     first_wait: float = 20.0
     """How many seconds a client waits for its servers when it connects. They keep starting after that."""
+    gone_after: float = 300.0
+    """How many seconds a client of the older protocol may have neither a request nor a stream open before it counts as gone."""
+    stateless_gone_after: float = 1800.0
+    """The same for a client of the newer protocol, which need not have anything open between two requests."""
+    max_job_seconds_alone: float = 3600.0
+    """How long a call without a `toolTimeout` may run after its client has gone."""
 
     @property
     def has_several_servers(self) -> bool:

@@ -130,6 +130,7 @@ class RequestRouter:
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
         client, name = self._client, request.params.get("name")
+        client.note_call(request)
         if not isinstance(name, str):
             return await self._forward(request)
         own = await client.catalog.find_own(name)

@@ -46,7 +46,7 @@ async def serve_stdio(clients: ServedClients, stop: anyio.Event, source: int = 0
     owner = ClientKey("local", "stdio")
 
     async def find(_: ClientRequest, identity: ClientIdentity) -> ServedClient:
-        return await clients.find(owner, identity)
+        return await clients.find(owner, identity, outlived_by_jobs=False)
 
     async def end() -> None:
         await stop.wait()

@@ -13,6 +13,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, event_from_wire
 
+from overspill.calls.job import Requester, requester
 from overspill.errors import ServerError, Unheard
 from overspill.mcp.client import ClientIdentity, Server, ServerConnection
 from overspill.mcp.client.connection import Raw, as_mapping
@@ -26,6 +27,7 @@ from overspill.mcp.proxy.tool_calls import ToolCalls
 from overspill.mcp.proxy.versions import adapt_result, ask_for_input, wants_input
 from overspill.session.session import Session
 from overspill.text import tokens
+from overspill.text.lenient_json import dumps
 
 _QUIET = 1.0  # seconds after the handshake
 _ASKING_CAPABILITIES = ("elicitation", "sampling", "roots")
@@ -41,10 +43,13 @@ class ServedClient:
         client: ClientIdentity,
         group: anyio.abc.TaskGroup,
         log: Callable[[str], None],
+        *,
+        outlived_by_jobs: bool,
     ) -> None:
         self.options = options
         self.session = session
         self.client = client
+        self.requester = Requester(dumps(client.info).decode(), comes_back=outlived_by_jobs)
         self.channel: ClientChannel | None = None
         self.servers = {
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
@@ -64,6 +69,8 @@ class ServedClient:
         self._missed: set[str] = set()
         """Servers that were not up during the client's handshake."""
         self._answering = 0
+        self._has_called = False
+        self.last_used = anyio.current_time()
         self._levels: dict[ServerConnection, str] = {}
         self._offered = False
         for server in self.servers.values():
@@ -85,13 +92,36 @@ class ServedClient:
         """Whether a request is being answered, or a paused call waits for the client."""
         return bool(self._answering or self.paused_calls.has_waiting or any(self._flights.values()))
 
+    @property
+    def silent_for(self) -> float:
+        """Seconds since its last request was answered; 0 while one is being answered or paused."""
+        return 0.0 if self._answering or self.paused_calls.has_waiting else anyio.current_time() - self.last_used
+
     @contextmanager
     def answering(self) -> Generator[None]:
         self._answering += 1
+        before = requester.set(self.requester)
         try:
             yield
         finally:
+            requester.reset(before)
             self._answering -= 1
+            self.last_used = anyio.current_time()
+
+    def note_call(self, request: ClientRequest) -> None:
+        """A client that calls a second tool has shown that it stays after the first answer.
+
+        Other requests show nothing: the Python SDK lists the tools after a call to check its result, and the client that made
+        the call may then leave. Answering a question of the first call shows nothing either.
+        """
+        if "requestState" not in request.params:
+            self.requester.comes_back |= self._has_called
+            self._has_called = True
+
+    def leave(self) -> None:
+        """The client has gone. Servers can ask it nothing more; its jobs keep running."""
+        self.requester.has_left = True
+        self.channel = None
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:
         """Each server's connection, or the error that explains why there is none yet."""
@@ -219,10 +249,10 @@ class ServedClient:
 
 @asynccontextmanager
 async def open_client(
-    options: ProxyOptions, session: Session, client: ClientIdentity, log: Callable[[str], None]
+    options: ProxyOptions, session: Session, client: ClientIdentity, log: Callable[[str], None], *, outlived_by_jobs: bool = True
 ) -> AsyncGenerator[ServedClient]:
     async with anyio.create_task_group() as group:
         try:
-            yield ServedClient(options, session, client, group, log)
+            yield ServedClient(options, session, client, group, log, outlived_by_jobs=outlived_by_jobs)
         finally:
             group.cancel_scope.cancel()

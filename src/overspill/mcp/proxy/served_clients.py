@@ -1,13 +1,21 @@
-"""All clients of the proxy: one per session of the older protocol; in the newer, one per principal and kind of client."""
+"""All clients of the proxy: one per session of the older protocol; in the newer, one per principal and kind of client.
+
+A principal owns outputs and jobs, so all of its clients share one session. Calls that run in the background outlive their client:
+its servers run until those calls have ended.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 import anyio
 import anyio.abc
 from msgspec import Struct
 
+from overspill import wording
+from overspill.calls.job import Requester
 from overspill.mcp.client import ClientIdentity
 from overspill.mcp.proxy.options import ProxyOptions
 from overspill.mcp.proxy.served_client import ServedClient, open_client
@@ -20,7 +28,7 @@ _MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one t
 
 
 class ClientKey(Struct, frozen=True):
-    """Who owns handles. Not a connection, because the newer protocol has none."""
+    """Whose client it is, and its session of the older protocol. The newer protocol has none."""
 
     principal: str
     session: str = ""
@@ -28,7 +36,7 @@ class ClientKey(Struct, frozen=True):
 
 class _OpenClient(Struct):
     client: ServedClient
-    done: anyio.Event
+    left: anyio.Event
 
 
 class ServedClients:
@@ -42,56 +50,92 @@ class ServedClients:
         endpoints: Mapping[str, Endpoint],
         log: Callable[[str], None],
     ) -> None:
+        self.options = options
         self._group = group
         self._settings = settings
-        self._options = options
         self._endpoints = endpoints
         self._log = log
         self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
-        self._sessions: dict[ClientKey, Session] = {}
+        self._sessions: dict[str, Session] = {}
+        self._served = Counter[str]()
         self._opening = anyio.Lock()
 
-    async def find(self, owner: ClientKey, identity: ClientIdentity) -> ServedClient:
+    async def find(self, owner: ClientKey, identity: ClientIdentity, *, outlived_by_jobs: bool = True) -> ServedClient:
+        """`outlived_by_jobs`: whether its jobs keep running when the client has gone."""
         kind = b"" if owner.session else dumps((identity.info, identity.capabilities))
         entry = self._open_clients.pop((owner, kind), None)
         if entry is not None:
             self._open_clients[owner, kind] = entry  # keep the order of last use
             return entry.client
         async with self._opening:
-            entry = self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity)
+            entry = self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
         return entry.client
 
     def count_sessions(self, principal: str) -> int:
-        """How many sessions a principal has open."""
-        return sum(owner.principal == principal for owner in self._sessions)
+        """How many sessions a principal has open, with those whose jobs still run."""
+        return self._served[principal]
 
-    async def close(self, owner: ClientKey) -> None:
+    def leave(self, owner: ClientKey) -> None:
         for key in [key for key in self._open_clients if key[0] == owner]:
-            self._open_clients.pop(key).done.set()
-        if session := self._sessions.pop(owner, None):
-            await session.close()
+            self._open_clients.pop(key).left.set()
 
     async def close_all(self) -> None:
-        for owner in list(self._sessions):
-            await self.close(owner)
+        """End everything, with the jobs that still run."""
+        while self._sessions:
+            await self._sessions.popitem()[1].close()
 
-    async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity) -> _OpenClient:
+    async def _open(self, owner: ClientKey, kind: bytes, identity: ClientIdentity, outlived_by_jobs: bool) -> _OpenClient:
         mine = [key for key in self._open_clients if key[0] == owner]
         idle = [key for key in mine if not self._open_clients[key].client.is_busy]
         for key in idle[: max(0, len(mine) - _MAX_KINDS + 1)]:
-            self._open_clients.pop(key).done.set()
-        session = self._sessions.get(owner)
+            self._open_clients.pop(key).left.set()
+        session = self._sessions.get(owner.principal)
         if session is None:
-            family = self._options.family(owner.principal)
+            family = self.options.family(owner.principal)
             session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False, preload=False)
             await session.begin()
-            self._sessions[owner] = session
-        entry: _OpenClient = await self._group.start(self._serve, session, identity)
+            self._sessions[owner.principal] = session
+        entry: _OpenClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
         self._open_clients[owner, kind] = entry
         return entry
 
-    async def _serve(self, session: Session, identity: ClientIdentity, *, task_status: anyio.abc.TaskStatus[_OpenClient]) -> None:
-        async with open_client(self._options, session, identity, self._log) as client:
-            entry = _OpenClient(client, anyio.Event())
-            task_status.started(entry)
-            await entry.done.wait()
+    async def _serve(
+        self,
+        owner: ClientKey,
+        session: Session,
+        identity: ClientIdentity,
+        outlived_by_jobs: bool,
+        *,
+        task_status: anyio.abc.TaskStatus[_OpenClient],
+    ) -> None:
+        self._served[owner.principal] += bool(owner.session)
+        try:
+            async with open_client(self.options, session, identity, self._log, outlived_by_jobs=outlived_by_jobs) as client:
+                entry = _OpenClient(client, anyio.Event())
+                task_status.started(entry)
+                await self._wait_until_gone(owner, entry)
+                client.leave()
+                await self._wait_for_jobs(client.requester)
+        finally:
+            self._served[owner.principal] -= bool(owner.session)
+
+    async def _wait_until_gone(self, owner: ClientKey, entry: _OpenClient) -> None:
+        """Until the client says so, or its connection has ended. A client without a connection is gone when it is silent."""
+        if owner.session:
+            await entry.left.wait()
+        while not entry.left.is_set():
+            silent_for, limit = entry.client.silent_for, self.options.stateless_gone_after
+            if silent_for >= limit:
+                self._open_clients = {key: each for key, each in self._open_clients.items() if each is not entry}
+                return
+            with anyio.move_on_after(limit - silent_for):
+                await entry.left.wait()
+
+    async def _wait_for_jobs(self, requester: Requester) -> None:
+        limit = self.options.max_job_seconds_alone
+        with anyio.move_on_after(limit):
+            await requester.wait_for_jobs()
+        for job in requester.jobs:
+            if math.isinf(job.may_take):
+                job.time_out(wording.left_too_long(limit))
+        await requester.wait_for_jobs()
