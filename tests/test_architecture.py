@@ -28,9 +28,10 @@ ROOMS: dict[str, Room] = {
     "errors": Room("everything Overspill raises"),
     "handles": Room("the ids of stored outputs and their two spellings", "errors"),
     "text": Room("strings and bytes: encodings, tokens, lenient JSON, names, patterns", "errors", "re2"),
+    "confined": Room("run our own code on hostile input, in a process that can open nothing and that ends in time"),
     "schema": Room(
         "check values against JSON Schemas that others wrote",
-        "text",
+        "confined text",
         late="a process of its own imports the library that checks, after it was told where packages are",
     ),
     "types": Room("the nouns that flow between rooms", "errors handles text"),

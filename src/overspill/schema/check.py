@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from threading import BoundedSemaphore
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-_WORKER = str(Path(__file__).with_name("worker.py"))
-_MAX_SECONDS = 15.0
-"""Until the worker is killed. It ends sooner by itself, when it has used its processor time."""
+from overspill.confined.worker import Worker
+
 MAX_WORKERS = 4
-_workers = BoundedSemaphore(MAX_WORKERS)
+_worker = Worker(Path(__file__).with_name("worker.py"), max_running=MAX_WORKERS, max_seconds=15.0)
 
 
 class Misfit(Struct, frozen=True):
@@ -48,18 +44,16 @@ def find_flaw(schema: Any) -> str:
 
 
 def _ask(request: dict[str, Any]) -> _Answer:
-    if not sys.executable or getattr(sys, "frozen", False):
+    if not Worker.can_run():
         raise Unchecked("there is no Python to check it with")
-    # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
-    command = [sys.executable, "-I", "-S", _WORKER, *filter(None, sys.path)]
     try:
-        data = json.dumps(request).encode()
-        with _workers:
-            done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=_MAX_SECONDS, check=True)  # noqa: S603
-        answer = msgspec.convert(json.loads(done.stdout), _Answer)
+        done = _worker.run(json.dumps(request).encode())
+        if not done.is_complete:  # ended by a limit
+            raise Unchecked("it is too large or takes too long")
+        answer = msgspec.convert(json.loads(done.output), _Answer)
     except RecursionError:
         raise Unchecked("it is nested too deeply") from None
-    except (subprocess.SubprocessError, OSError, ValueError, TypeError):  # ended by a limit, not started, or not JSON
+    except (OSError, ValueError, TypeError):  # not started, or not JSON
         raise Unchecked("it is too large or takes too long") from None
     if answer.unchecked:
         raise Unchecked(answer.unchecked)

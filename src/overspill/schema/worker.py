@@ -8,7 +8,6 @@ system holds this process to its limits whatever the library does.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from functools import cache
 from importlib import import_module
@@ -86,22 +85,14 @@ def _flaw_below(resolver: Any, part: Any) -> str:
     return next((flaw for each in part.subresources() if (flaw := _flaw_below(resolver.in_subresource(each), each))), "")
 
 
-def _limit(what: int, most: int) -> None:
-    hard = resource.getrlimit(what)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, most))
-
-
 def main() -> None:
-    _limit(resource.RLIMIT_CPU, _SECONDS)
     sys.path[:] = sys.argv[1:]
+    limits = import_module("overspill.confined.limits")
+    limits.limit_seconds(_SECONDS)
     for module in ("_keywords", "_legacy_keywords", "_utils"):
         vars(import_module(f"jsonschema.{module}"))["re"] = Patterns
     import_module("overspill.text.patterns")
-    if sys.platform != "darwin":  # which knows this limit and refuses to set it
-        _limit(resource.RLIMIT_AS, _MEMORY)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_NOFILE, 0)  # from here on no file can be opened, and no connection
+    limits.give_up_everything_else(_MEMORY)
     sys.stdout.write(json.dumps(answer(json.loads(sys.stdin.buffer.read()))))
 
 
