@@ -221,15 +221,17 @@ def test_a_schema_of_no_known_kind_is_not_called_too_large() -> None:
 
 
 def count_workers() -> int:
-    """Processes that this one started to check a schema."""
-    found = 0
-    for children in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-        for child in children.read_text().split():
-            try:
-                found += b"worker.py" in Path(f"/proc/{child}/cmdline").read_bytes()
-            except FileNotFoundError:  # it has just ended
-                continue
-    return found
+    """Processes that this one started to check a schema, all at the same time: those that are still there at the end."""
+    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    started = [child for children in lists for child in children.read_text().split()]
+    return sum(map(is_worker, started))
+
+
+def is_worker(process: str) -> bool:
+    try:
+        return b"worker.py" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except FileNotFoundError:  # it has just ended
+        return False
 
 
 @pytest.mark.slow
