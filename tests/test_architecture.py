@@ -40,6 +40,11 @@ ROOMS: dict[str, Room] = {
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
     "store": Room("where outputs are kept, and how they flow there", "errors handles text types wording"),
+    "decoding": Room(
+        "the text in bytes that are not UTF-8: decompressed, from another encoding, or from a PDF",
+        "confined errors store text types",
+        late="most outputs are plain text, and what decodes the others is imported when it is needed",
+    ),
     "settings": Room(
         "keys, defaults, presets, layers, and who may set what",
         "errors store text truncate",
@@ -48,7 +53,8 @@ ROOMS: dict[str, Room] = {
     "record": Room("what happened: events, ledger, counters, op tree", "budget errors handles store text types"),
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "gate": Room(
-        "pass, keep or cut a tool's result", "budget errors handles reading record settings store text truncate types wording"
+        "pass, keep or cut a tool's result",
+        "budget decoding errors handles reading record settings store text truncate types wording",
     ),
     "models": Room(
         "one way to ask a language model, whatever serves it",
@@ -66,7 +72,7 @@ ROOMS: dict[str, Room] = {
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",
-        "calls errors extraction gate handles lexical models reading record settings store text truncate types wording",
+        "calls decoding errors extraction gate handles lexical models reading record settings store text truncate types wording",
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",

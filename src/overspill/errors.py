@@ -8,6 +8,7 @@ OverspillError
 │   ├── UnknownHandle      (404) this session has stored nothing under that handle
 │   └── ExpiredHandle      (410) the output was stored and has been removed
 ├── BadRequest             (400) a range, mode, pattern, query or argument that cannot be served
+│   └── NotText            (415) nothing was searched, because it is not text and no text can be read from it
 ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
 ├── StoreError             the store does not work
 │   ├── StoreFull          a quota or the disk is full
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-_PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim"}
+_PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim", "pdf": "pypdf"}
 
 
 class OverspillError(Exception):
@@ -38,7 +39,7 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
-    def __init__(self, what: str, extra: Literal["agent", "mcp", "models"]) -> None:
+    def __init__(self, what: str, extra: Literal["agent", "mcp", "models", "pdf"]) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
@@ -76,6 +77,17 @@ class ExpiredHandle(HandleError):
 
 class BadRequest(OverspillError):
     code = 400
+
+
+class NotText(BadRequest):
+    """`what` says what it is, with an article."""
+
+    code = 415
+
+    def __init__(self, what: str, advice: str = "", name: str = "The stored output") -> None:
+        super().__init__(f"{name} is {what}. It was not searched.{advice}")
+        self.what = what
+        self.advice = advice
 
 
 class RefError(OverspillError):

@@ -166,6 +166,19 @@ class Excerpt(Struct, frozen=True):
     verified: bool = True
 
 
+class Decoding(Struct, frozen=True):
+    """How text was read from stored bytes that are not UTF-8 themselves."""
+
+    formats: tuple[str, ...] = ()
+    """From the outside in: `("gzip", "UTF-16LE")`. Empty if the stored bytes were read as they are."""
+    guessed: bool = False
+    """Whether the last of them is a guess."""
+    bytes: int = 0
+    """The size of the decoded text as UTF-8, which all positions refer to."""
+    remarks: tuple[str, ...] = ()
+    """Where decoding stopped and why, and what could not be decoded."""
+
+
 class Extraction(Struct, frozen=True):
     """What was found in a stored output for a question, and how much of the output was searched."""
 
@@ -184,3 +197,5 @@ class Extraction(Struct, frozen=True):
     """What the reader has to know, such as a fallback that was used or a part that was not searched."""
     planned_strategy: str = ""
     """Where the built-in engine answered: the strategy that a model would have followed."""
+    decoding: Decoding | None = None
+    """Set if the text was decoded first. Positions and quotes then refer to the decoded text."""

@@ -218,7 +218,7 @@ class Gate:
                 size = size_of(collected.plain, settings.model)
             source = OutputText(collected.spool, size, collected.plain)
             if collected.media == "binary":
-                return [ReplyDraft((self._describe_binary(kept, collected.spool.total, unstored, "Binary output"),))], size
+                return replies.draft_binary(kept, collected.spool, unstored, self.settings.surface), size
             if unstored:
                 return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
             assert kept is not None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill import wording
+from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.reading import query
 from overspill.settings import Settings
@@ -128,6 +129,18 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
     return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
+
+
+def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[str]) -> list[ReplyDraft]:
+    """For an output that is not plain text: what it is, and how to read it."""
+    if kept is None or why:
+        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, offered),))]
+    try:
+        head = spool.read(0, HEAD_BYTES)
+    except StoreError:  # removed since
+        head = b""
+    found = describe(head)
+    return [ReplyDraft((wording.binary_message(kept, found.what, offered, has_text=found.has_text),))]
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:

@@ -173,6 +173,8 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
     """What answered instead of a strategy that could not be used."""
     latency: int = 0
     quotes: tuple[Quote, ...] = ()
+    decoded: tuple[str, ...] = ()
+    """How the text was decoded, from the outside in: the quotes are passages of that text, not of the stored bytes."""
     warnings: int = 0
 
 

@@ -11,7 +11,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from overspill import handles
-from overspill.errors import HandleError, StoreError, UnknownHandle
+from overspill.decoding import redecode
+from overspill.errors import HandleError, OverspillError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored, Quote
@@ -20,8 +21,9 @@ from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
-Quotes: TypeAlias = Mapping[str, Sequence[Quote]]
-"""By output, the passages that extractions quoted from it."""
+Formats: TypeAlias = tuple[str, ...]
+Quotes: TypeAlias = Mapping[str, Mapping[Formats, Sequence[Quote]]]
+"""By output, and by how its text was decoded, the passages that extractions quoted from it."""
 _DAMAGED = (
     "Session {session} is skipped: its journal is damaged, so there is no record of what it stored. "
     "Its files are still in the folder session-{session}. Remove that folder yourself if you do not need them."
@@ -146,14 +148,14 @@ class Archive:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
-                size, misquoted = reader.size, _count_misquotes(quotes[kept.session].get(kept.id, ()), reader)
+                size, misquoted = reader.size, _describe_misquotes(quotes[kept.session].get(kept.id, {}), reader)
             finally:
                 reader.close()
         if size != kept.size.bytes:
             return f"has {size:,} bytes; {kept.size.bytes:,} were stored"
         if digest.hexdigest() != kept.sha256:
             return "its bytes are not those that were stored: the SHA-256 differs"
-        return f"{misquoted} quoted passages are not in it" if misquoted else ""
+        return misquoted
 
     def _shelves(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Shelf]]:
         """Every session, or only one, open for reading."""
@@ -221,15 +223,33 @@ def _find_label(store: Store, session: str) -> list[ShelfLabel]:
 
 
 def _read_quotes(shelf: Shelf) -> Quotes:
-    quotes: defaultdict[str, list[Quote]] = defaultdict(list)
+    quotes: defaultdict[str, defaultdict[Formats, list[Quote]]] = defaultdict(lambda: defaultdict(list))
     for event in events.decode_events(shelf.journal()):
         if isinstance(event, OutputExtracted):
-            quotes[event.id].extend(event.quotes)
+            quotes[event.id][event.decoded].extend(event.quotes)
     return quotes
 
 
+def _describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader) -> str:
+    """Empty if every recorded quote is still in the stored bytes, or in the text decoded from them."""
+    problems: list[str] = []
+    for names, asked in quotes.items():
+        if not names:
+            wrong, where = _count_misquotes(asked, reader), "it"
+        else:
+            where = f"the text decoded from it ({', '.join(names)})"
+            try:
+                wrong = _count_misquotes(asked, redecode(reader, names))
+            except OverspillError as error:
+                problems.append(f"quoted passages could not be checked. {error}")
+                continue
+        if wrong:
+            problems.append(f"{wrong} quoted passages are not in {where}")
+    return "; ".join(problems)
+
+
 def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
-    """Recorded quotes that are not in the stored bytes."""
+    """Recorded quotes that are not there."""
     return sum(hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256 for quote in quotes)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import assert_never
 
-from overspill import reading, wording
-from overspill.errors import BadRequest
+from msgspec.structs import replace
+
+from overspill import reading
+from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, OutputMode, parse_range
 from overspill.retrieval.modes.grep import GREP
@@ -15,7 +17,7 @@ from overspill.retrieval.modes.query import QUERY, query_page
 from overspill.retrieval.modes.raw import RAW
 from overspill.retrieval.modes.slice import SLICE
 from overspill.retrieval.outputs import StoredOutput
-from overspill.retrieval.pages import Page, add_note, base64_page, passage_page
+from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, passage_page
 
 
 def exact_mode(mode: OutputMode) -> ExactMode | None:
@@ -37,8 +39,12 @@ def exact_mode(mode: OutputMode) -> ExactMode | None:
 
 def read_output(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if stored.kept.media == "binary" and not mode.reads_binary:
-        return Page(wording.binary_message(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
-    return mode.read(stored, asked, bound)
+        return binary_page(stored, ("get_tool_output",))
+    try:
+        return mode.read(stored, asked, bound)
+    except NotText as error:
+        page = binary_page(stored, ("get_tool_output",))
+        return replace(page, text=f"{error}\n{page.text}", is_error=True)
 
 
 def read_running(mode: ExactMode, stored: StoredOutput, asked: GetToolOutput, bound: Bound, note: str) -> Page:
@@ -58,7 +64,7 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
         first, last = parse_range("bytes", asked.bytes)
         return _read_artifact_bytes(stored, first, last + 1, bound)
     if stored.kept.media == "binary":
-        return Page(wording.binary_message(stored.kept, "Binary output", ("get_artifact",)), stored.kept.id)
+        return binary_page(stored, ("get_artifact",))
     reader, view = stored.reader, stored.view
     if asked.lines is not None or asked.start_line is not None or asked.end_line is not None:
         first, last = 1 if asked.start_line is None else asked.start_line, asked.end_line

@@ -30,7 +30,8 @@ def format_abstract(kept: Kept, found: Extraction, bound: Bound, *, closed_strat
     is_builtin = found.model == BUILTIN
     strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
     warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
-    before = list(filter(None, (wording.BUILTIN_ANSWERED if is_builtin and closed_strategies else "", warnings)))
+    decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
+    before = list(filter(None, (wording.BUILTIN_ANSWERED if is_builtin and closed_strategies else "", decoded, warnings)))
     answer, closing = _split_closing(found)
 
     def render(answer: str, *after: str) -> str:
@@ -89,6 +90,9 @@ def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
     if omitted := len(found.excerpts) - len(excerpts):
         result["snippets_omitted"] = omitted
         result["hint"] = _SNIPPETS_OMITTED
+    if found.decoding:
+        result["decoding"] = found.decoding
+        result["note"] = wording.decoding(found.decoding)
     if found.strategy == "truncate":
         result["truncated"] = encoding.clean(found.text)
     if found.warnings:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 
+import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,9 +23,10 @@ from overspill.record.events import Fallback, OutputExtracted, OutputInspected, 
 from overspill.record.ledger import Ledger, log_extraction
 from overspill.retrieval.indexes import EngineIndexes
 from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.views import TextView
 from overspill.settings import Settings
 from overspill.text import tokens
-from overspill.types import Extraction
+from overspill.types import Decoding, Extraction, Kept
 
 _MAX_BYTES_ASKED_TWICE = 1 << 20
 """Of longer outputs, asking the engine again costs more than loading a vocabulary."""
@@ -64,7 +66,8 @@ class Extractor:
     ) -> Extraction:
         op, started = handles.new(), time.perf_counter()
         kept = stored.kept
-        document = Document(kept.handle, kept.tool, args_json, stored.reader, kept.size, kept.sha256)
+        text = await anyio.to_thread.run_sync(stored.decoded)
+        document = Document(kept.handle, kept.tool, args_json, text.reader, text.size, kept.sha256)
         model = self._model(request, op)
         try:
             async with model.keep_connected() if model else nullcontext():
@@ -82,10 +85,10 @@ class Extractor:
         except BadRequest:  # nothing has begun, so there is nothing to record
             raise
         except BaseException:
-            self._record(op, stored, request, None, started)
+            self._record(op, stored, text, request, None, started)
             raise
-        self._record(op, stored, request, found, started)
-        return replace(found, warnings=(wording.incomplete(kept), *found.warnings)) if kept.missing else found
+        self._record(op, stored, text, request, found, started)
+        return _add_what_to_know(found, kept, text.decoding)
 
     def targets(self, request: ExtractionRequest) -> Sequence[str]:
         """The first that is set: the request's own, toolOutput.models, extractionModel, the turn's, the host's.
@@ -148,7 +151,13 @@ class Extractor:
         self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))
 
     def _record(
-        self, op: str, stored: StoredOutput, request: ExtractionRequest, found: Extraction | None, started: float
+        self,
+        op: str,
+        stored: StoredOutput,
+        text: TextView,
+        request: ExtractionRequest,
+        found: Extraction | None,
+        started: float,
     ) -> None:
         latency = round((time.perf_counter() - started) * 1000)
         event = OutputExtracted(
@@ -166,11 +175,19 @@ class Extractor:
                 chunks_searched=found.chunks_searched,
                 chunks_total=found.chunks_total,
                 fallback=self._fallback(request, found),
-                quotes=tuple(Quote(*span, hashlib.sha256(stored.bytes(*span)).hexdigest()) for span in spans),
+                quotes=tuple(Quote(*span, hashlib.sha256(text.reader.read(*span)).hexdigest()) for span in spans),
+                decoded=text.decoding.formats if text.decoding else (),
                 warnings=len(found.warnings),
             )
         self._ledger.record(event)
         log_extraction(event, stored.kept.handle)
+
+
+def _add_what_to_know(found: Extraction, kept: Kept, decoding: Decoding | None) -> Extraction:
+    before = [wording.incomplete(kept)] if kept.missing else []
+    after = decoding.remarks if decoding else ()
+    is_decoded = decoding is not None and bool(decoding.formats)
+    return replace(found, warnings=(*before, *after, *found.warnings), decoding=decoding if is_decoded else None)
 
 
 def configured_endpoints(settings: Settings, environ: Mapping[str, str]) -> dict[str, Endpoint]:

@@ -17,6 +17,7 @@ from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
+from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
 from overspill.text import encoding
@@ -31,16 +32,28 @@ _EVERYTHING = reading.Bound(1 << 62)
 class StoredOutput:
     """One stored output, to read without a model. Bytes and characters count from 0, lines from 1."""
 
-    def __init__(self, kept: Kept, reader: Reader, checkpoints: Sequence[tuple[int, int, int]] = ()) -> None:
+    def __init__(
+        self,
+        kept: Kept,
+        reader: Reader,
+        checkpoints: Sequence[tuple[int, int, int]] = (),
+        views: TextViews | None = None,
+    ) -> None:
         self.kept = kept
         self.reader = reader
         self.view = View(reader, checkpoints=checkpoints)
+        self._views = views or TextViews()
 
     def bytes(self, start: int = 0, end: int | None = None) -> bytes:
         return self.reader.read(start, self.reader.size if end is None else end)
 
     def text(self) -> str:
         return encoding.decode(self.bytes())
+
+    def decoded(self) -> TextView:
+        """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
+        of a PDF. Raises NotText if there is none."""
+        return self._views.get(self.kept, self.reader, self.view)
 
     def lines(self, first: int = 1, last: int | None = None) -> str:
         """Lines `first` to `last`, both included."""
@@ -88,6 +101,7 @@ class StoredOutputs:
         self._family = family
         self._relatives: dict[str, GroupOutput] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
 
@@ -167,14 +181,14 @@ class StoredOutputs:
 
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
-            return StoredOutput(kept, BytesReader(self._held[kept.id]))
+            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views)
         shelf = self._shelf_of(kept)
         try:
             reader = shelf.open(kept.id)
         except UnknownHandle:
             raise _expired_error(kept, spelling) from None
         shelf.note_read(kept.id)
-        return StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()))
+        return StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views)
 
     def _shelf_of(self, kept: Kept) -> Shelf:
         return self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf

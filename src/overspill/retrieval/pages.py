@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import wording
+from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.outputs import StoredOutput
@@ -55,6 +56,12 @@ def passage_page(
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
         notes = [_describe_place(passage, rest)]
     return make_page(stored, passage.text, notes, passage.start_byte, passage.end_byte)
+
+
+def binary_page(stored: StoredOutput, tools: tuple[str, ...]) -> Page:
+    """What the output is, for a reader who asked for text. `tools` are those the reader can ask with."""
+    found = describe(stored.reader.read(0, HEAD_BYTES))
+    return Page(wording.binary_message(stored.kept, found.what, tools, has_text=found.has_text), stored.kept.id)
 
 
 def base64_page(stored: StoredOutput, first: int, end: int, bound: Bound, spell: SpellCall) -> Page:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
-from overspill.errors import BadRequest, require
+from overspill.errors import BadRequest, NotText, require
 from overspill.extraction import Mode, Progress
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
@@ -33,7 +33,8 @@ async def extract(
 ) -> Extraction:
     """Find the parts of `source` that answer `query`, with the place of each. A `Path` is read as a file, a `str` is the text.
 
-    `models` are tried in order and may be target names or objects. Without any, the built-in engine answers.
+    Compressed text, text in other encodings and PDFs are decoded first; `decoding` of the result says how. `models` are tried in
+    order and may be target names or objects. Without any, the built-in engine answers. Raises NotText if there is no text in it.
     """
     require("settings", settings, (Settings, type(None)), "Settings(…)")
     require("models", models, (list, tuple), "a list of names or models")
@@ -44,7 +45,11 @@ async def extract(
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints, preload=False) as session:
         kept = await session.keep(_as_bytes(source), name=_name(source), count_tokens=False)
-        return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
+        try:
+            return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
+        except NotText as error:
+            name = str(source) if isinstance(source, os.PathLike) else "The input"
+            raise NotText(error.what, error.advice, name) from None
 
 
 def _as_bytes(source: Source) -> Any:

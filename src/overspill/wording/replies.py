@@ -66,11 +66,15 @@ def ready_message(kept: Kept) -> str:
     )
 
 
-def binary_message(kept: Kept, what: str, offered: Collection[str]) -> str:
-    """`offered`, here and below: the names of the tools that the model can read it with."""
-    message = f"{what} ({format_size(kept.size.bytes)}) is stored but not shown, because it is not text.\n{reference(kept)}"
-    call = _call_for_beginning(kept, offered)
-    return f"{message}\nRead its bytes with {call}." if call else message
+def binary_message(kept: Kept, what: str, offered: Collection[str], *, has_text: bool = False) -> str:
+    """`offered`, here and below: the names of the tools that the model can read it with. `has_text`: some can be decoded."""
+    why = "it is not plain text" if has_text else "it is not text"
+    lines = [f"{what} ({format_size(kept.size.bytes)}) is stored but not shown, because {why}.", reference(kept)]
+    if has_text and (search := _call_for_text(kept, offered)):
+        lines.append(f"Search the text in it with {search}.")
+    if call := _call_for_beginning(kept, offered):
+        lines.append(f"Read its bytes with {call}.")
+    return "\n".join(lines)
 
 
 def incomplete_output(kept: Kept | None, total_bytes: int, why: str, offered: Collection[str]) -> str:
@@ -86,6 +90,15 @@ def incomplete_output(kept: Kept | None, total_bytes: int, why: str, offered: Co
         f"[The output has {total_bytes:,} bytes. Only the first {kept.size.bytes:,} were saved: {why}{saved} "
         "For the rest, call the tool again and ask for less.]"
     )
+
+
+def _call_for_text(kept: Kept, offered: Collection[str]) -> str:
+    """A call that decodes the output."""
+    if "tool_output" in offered:
+        return f'tool_output(handle = "{kept.handle}", extract = "what to extract")'
+    if "get_tool_output" in offered:
+        return f'get_tool_output(id="{kept.artifact_id}", mode="grep", pattern="what to find")'
+    return ""
 
 
 def _call_for_beginning(kept: Kept, offered: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from overspill.errors import ExpiredHandle, HandleError, OverspillError
 from overspill.text.humanize import count_noun, escape_invisible, one_line
-from overspill.types import Excerpt, Kept
+from overspill.types import Decoding, Excerpt, Kept
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NOT_READY = "Tool not ready. Use wait_for_tool_output."
@@ -24,6 +24,18 @@ def too_large(count: int) -> str:
 def incomplete(kept: Kept) -> str:
     """Goes with every answer about an output of which something is missing."""
     return f"Only the first {kept.size.bytes:,} bytes of this output are stored: {one_line(kept.missing, MAX_ERROR_LINE_CHARS)}"
+
+
+def decoding(how: Decoding) -> str:
+    """Goes with every answer from decoded text."""
+    guess = " (a guess)" if how.guessed else ""
+    return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
+
+
+def decoding_notes(how: Decoding | None) -> list[str]:
+    if how is None:
+        return []
+    return [f"[{words}]" for words in ([decoding(how)] if how.formats else []) + list(how.remarks)]
 
 
 def lost_bytes(count: int, why: str) -> str:

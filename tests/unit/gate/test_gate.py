@@ -283,7 +283,7 @@ async def test_binary_output_is_kept_and_summarised():
         assert session.open(reply.kept.artifact_id).bytes() == data
     assert (reply.kept.reason, reply.kept.media) == ("binary", "binary")
     assert reply.text == (
-        "Binary output (10 bytes) is stored but not shown, because it is not text.\n"
+        "A PNG image (10 bytes) is stored but not shown, because it is not text.\n"
         f"[Artifact: {reply.kept.artifact_id}] shot: a.png (10 bytes)\n"
         f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )

@@ -271,10 +271,19 @@ def test_a_slice_of_a_binary_output_is_base64_counted_in_bytes():
             output(GetToolOutput(ID, "slice", slice=Slice(start=start)), data=BINARY, media="binary")
 
 
-@pytest.mark.parametrize("mode", ["raw", "slice", "grep"])
+@pytest.mark.parametrize("mode", ["raw", "slice"])
 def test_binary_is_never_shown_as_text(mode: str):
     page = output(GetToolOutput(ID, mode, pattern="a"), data=BINARY, media="binary")  # type: ignore[arg-type]
     assert page.text.startswith("Binary output (1 KB) is stored but not shown")
+
+
+@pytest.mark.parametrize("mode", ["grep", "query"])
+def test_binary_is_not_searched_and_says_so(mode: str):
+    page = output(GetToolOutput(ID, mode, pattern="a", query="/a"), data=BINARY, media="binary")  # type: ignore[arg-type]
+    assert page.is_error
+    assert page.text.startswith(
+        "The stored output is data in an unknown format. It was not searched.\nBinary output (1 KB) is stored but not shown"
+    )
 
 
 @pytest.mark.parametrize("bound", [Bound(700), Bound(1 << 30, 700)])

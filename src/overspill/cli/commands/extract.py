@@ -61,7 +61,10 @@ def extract(
     kubectl logs web-0 | overspill extract "every failed request with its id"
     overspill extract "the integrity hash of version 1.3.0" registry.json --json
 
-    Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing was found.
+    FILE may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF.
+
+    Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing was found, and 2
+    if FILE could not be read as text.
     """
     settings = load_settings(**options).settings
     source = _open_stream(output.standard_input("Reading")) if str(file) == "-" else file
@@ -140,6 +143,8 @@ async def _read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
 
 def _print(found: Extraction, source: str, max_tokens: int) -> None:
     """Standard output gets only answers: a program that reads it would take anything else for one."""
+    if found.decoding:
+        inform(wording.decoding(found.decoding))
     for warning in found.warnings:
         warn(warning)
     if not found.found:

@@ -17,21 +17,21 @@ from overspill.text import encoding
 def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     if not asked.pattern:
         raise BadRequest("Pattern required for grep mode.")
+    text = stored.decoded()
+    notes = wording.decoding_notes(text.decoding)
     found = reading.grep(
-        stored.reader,
-        stored.view,
+        text.reader,
+        text.positions,
         asked.pattern,
-        shrink(bound, FOOTER_BYTES + len(encoding.encode(asked.pattern))),
+        shrink(bound, FOOTER_BYTES + len(encoding.encode(asked.pattern)) + len("\n".join(notes))),
         context=asked.context,
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,
     )
-    footer = wording.grep_place(
-        found.hits, found.total, found.exact, (found.searched_from, found.searched_to), stored.reader.size
-    )
+    footer = wording.grep_place(found.hits, found.total, found.exact, (found.searched_from, found.searched_to), text.reader.size)
     if found.next is not None:
         footer += f" Next: {_spell_grep(stored, asked, found.next)}"
-    return make_page(stored, found.text, [f"[{footer}]"])
+    return make_page(stored, found.text, [f"[{footer}]", *notes])
 
 
 def _spell_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
@@ -40,4 +40,4 @@ def _spell_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
     return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern={pattern}{options}, from={start})'
 
 
-GREP = ExactMode(read=_read, reads_running=True)
+GREP = ExactMode(read=_read, reads_running=True, reads_binary=True)

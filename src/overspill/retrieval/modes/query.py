@@ -19,10 +19,13 @@ from overspill.wording import framing
 
 def query_page(stored: StoredOutput, expression: str, start: int, bound: Bound, spell: Callable[[int], str]) -> Page:
     """`spell` writes the call that continues from a character."""
-    found = query(stored.reader, expression, bound, start=start)
-    if found.next is not None or found.expanded or found.note or framing.imitates(found.text):
-        found = query(stored.reader, expression, shrink(bound, FOOTER_BYTES + len(encoding.encode(expression))), start=start)
-    notes = [f"[{found.note}]"] if found.note else []
+    text = stored.decoded()
+    notes = list(wording.decoding_notes(text.decoding))
+    found = query(text.reader, expression, bound, start=start)
+    if notes or found.next is not None or found.expanded or found.note or framing.imitates(found.text):
+        room = FOOTER_BYTES + len(encoding.encode(expression)) + len("\n".join(notes))
+        found = query(text.reader, expression, shrink(bound, room), start=start)
+    notes += [f"[{found.note}]"] if found.note else []
     if found.expanded:
         notes.append(wording.EXPANDED)
     if found.text == "null":

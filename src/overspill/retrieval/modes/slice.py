@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from overspill import reading, wording
+from overspill import reading
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput
-from overspill.retrieval.pages import Page, base64_page, passage_page
+from overspill.retrieval.pages import Page, base64_page, binary_page, passage_page
 
 
 def spell_slice(stored: StoredOutput, range: Range) -> str:
@@ -34,7 +34,7 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 
 def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
     if part.start is None:
-        return Page(wording.binary_message(stored.kept, "Binary output", ("get_tool_output",)), stored.kept.id)
+        return binary_page(stored, ("get_tool_output",))
     end = stored.reader.size if part.length is None else part.start + part.length
     return base64_page(stored, part.start, end, bound, _spell_bytes)
 

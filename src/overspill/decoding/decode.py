@@ -1,0 +1,187 @@
+"""What bytes are, and the text in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast, get_args
+
+from msgspec import Struct
+
+from overspill.decoding import encodings, formats, pdf
+from overspill.decoding.decompress import decompress
+from overspill.decoding.formats import HEAD_BYTES, Compression
+from overspill.decoding.limits import Allowance, Limits
+from overspill.decoding.sink import DecodedReader
+from overspill.errors import NotText
+from overspill.store.protocols import Reader
+from overspill.types import Decoding
+
+UNKNOWN = "data in an unknown format"
+BINARY = "Binary output"
+_UNPACK = " Unpack it and search the files in it."
+_PLAIN_PDF = "It looks like a PDF file, but it is valid UTF-8, so its source was searched, not its pages."
+_DAMAGED = "It is not valid UTF-8. Bytes that are not read as U+FFFD."
+_REPLACED = "{count:,} characters of the decoded text are U+FFFD: the bytes there are not valid {name}."
+
+
+class Decoded(Struct, frozen=True):
+    """The text in stored bytes."""
+
+    reader: Reader
+    """Its text as UTF-8: the same reader if nothing had to be decoded."""
+    decoding: Decoding
+
+
+class Description(Struct, frozen=True):
+    what: str
+    """As the beginning of a sentence."""
+    has_text: bool
+    """Whether there may be text in it that can be decoded."""
+
+
+class _Text(Struct, frozen=True):
+    """Text in an encoding; empty for UTF-8."""
+
+    encoding: str = ""
+    guessed: bool = False
+    remark: str = ""
+
+
+class _NoText(Struct, frozen=True):
+    what: str
+
+
+_Kind: TypeAlias = Compression | _Text | pdf.Pdf | _NoText
+
+
+def decode(reader: Reader, limits: Limits = Limits()) -> Decoded:  # noqa: B008  # frozen
+    """Blocks. Raises NotText for what it cannot read, and MissingPackage."""
+    return _Layers(reader, limits).open()
+
+
+def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) -> Reader:  # noqa: B008  # frozen
+    """Decode as it was done before, without guessing again."""
+    layers = _Layers(reader, limits)
+    for name in names:
+        layers.peel(_kind_named(name))
+    return layers.reader
+
+
+def describe(head: bytes) -> Description:
+    """What stored bytes are, by their beginning. Takes a few milliseconds, so it guesses no encoding."""
+    kind = _recognise_format(DecodedReader(head[:HEAD_BYTES]))
+    match kind:
+        case _Text():
+            return Description(f"Text in {kind.encoding}" if kind.encoding else BINARY, has_text=True)
+        case _NoText():
+            return Description(kind.what[0].upper() + kind.what[1:], has_text=False)
+        case pdf.Pdf():
+            return Description("A PDF", has_text=True)
+        case None:
+            is_text = not encodings.take_sample(DecodedReader(head)).looks_binary
+            return Description("Text that is not UTF-8" if is_text else BINARY, has_text=is_text)
+        case _:
+            return Description(f"{kind[0].upper()}{kind[1:]} data", has_text=True)
+
+
+class _Layers:
+    """Takes off one layer after another, from the outside."""
+
+    def __init__(self, reader: Reader, limits: Limits) -> None:
+        self.reader = reader
+        self._allowance = Allowance(limits)
+        self._names: list[str] = []
+        self._remarks: list[str] = []
+        self._stopped = ""
+
+    def open(self) -> Decoded:
+        kind = _recognise(self.reader)
+        while isinstance(kind, str):
+            if len(self._names) >= self._allowance.limits.layers:
+                raise NotText(f"compressed more than {len(self._names)} times ({self._path})")
+            self.peel(kind)
+            kind = _recognise(self.reader)
+        if isinstance(kind, _NoText):
+            advice = _UNPACK if kind.what in formats.ARCHIVES else ""
+            raise NotText(kind.what + self._inside(), advice)
+        self.peel(kind)
+        guessed = isinstance(kind, _Text) and kind.guessed
+        remarks = [self._stopped, *self._remarks]
+        size = self.reader.size if self._names else 0
+        return Decoded(self.reader, Decoding(tuple(self._names), guessed, size, tuple(filter(None, remarks))))
+
+    def peel(self, kind: Compression | _Text | pdf.Pdf) -> None:
+        match kind:
+            case _Text(""):
+                self._remarks.append(kind.remark)
+                return
+            case _Text():
+                done = encodings.reencode(self.reader, kind.encoding, self._allowance)
+                replaced = _REPLACED.format(count=done.replaced, name=kind.encoding) if done.replaced else ""
+                self._take(kind.encoding, done.reader, done.stopped, replaced)
+            case pdf.Pdf():
+                pages = pdf.read_pages(self.reader, self._inside(), self._allowance.limits)
+                self._take("PDF", pages.reader, pages.stopped, pages.remark)
+            case _:
+                unpacked = decompress(self.reader, kind, self._allowance)
+                if unpacked.why and not unpacked.reader.size:
+                    raise NotText(f"{kind} data{self._inside()} that cannot be decompressed: {unpacked.why}")
+                self._take(kind, unpacked.reader, unpacked.stopped)
+
+    def _take(self, name: str, reader: Reader, stopped: str, remark: str = "") -> None:
+        self._names.append(name)
+        self.reader = reader
+        # Whatever stopped first is why the rest stopped, too.
+        self._stopped = self._stopped or stopped
+        self._remarks.append(remark)
+
+    @property
+    def _path(self) -> str:
+        return " inside ".join(reversed(self._names))
+
+    def _inside(self) -> str:
+        return f" inside {self._path}" if self._names else ""
+
+
+def _recognise(reader: Reader) -> _Kind:
+    return _recognise_format(reader) or _guess(reader)
+
+
+def _recognise_format(reader: Reader) -> _Kind | None:
+    """What it is for certain, or nearly so: UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
+    head = reader.read(0, HEAD_BYTES)
+    if encodings.is_utf8_text(reader):
+        return _Text(remark=_PLAIN_PDF if formats.is_pdf_source(head) else "")
+    if compression := formats.find_compression(head):
+        return compression
+    if mark := formats.find_byte_order_mark(head):
+        return _Text(mark[1])
+    if formats.is_pdf(head):
+        return pdf.Pdf()
+    if other := formats.find_other(head):
+        return _NoText(other)
+    is_utf8 = encodings.is_utf8(reader)
+    if unicode := encodings.find_unicode(head, is_utf8=is_utf8):
+        return _Text(unicode, guessed=True)
+    return _Text() if is_utf8 else None
+
+
+def _guess(reader: Reader) -> _Kind:
+    sample = encodings.take_sample(reader)
+    if sample.looks_binary:
+        return _NoText(UNKNOWN)
+    if sample.is_damaged_utf8:
+        return _Text(remark=_DAMAGED)
+    if guessed := encodings.guess(sample):
+        return _Text(guessed, guessed=True)
+    return _Text(remark=_DAMAGED) if sample.is_mostly_ascii else _NoText(UNKNOWN)
+
+
+def _kind_named(name: str) -> Compression | _Text | pdf.Pdf:
+    if name in get_args(Compression):
+        return cast("Compression", name)
+    if name == "PDF":
+        return pdf.Pdf()
+    if name not in encodings.CODECS:
+        raise NotText(f"encoded as {name!r}, which this version does not know")
+    return _Text(name)

@@ -1,0 +1,221 @@
+"""Which encoding bytes are in: known by a mark or by their pattern, or guessed."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+from unicodedata import category
+
+from msgspec import Struct
+
+from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
+from overspill.decoding.limits import Allowance
+from overspill.decoding.sink import DecodedReader, Sink
+from overspill.store.protocols import Reader
+from overspill.text.encoding import complete_length
+
+_BLOCK_BYTES = 1 << 20
+_SAMPLE_BYTES = 32 * 1024  # enough for the library, which takes milliseconds for it
+_SAMPLE_REACH = 100  # bytes before one that is not ASCII
+_MAX_SAMPLED_LINE = 2000  # bytes after it
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_MAX_CONTROL_SHARE = 0.01  # of the bytes of a text
+_MIN_ASCII_SHARE = 0.7
+_MIN_ZERO_SHARE = 0.05
+_MIN_COMMON_SHARE = 0.9
+_MAX_UNLIKELY_SHARE = 0.001
+_COHERENCE_TIE = 0.02
+
+LEGACY: dict[str, str] = {
+    "windows-1252": "cp1252",
+    "windows-1251": "cp1251",
+    "Shift_JIS": "cp932",
+    "GB18030": "gb18030",
+    "EUC-KR": "cp949",
+    "Big5": "big5hkscs",
+    "EUC-JP": "euc_jp",
+    "windows-1250": "cp1250",
+    "ISO-8859-2": "iso8859_2",
+    "KOI8-R": "koi8_r",
+    "windows-1253": "cp1253",
+    "windows-1254": "cp1254",
+    "windows-1255": "cp1255",
+    "windows-1256": "cp1256",
+    "windows-1257": "cp1257",
+    "windows-1258": "cp1258",
+    "windows-874": "cp874",
+    "ISO-8859-5": "iso8859_5",
+    "ISO-8859-7": "iso8859_7",
+    "ISO-8859-15": "iso8859_15",
+    "KOI8-U": "koi8_u",
+    "IBM866": "cp866",
+    "IBM850": "cp850",
+    "IBM437": "cp437",
+    "macintosh": "mac_roman",
+    "x-mac-cyrillic": "mac_cyrillic",
+}
+"""The encodings that people use, by name, the likeliest first: where two fit equally well, the first one is guessed. They also
+read the older ones that they extend: windows-1252 reads Latin-1 and ASCII."""
+
+_RARE = ("cp866", "cp850", "cp437", "mac_roman", "mac_cyrillic")
+"""Of DOS and old Macs: guessed only where no other fits."""
+
+_UNICODE: dict[UnicodeFormat, str] = {
+    "UTF-16LE": "utf-16-le",
+    "UTF-16BE": "utf-16-be",
+    "UTF-32LE": "utf-32-le",
+    "UTF-32BE": "utf-32-be",
+}
+CODECS: dict[str, str] = {**_UNICODE, **LEGACY}
+
+
+def is_utf8_text(reader: Reader) -> bool:
+    """Whether all of it is UTF-8, lone surrogates included, without NUL. The last character may be cut off."""
+    return is_utf8(reader, has_nul=False)
+
+
+def is_utf8(reader: Reader, *, has_nul: bool = True) -> bool:
+    rest, has_others = b"", False
+    for block in _blocks(reader):
+        if not has_nul and b"\0" in block:
+            return False
+        if not rest and block.isascii():
+            continue
+        block = rest + block
+        whole = complete_length(block)
+        if not _is_utf8(block[:whole]):
+            return False
+        has_others = has_others or not block[:whole].isascii()
+        rest = block[whole:]
+    # The only byte that is not ASCII is more likely a letter of another encoding than the beginning of one of this.
+    return not rest or (has_others and _is_cut_off(rest))
+
+
+def _is_cut_off(data: bytes) -> bool:
+    try:
+        return not codecs.utf_8_decode(data, "surrogatepass", False)[1]
+    except UnicodeDecodeError:
+        return False
+
+
+def find_unicode(head: bytes, *, is_utf8: bool) -> UnicodeFormat | None:
+    """UTF-16 or UTF-32 without a mark: letters share their high byte, and that of spaces and line ends is zero.
+
+    `is_utf8`: it is also UTF-8 with NULs, so nothing but this pattern everywhere will do.
+    """
+    for name, codec in _UNICODE.items():
+        width = 4 if "32" in name else 2
+        units = head[: len(head) - len(head) % width]
+        high = Counter(units[width - 1 if name.endswith("LE") else 0 :: width])
+        if not high[0] or (width == 4 and len(high) > 1):
+            continue
+        commonest = sum(count for _, count in high.most_common(2))
+        is_pattern = high[0] >= _MIN_ZERO_SHARE * high.total() and commonest >= _MIN_COMMON_SHARE * high.total()
+        if is_utf8 and not is_pattern:
+            continue
+        text = units.decode(codec, "replace")
+        if sum(map(_is_unlikely, text)) <= _MAX_UNLIKELY_SHARE * len(text):
+            return name
+    return None
+
+
+def _is_unlikely(char: str) -> bool:
+    """Unassigned, private, a control character, or half of a pair: what other bytes look like as UTF-16."""
+    return char == "\ufffd" or (category(char) in ("Cn", "Co", "Cs", "Cc") and char not in "\t\n\r\f\x1b\b")
+
+
+class Sample(Struct, frozen=True):
+    """What an encoding is guessed from: the beginning, and what is around bytes that are not ASCII, wherever they are."""
+
+    head: bytes
+    others: bytes
+
+    @property
+    def looks_binary(self) -> bool:
+        both = self.head + self.others
+        return len(_CONTROL.findall(both)) > _MAX_CONTROL_SHARE * len(both)
+
+    @property
+    def is_damaged_utf8(self) -> bool:
+        """More characters of UTF-8 than bytes that are none: a text with damaged places, not one in another encoding."""
+        characters = _MULTIBYTE.findall(self.others)
+        return len(characters) > len(_HIGH_BYTE.findall(self.others)) - sum(map(len, characters))
+
+    @property
+    def is_mostly_ascii(self) -> bool:
+        both = self.head + self.others
+        return len(_HIGH_BYTE.findall(both)) < (1 - _MIN_ASCII_SHARE) * len(both)
+
+
+def take_sample(reader: Reader) -> Sample:
+    others, size = list[bytes](), 0
+    for block in _blocks(reader):
+        at = 0
+        while size < _SAMPLE_BYTES and (found := _HIGH_BYTE.search(block, at)):
+            start = max(at, found.start() - _SAMPLE_REACH)
+            end = block.find(b"\n", found.end(), found.end() + _MAX_SAMPLED_LINE)  # not inside a character
+            at = end if end >= 0 else found.end() + _MAX_SAMPLED_LINE
+            others.append(block[start:at])
+            size += len(others[-1])
+        if size >= _SAMPLE_BYTES:
+            break
+    return Sample(reader.read(0, HEAD_BYTES), b"\n".join(others)[:_SAMPLE_BYTES])
+
+
+def guess(sample: Sample) -> str | None:
+    """The name of the likeliest encoding, or None if it looks like none of them."""
+    library: Any = import_module("charset_normalizer")
+    matches = list(library.from_bytes(sample.others, cp_isolation=list(LEGACY.values())))
+    fitting = [match for match in matches if match.chaos <= matches[0].chaos]
+    common = [match for match in fitting if match.encoding not in _RARE]
+    coherence = max((match.coherence for match in common), default=0.0)
+    tied = {
+        codec
+        for match in common or fitting
+        if match.coherence >= coherence - _COHERENCE_TIE
+        for codec in (match.encoding, *match.could_be_from_charset)
+    }
+    return next((name for name, codec in LEGACY.items() if codec in tied), None)
+
+
+class Reencoded(Struct, frozen=True):
+    reader: DecodedReader
+    stopped: str
+    replaced: int
+    """How many characters are U+FFFD."""
+
+
+def reencode(reader: Reader, name: str, allowance: Allowance) -> Reencoded:
+    """As UTF-8, without a byte order mark. Blocks."""
+    decoder = codecs.getincrementaldecoder(CODECS[name])("replace")
+    replaced = 0
+    with Sink() as sink:
+        for start in range(0, reader.size, _BLOCK_BYTES):
+            if excess := allowance.find_excess(reader.size, sink.size):
+                stopped = f"Decoding {name} stopped after {sink.size:,} bytes: {excess}. What follows was not searched."
+                return Reencoded(sink.reader(), stopped, replaced)
+            end = start + _BLOCK_BYTES
+            text = decoder.decode(reader.read(start, end), final=end >= reader.size)
+            text = text.removeprefix("\ufeff") if not start else text
+            replaced += text.count("\ufffd")
+            sink.add(text.encode("utf-8", "replace"))
+        return Reencoded(sink.reader(), "", replaced)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _blocks(reader: Reader) -> Iterator[bytes]:
+    for start in range(0, reader.size, _BLOCK_BYTES):
+        yield reader.read(start, start + _BLOCK_BYTES)

@@ -1,0 +1,55 @@
+"""How much decoding may cost, whatever the bytes claim to be."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from overspill.text.humanize import format_size
+
+MAX_DECODED_BYTES = 256 << 20
+"""The built-in engine searches no more of one output."""
+MAX_RATIO = 200
+"""Bytes out per byte in. Logs shrink to a tenth, very regular ones to a hundredth; only bombs shrink much further."""
+UNCHECKED_RATIO_BYTES = 16 << 20
+"""This much may come out of anything."""
+MAX_LAYERS = 4
+"""Compression inside compression."""
+MAX_SECONDS = 30.0
+"""Of processor time, for everything together but the pages of a PDF."""
+MAX_PDF_PAGES = 5_000
+MAX_PDF_SECONDS = 20
+"""Of processor time. A page takes a hundredth of a second or two."""
+MAX_WINDOW_LOG = 27
+MAX_WINDOW_BYTES = 1 << MAX_WINDOW_LOG
+"""Memory that a decompressor may take. Every preset of `xz` and `zstd` needs less; `--long` and huge dictionaries need more."""
+
+
+class Limits(Struct, frozen=True):
+    bytes: int = MAX_DECODED_BYTES
+    ratio: int = MAX_RATIO
+    unchecked_ratio_bytes: int = UNCHECKED_RATIO_BYTES
+    layers: int = MAX_LAYERS
+    seconds: float = MAX_SECONDS
+    pdf_pages: int = MAX_PDF_PAGES
+    pdf_seconds: int = MAX_PDF_SECONDS
+
+
+class Allowance:
+    """Says when decoding has to stop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._started = time.thread_time()
+
+    def find_excess(self, read: int, decoded: int) -> str:
+        """Why to stop, as the end of a sentence; empty to go on."""
+        limits = self.limits
+        if decoded >= limits.bytes:
+            return f"no more than {format_size(limits.bytes)} are decoded"
+        if decoded > limits.unchecked_ratio_bytes and decoded > limits.ratio * read:
+            return f"it is more than {limits.ratio} times as large as what it is compressed to"
+        if time.thread_time() - self._started > limits.seconds:
+            return f"it took more than {limits.seconds:g} seconds"
+        return ""

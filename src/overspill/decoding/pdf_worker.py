@@ -1,0 +1,80 @@
+"""Reads the text of a PDF, page by page, in a process that can do nothing else. Run by its path; see `pdf.py`.
+
+Reads its limits from a line of JSON, then the file. Writes JSON lines: the number of pages first, then the text of each page,
+or null if a page could not be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pkgutil
+import sys
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+_MEMORY = 2 * 1024**3
+_MAX_CHARS = 64 << 20
+
+
+def main() -> None:
+    sys.path[:] = sys.argv[1:]
+    limits = import_module("overspill.confined.limits")
+    bounds = json.loads(sys.stdin.buffer.readline())
+    limits.limit_seconds(bounds["seconds"])
+    library = import_module("pypdf")
+    _import_everything()
+    logging.disable()
+    data = sys.stdin.buffer.read()
+    limits.give_up_everything_else(_MEMORY)
+    _write_pages(library, data, bounds["pages"])
+
+
+def _import_everything() -> None:
+    """Codecs and parts of the library are imported when a page first needs them, which is too late here."""
+    for name in ("encodings", "pypdf"):
+        folder = import_module(name).__path__
+        for module in pkgutil.walk_packages(folder, f"{name}.", onerror=lambda _: None):
+            try:
+                import_module(module.name)
+            except (ImportError, AttributeError):  # for another system, or for a package that is not installed
+                continue
+
+
+def _write_pages(library: Any, data: bytes, most: int) -> None:
+    try:
+        document = library.PdfReader(BytesIO(data), strict=False)
+        if document.is_encrypted and not document.decrypt(""):
+            _write({"failed": "it needs a password"})
+            return
+        count = len(document.pages)
+    except Exception as error:  # a broken file fails in as many ways as there are objects in it
+        needs_more = type(error).__name__ == "DependencyError"
+        _write({"failed": "it is encrypted in a way that is not supported" if needs_more else "it is damaged"})
+        return
+    _write({"pages": count})
+    chars = 0
+    for number in range(min(count, most)):
+        text = _read_page(document, number)
+        chars += len(text or "")
+        if chars > _MAX_CHARS:
+            return
+        _write({"text": text})
+    _write({"done": count <= most})
+
+
+def _read_page(document: Any, number: int) -> str | None:
+    try:
+        return document.pages[number].extract_text().replace("\0", "")
+    except Exception:  # as above; the other pages may be sound
+        return None
+
+
+def _write(line: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The text in stored outputs. Each output is decoded once, and those used last are kept while there is room."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from msgspec import Struct
+
+from overspill.decoding import decode
+from overspill.errors import NotText
+from overspill.extraction.cache import Recent
+from overspill.reading.positions import View
+from overspill.store.meter import Meter
+from overspill.store.protocols import Reader
+from overspill.types import Decoding, Kept, Size
+
+MAX_VIEW_BYTES = 512 << 20
+"""Decoded text that one session holds in temporary files. Text that a question still uses is freed after it."""
+_BLOCK_BYTES = 1 << 20
+_ENTRY_BYTES = 1024  # also counts what has no text, so that there is never an endless number of entries
+
+
+class TextView(Struct, frozen=True):
+    """Text to search: the stored bytes themselves, or what was decoded from them."""
+
+    reader: Reader
+    size: Size
+    positions: View
+    decoding: Decoding | None = None
+
+
+class _Outcome(Struct, frozen=True):
+    """What decoding an output gave. The reader of an output that needs none belongs to others and is not remembered."""
+
+    decoded: TextView | None = None
+    remarks: Decoding | None = None
+    error: NotText | None = None
+
+
+class TextViews:
+    """By the SHA-256 of the stored bytes. Several threads may ask for one."""
+
+    def __init__(self, max_bytes: int = MAX_VIEW_BYTES) -> None:
+        self._recent: Recent[str, _Outcome] = Recent(max_bytes, _weigh)
+        self._decoding: dict[str, Lock] = {}
+        self._lock = Lock()
+
+    def get(self, kept: Kept, reader: Reader, positions: View) -> TextView:
+        """Blocks. Raises NotText, every time, if there is no text in it. A caller that asks for a view that is being decoded
+        waits for it."""
+        key = kept.sha256 or kept.id
+        with self._lock:
+            decoding = self._decoding.setdefault(key, Lock())
+        try:
+            with decoding:
+                found = self._find(kept.sha256) or self._decode(kept.sha256, reader)
+        finally:
+            with self._lock:
+                self._decoding.pop(key, None)
+        if found.error:
+            raise NotText(found.error.what, found.error.advice)
+        return found.decoded or TextView(reader, kept.size, positions, found.remarks)
+
+    def _find(self, sha256: str) -> _Outcome | None:
+        with self._lock:
+            return self._recent.get(sha256) if sha256 else None
+
+    def _decode(self, sha256: str, reader: Reader) -> _Outcome:
+        try:
+            found = decode(reader)
+        except NotText as error:
+            outcome = _Outcome(error=error)
+        else:
+            text, decoding = found.reader, found.decoding
+            if decoding.formats:
+                outcome = _Outcome(TextView(text, _measure(text), View(text), decoding))
+            else:
+                outcome = _Outcome(remarks=decoding if decoding.remarks else None)
+        if sha256:  # an output that is still growing has none
+            with self._lock:
+                self._recent[sha256] = outcome
+        return outcome
+
+
+def _measure(reader: Reader) -> Size:
+    meter = Meter()
+    for start in range(0, reader.size, _BLOCK_BYTES):
+        meter.add(reader.read(start, start + _BLOCK_BYTES))
+    return meter.size()
+
+
+def _weigh(outcome: _Outcome) -> int:
+    return _ENTRY_BYTES + (outcome.decoded.reader.size if outcome.decoded else 0)
