@@ -12,13 +12,14 @@ import anyio.to_thread
 
 from overspill import handles
 from overspill.budget import ContextBudget
+from overspill.calls.job import Job
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
-from overspill.record.ledger import Ledger
+from overspill.record.ledger import Ledger, logger
 from overspill.retrieval.extractor import Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
@@ -78,7 +79,20 @@ class SessionParts:
     def _estimating_spool(self, settings: Settings) -> Spool:
         return Spool(self.shelf, handles.new(), settings.truncation.max_artifact_size, ESTIMATE)
 
-    def close(self) -> None:
+    async def end(self, *, abort: bool) -> list[Job]:
+        """Close everything. Returns the jobs whose threads could not be interrupted."""
+        left = await self.calls.jobs.abort() if abort else []
+        await anyio.to_thread.run_sync(self._close)
+        if left:
+            logger.warning(
+                "Session %s is closed. These tools could not be interrupted and keep running: %s",
+                self.shelf.session,
+                ", ".join(f"{job.tool} ({job.artifact_id})" for job in left),
+                extra={"go_on": [job.artifact_id for job in left]},
+            )
+        return left
+
+    def _close(self) -> None:
         self.outputs.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)

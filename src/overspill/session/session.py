@@ -13,7 +13,6 @@ import anyio.to_thread
 from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
-from overspill.calls.job import Job
 from overspill.calls.service import Background, Errors
 from overspill.errors import BadRequest, SessionClosed, require
 from overspill.extraction import Mode, Progress
@@ -22,7 +21,7 @@ from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
-from overspill.record.ledger import Ledger, accounting, logger
+from overspill.record.ledger import Ledger, accounting
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import TOOLS, Format, definition, offered_tools
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
@@ -104,20 +103,10 @@ class Session:
         if not has_ended:
             checks.check_loop(self._loop)
         parts, self._open, self._beginning = self._open, None, anyio.Lock()  # of whichever loop opens it next
-        left: list[Job] = []
         with anyio.CancelScope(shield=True):
-            left = [] if has_ended else await parts.calls.jobs.abort()
-            await anyio.to_thread.run_sync(parts.close)
+            left = await parts.end(abort=not has_ended)
             if self.family and not parts.gate.kept and not parts.calls.jobs.background:  # true of most sessions of a family
                 await anyio.to_thread.run_sync(self._store.remove_shelf, parts.shelf.session)
-        if left:
-            names = ", ".join(f"{job.tool} ({job.artifact_id})" for job in left)
-            logger.warning(
-                "Session %s is closed. These tools could not be interrupted and keep running: %s",
-                parts.shelf.session,
-                names,
-                extra={"go_on": [job.artifact_id for job in left]},
-            )
         return [job.info for job in left]
 
     async def __aenter__(self) -> Session:
