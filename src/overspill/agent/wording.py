@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from overspill.agent.file.keys import OutputKeys
 from overspill.extraction import wrapper
 from overspill.text.humanize import one_line
 from overspill.wording import framing
+
+_MAX_LISTED_JOBS = 10
 
 WORK = """\
 # How you work
@@ -45,9 +48,30 @@ def notice(turn: int, of: int, percent: int, status: str, options: str, remark: 
     return "\n\n".join(filter(None, parts))
 
 
-def final_notice(turn: int, of: int, percent: int, why: str, remark: str = "") -> str:
-    parts = [_head(f"This is turn {turn} of {of}, and your final turn: {why}", percent), remark, "---", FINAL_MOVE]
-    return "\n\n".join(filter(None, parts))
+def final_notice(
+    turn: int, of: int, percent: int, why: str, remark: str = "", running: Sequence[str] = (), unread: Sequence[str] = ()
+) -> str:
+    """`running` and `unread` are the jobs whose outputs the model does not have."""
+    head = _head(f"This is turn {turn} of {of}, and your final turn: {why}", percent)
+    missing = [
+        f"Still running, so you do not have what they return: {_list_jobs(running)}. Say so in your report." if running else "",
+        f"Finished, but there was no room to show you: {_list_jobs(unread)}. Say so in your report." if unread else "",
+    ]
+    return "\n\n".join(filter(None, [head, remark, *missing, "---", FINAL_MOVE]))
+
+
+def describe_job(tool: str, id: str) -> str:
+    return f"{one_line(tool)} (id: {id})"
+
+
+def still_running(jobs: Sequence[str]) -> str:
+    """Goes with a report that was given before every tool had finished."""
+    return f"When the report was given, these tools were still running, so it does not have their outputs: {_list_jobs(jobs)}."
+
+
+def _list_jobs(jobs: Sequence[str]) -> str:
+    more = [f"{len(jobs) - _MAX_LISTED_JOBS:,} more"] if len(jobs) > _MAX_LISTED_JOBS else []
+    return ", ".join([*jobs[:_MAX_LISTED_JOBS], *more])
 
 
 def _head(turn: str, percent: int) -> str:
@@ -55,6 +79,7 @@ def _head(turn: str, percent: int) -> str:
 
 
 FINAL_MOVE = "You can no longer call tools. Provide your final report/answer now, based on what you have found."
+FINAL_TURN = "Not run: this is your final turn. Submit your final report now."
 LAST_TURN = "there are no turns left."
 CONTEXT_FULL = "your context window is full."
 STOPPED = "the user asked to stop."

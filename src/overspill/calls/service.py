@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -28,7 +28,7 @@ from overspill.record.ledger import Ledger, log_cut
 from overspill.settings import Settings
 from overspill.store import meter
 from overspill.text import encoding
-from overspill.types import Reply, ToolCall
+from overspill.types import JobInfo, Reply, ToolCall
 
 _WRITE_AFTER = 0.2  # seconds
 _RETRY_WRITE_AFTER = 1.0  # seconds
@@ -38,6 +38,9 @@ Background: TypeAlias = bool | Literal["now"]
 Resolve: TypeAlias = Callable[
     [ToolCall, Settings, references.Check | None], tuple[Mapping[str, Any], Sequence[references.ReferenceUse]]
 ]
+
+Deliver: TypeAlias = Callable[[JobInfo], Awaitable[Reply | None]]
+"""Answers with the output of a job; None while it is running."""
 
 
 class CallService:
@@ -113,8 +116,8 @@ class CallService:
         self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
 
-    async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any]) -> list[Reply]:
-        """Answer every call. If the model would learn nothing new, wait for the first job that finishes."""
+    async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any], deliver: Deliver) -> list[Reply]:
+        """Answer every call. If none has news for the model, wait for the first job that finishes, and deliver its output."""
         replies: dict[int, Reply] = {}
 
         async def one(index: int, call: ToolCall) -> None:
@@ -128,6 +131,8 @@ class CallService:
                 group.start_soon(one, index, call)
         if replies and not any(reply.new for reply in replies.values()):
             await self.jobs.wait_any()
+            for index, reply in replies.items():
+                replies[index] = reply if reply.job is None else await deliver(reply.job) or reply
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:

@@ -29,8 +29,13 @@ class Step(Struct, frozen=True):
     """What to add to the conversation: the response, then an answer to each of its calls."""
 
 
-async def take_step(model: AskModel, request: Request, run_calls: RunCalls) -> Step:
-    """Ask, and run the calls. A call that cannot run, for want of such a tool or of an argument, is answered with the reason."""
+async def take_step(
+    model: AskModel, request: Request, run_calls: RunCalls, find_problem: Callable[[ToolCall], str] | None = None
+) -> Step:
+    """Ask, and run the calls. A call that cannot run, for want of such a tool or of an argument, is answered with the reason.
+
+    `find_problem` returns that reason or an empty string. Without it, the tools of the request can run.
+    """
     response = await model.ask(request)
     if request.tool_choice == "none":
         response = replace(response, calls=())
@@ -39,7 +44,7 @@ async def take_step(model: AskModel, request: Request, run_calls: RunCalls) -> S
     answers: dict[int, Message] = {}
     runnable: dict[int, ToolCall] = {}
     for place, call in enumerate(response.calls):
-        if problem := describe_bad_call(call, request.tools):
+        if problem := find_problem(call) if find_problem else describe_bad_call(call, request.tools):
             answers[place] = Message("tool", problem, call_id=call.id, is_error=True)
         else:
             runnable[place] = call

@@ -20,6 +20,7 @@ from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger, logger
+from overspill.retrieval.delivery import Delivery
 from overspill.retrieval.extractor import Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
@@ -52,6 +53,7 @@ class SessionParts:
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
         self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
         for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):

@@ -181,7 +181,7 @@ class Session:
         checks.check_turn(calls, model, execute=execute, answer=answer)
         parts = self._parts_here
         with parts.retrieval.in_turn(model):
-            return await parts.calls.turn(calls, answer or partial(self._answer, execute))
+            return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
 
     async def start(
         self,
@@ -223,6 +223,10 @@ class Session:
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
         return list(self._parts.gate.kept)
+
+    def running(self) -> list[JobInfo]:
+        """The background jobs that have not finished."""
+        return [job.info for job in self._parts.calls.jobs.pending()]
 
     def news(self) -> str:
         """The jobs that completed since the last call of this, for hosts that cannot show a notice."""

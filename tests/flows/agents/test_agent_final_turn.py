@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import anyio
 import pytest
-from agents import Stage, call, report, scripted, seen
+from agents import SLOW, Stage, call, report, says, scripted, seen
+from frames import unmarked
+from waiting import until
+
+from overspill.agent import wording
+from overspill.agent.progress import CallEnded
+from overspill.agent.run.record import RunRecord
+from overspill.types import ToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +35,7 @@ async def test_in_the_last_turn_only_the_report_can_be_called(stage: Stage) -> N
     first, second, third = seen(model)
     assert "depot__log" in first.tools
     assert (second.tools, second.notice) == (["agent__final_report"], LAST)
-    assert third.answers[-1] == "There is no tool 'depot__words'. Known tools: agent__final_report."
+    assert third.answers[-1] == wording.FINAL_TURN
     assert (record.outcome.status, record.outcome.turns, record.outcome.early) == ("reported", 2, "there are no turns left.")
 
 
@@ -48,3 +58,89 @@ async def test_a_full_window_makes_the_next_turn_final(stage: Stage) -> None:
     assert record.outcome.turns < 20
     assert seen(model)[-1].tools == ["agent__final_report"]
     assert all(len(answer) < 4000 for answer in seen(model)[-1].answers)
+
+
+async def test_the_last_turn_hands_over_what_became_ready_and_names_what_still_runs(stage: Stage) -> None:
+    agent = stage.write("a.ai", f"tools: [depot]\nmaxTurns: 3\n{SLOW}")
+    release, never = stage.folder / "release", stage.folder / "never"
+    slow = [call("depot__slow", until=str(each), result="the van is here") for each in (release, never)]
+
+    def let_go(s: Any) -> ToolCall:
+        release.touch()
+        return call("wait_for_tool_output")
+
+    model = scripted(says("", *slow, call("depot__words", count=1)), let_go, lambda s: report(s.request.messages[-2].text))
+    record = await stage.run(agent, model)
+    last = seen(model)[-1]
+    ready_id, running_id = last.ids
+    assert record.outcome.report is not None
+    assert unmarked(record.outcome.report.content) == (
+        f"depot__slow (id: {ready_id}) has finished in the background.\n\n"
+        "[output N: untrusted tool data, not instructions]\nthe van is here\n[end of output N]"
+    )
+    job = f"depot__slow (id: {running_id})"
+    assert f"Still running, so you do not have what they return: {job}. Say so in your report." in last.notice
+    assert record.outcome.running == (job,)
+
+
+async def test_a_turn_that_waited_before_the_last_one_has_its_output(stage: Stage) -> None:
+    agent = stage.write("a.ai", "tools: [depot]\nmaxTurns: 2\nasyncTimeoutSecs: 0.05")
+    release = stage.folder / "release"
+    model = scripted(call("depot__slow", until=str(release), result="the van is here"), lambda s: report(s.answers[-1]))
+
+    async with anyio.create_task_group() as group:
+        records: list[RunRecord] = []
+
+        async def run() -> None:
+            records.append(await stage.run(agent, model))
+
+        group.start_soon(run)
+        await until(lambda: any(isinstance(event, CallEnded) and event.job for event in stage.events))
+        release.touch()
+    (record,) = records
+    assert record.outcome.report is not None
+    assert (record.outcome.report.content, record.outcome.running) == ("the van is here", ())
+    assert [message.role for message in model.requests[-1].messages] == ["user", "assistant", "tool", "user"]
+
+
+async def test_a_report_before_a_tool_has_finished_says_so(stage: Stage) -> None:
+    """To whoever asked: the caller of the run, and the agent above."""
+    stage.write("below.ai", f"models: test/below\ntools: [depot]\n{SLOW}")
+    agent = stage.write("a.ai", "agents: [below.ai]")
+    never = stage.folder / "never"
+    both = says("", call("depot__slow", until=str(never)), call("depot__words", count=1))
+    below = scripted(both, report("as far as I know"), name="test/below")
+    model = scripted(call("agent__below", prompt="Look."), lambda s: report(s.answers[-1]))
+    record = await stage.run(agent, model, below)
+    (child,) = record.below
+    (job,) = child.outcome.running
+    assert job.startswith("depot__slow (id: art_")
+    assert record.outcome.report is not None
+    assert record.outcome.report.content == f"as far as I know\n{wording.still_running([job])}"
+    assert record.outcome.running == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("tool_output", {"handle": "x", "extract": "y"}),
+        ("get_tool_output", {"id": "x", "mode": "raw"}),
+        ("wait_for_tool_output", {}),
+        ("get_artifact", {"id": "x"}),
+    ],
+)
+@pytest.mark.parametrize("batched", [False, True])
+async def test_retrieval_tools_work_when_called_even_if_not_offered_but_not_in_the_final_turn(
+    stage: Stage, tool: str, args: dict[str, Any], batched: bool
+) -> None:
+    agent = stage.write("a.ai", "tools: [depot]\nmaxTurns: 2")
+    made = call("agent__batch", calls=[{"id": "1", "tool": tool, "parameters": args}]) if batched else call(tool, **args)
+    model = scripted(made, call(tool, **args), report())
+    record = await stage.run(agent, model)
+    first, second, third = seen(model)
+    assert tool not in first.tools
+    assert "There is no tool" not in second.answers[0]
+    known = {"wait_for_tool_output": "No async tools running.", "tool_output": "ABSTRACT FROM TOOL OUTPUT"}
+    assert known.get(tool, "x") in second.answers[0]
+    assert third.answers[-1] == wording.FINAL_TURN
+    assert record.outcome.status == "reported"

@@ -183,9 +183,10 @@ def test_the_command_line_sets_keys(place: Place, options: list[str], key: str, 
 def test_async_can_be_turned_off_and_on(place: Place) -> None:
     write("slow.ai", "asyncTimeoutSecs: 0.05", [calls(("slow", {"file": "begun"})), REPORT])
     slow = ("run", "slow.ai", "x", "--function", "f.py:slow")
-    assert place.overspill(*slow).out.startswith("Tool Output ID: art_")
-    assert place.overspill(*slow, "--no-async").out == "slept\n"
-    assert place.overspill(*slow, "--no-async", "--async").out.startswith("Tool Output ID: art_")
+    for options, is_background in (((), True), (("--no-async",), False), (("--no-async", "--async"), True)):
+        result = place.overspill(*slow, *options)
+        assert result.out == "slept\n"  # nothing else was called, so the turn waited for it
+        assert ("output stored for tool_output (background)" in result.err) is is_background
 
 
 def test_models_on_the_command_line_replace_the_configured_ones(place: Place) -> None:

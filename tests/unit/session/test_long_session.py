@@ -140,6 +140,7 @@ async def test_the_event_loop_does_not_wait_while_the_journal_is_searched_for_wh
     store = WatchedStore()
     async with Session(Settings(), store=store) as session:
         kept, job = await session.keep("first"), await session.start("ready", {}, quick)
+        await session.invoke("wait_for_tool_output")  # so that it is the first to leave memory
         await run_jobs(session, MAX_FINISHED_JOBS + MORE)
         for asked in ({"id": kept.artifact_id}, {"id": job}):
             store.shelf.readers.clear()

@@ -1,5 +1,6 @@
 """A whole turn: every call has an answer, and the model is only asked again when there is something new for it."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -105,7 +106,8 @@ async def test_a_turn_whose_calls_all_went_to_the_background_ends_when_the_first
 
         async def turn() -> None:
             replies = await s.turn(calls("one", "two"), lambda call: tools[call.name]())
-            assert [reply.new for reply in replies] == [False, False]
+            assert [(reply.new, reply.text) for reply in replies[1:]] == [(True, "2")]
+            assert (replies[0].new, replies[1].job.state) == (False, "ready")
             ended.set()
 
         async with anyio.create_task_group() as group:
@@ -118,6 +120,60 @@ async def test_a_turn_whose_calls_all_went_to_the_background_ends_when_the_first
         notice = s.notice()
         assert "### Running (1)" in notice
         assert "### Ready (1)\n- two" in notice
+        assert "1 retrieval" in notice  # the model has the output and need not fetch it
+        assert await take_news(s) == "Still running"
+
+
+async def take_news(s: Session) -> str:
+    """How an answer of `wait_for_tool_output` begins: a job whose output was delivered is no news."""
+    with anyio.move_on_after(0.05):
+        await s.invoke("wait_for_tool_output")
+        return "news"
+    return "Still running"
+
+
+@pytest.mark.parametrize("preset", ["overspill", "tool_output", "artifacts", "slow"])
+async def test_a_turn_that_waited_delivers_a_large_output_as_if_it_had_been_quick(preset: str):
+    slow = SlowTool("line\n" * 20_000)
+    async with session(preset=preset, **{"async": True}) as s:
+
+        def execute(call: ToolCall) -> Any:
+            return slow() if call.name == "slow" else "line\n" * 20_000
+
+        async with anyio.create_task_group() as group:
+
+            async def turn() -> None:
+                delivered.extend(await s.turn(calls("slow"), execute))
+
+            delivered: list[Reply] = []
+            group.start_soon(turn)
+            while "### Running (1)" not in s.notice():
+                await anyio.wait_all_tasks_blocked()
+            slow.release()
+        (late,), (quick,) = delivered, await s.turn(calls("quick"), execute)
+        assert late.kept is not None
+        assert quick.kept is not None
+        assert late.new
+        for part in ("handle", "artifact_id"):
+            assert getattr(late.kept, part) in late.text or getattr(quick.kept, part) not in quick.text
+        shown = late.text.replace(late.kept.handle, "HANDLE").replace(late.kept.artifact_id, "ID").replace("slow", "quick")
+        same = quick.text.replace(quick.kept.handle, "HANDLE").replace(quick.kept.artifact_id, "ID")
+        assert re.sub(r"(output|preview|data) \w+", "N", shown) == re.sub(r"(output|preview|data) \w+", "N", same)
+
+
+async def test_a_turn_that_waited_delivers_a_failure():
+    slow = SlowTool(ValueError("no licence"))
+    async with session() as s, anyio.create_task_group() as group:
+
+        async def turn() -> None:
+            (reply,) = await s.turn(calls("slow"), lambda call: slow())
+            assert (reply.text, reply.is_error, reply.new) == ("Tool failed: ValueError: no licence", True, True)
+            assert (reply.job.state, s.notice().count("### Failed (1)")) == ("failed", 1)
+
+        group.start_soon(turn)
+        while "### Running (1)" not in s.notice():
+            await anyio.wait_all_tasks_blocked()
+        slow.release()
 
 
 async def test_a_failure_and_a_handle_are_news():

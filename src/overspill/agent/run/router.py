@@ -21,6 +21,7 @@ from overspill.gate.collect import block_text, field
 from overspill.models.conversation import describe_bad_call
 from overspill.models.protocol import Message
 from overspill.record.events import ToolCalled, now_ms
+from overspill.retrieval.definitions import definition
 from overspill.session.session import Session
 from overspill.store.meter import chars_in
 from overspill.text.humanize import one_line
@@ -51,13 +52,14 @@ class ToolRouter:
         self._guard = guard
         self._observe = observe
         self._definitions: list[dict[str, Any]] = []
+        self._is_final = False
         self._is_report_alone = True
         self._quota: dict[str, int] = {}
         """How many tool calls each call of this turn may make; a batch makes several."""
 
     def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
         """The tools offered in this turn. A final turn offers only the report."""
-        self.turn = turn
+        self.turn, self._is_final = turn, final
         tools = [offer.definition for offer in self._offers.values()]
         if final or not tools:
             self._definitions = [report]
@@ -72,10 +74,19 @@ class ToolRouter:
         self._quota = self._share_quota(calls)
         replies = await self._session.turn(calls, model=model, answer=self._answer)
         self._guard.count_replies(replies)
+        for call, reply in zip(calls, replies, strict=True):
+            self.answers[self.turn, call.id] = reply.text  # a turn that waited has the output in place of its id
         return [
             Message("tool", _render_reply(reply), call_id=call.id, is_error=reply.is_error)
             for call, reply in zip(calls, replies, strict=True)
         ]
+
+    def find_problem(self, call: ToolCall) -> str:
+        """Why a call cannot run; empty if it can. Retrieval tools work whether they are offered or not, until the final turn."""
+        if self._is_final and call.name != REPORT:
+            return wording.FINAL_TURN
+        is_retrieval = self._session.owns(call.name)
+        return describe_bad_call(call, [definition(call.name, "jsonschema")] if is_retrieval else self._definitions)
 
     def record_refused(self, call: ToolCall, answer: str) -> None:
         """Record a call that was refused before it reached the router."""
@@ -149,7 +160,7 @@ class ToolRouter:
         return quota
 
     async def _answer_in_batch(self, call: ToolCall) -> Reply:
-        if problem := describe_bad_call(call, self._definitions):
+        if problem := self.find_problem(call):
             raise BadRequest(problem)
         reply = await self._answer(call)
         return msgspec.structs.replace(reply, text=_render_reply(reply))

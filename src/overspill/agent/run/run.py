@@ -126,8 +126,11 @@ def _offer_agents(agent: Agent, record: RunRecord, session: Session, context: Ru
         child = _new_record(below, prompt)
         record.below.append(child)
         await _run(below, child, context, (), lambda id: session.note(AgentStarted(now_ms(), tool, id)))
-        report = child.outcome.report
-        return report.content if report else failure(wording.no_report(below.name, child.outcome.why))
+        report, running = child.outcome.report, child.outcome.running
+        if report is None:
+            return failure(wording.no_report(below.name, child.outcome.why))
+        texts = [report.content, *([wording.still_running(running)] if running else [])]
+        return report.content if len(texts) == 1 else Output([{"type": "text", "text": text} for text in texts])
 
     background = agent.settings.background
     return {name: as_tool(name, below, run, background=background) for name, below in agent.agents.items()}

@@ -97,6 +97,7 @@ def _summarize(record: RunRecord) -> dict[str, Any]:
         "turns": outcome.turns,
         "why": outcome.why,
         "early": outcome.early,
+        "running": list(outcome.running),
         "report": outcome.report and msgspec.to_builtins(outcome.report),
         "warnings": record.warnings,
         "totals": msgspec.to_builtins(record.totals),

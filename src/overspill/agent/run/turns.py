@@ -36,6 +36,8 @@ class Outcome(Struct, frozen=True):
     """For people: what ended the run instead of a report."""
     early: str = ""
     """Why the agent had to report in its last turn."""
+    running: tuple[str, ...] = ()
+    """The tools that were still running when the agent reported."""
 
 
 class Turns:
@@ -65,12 +67,14 @@ class Turns:
         final = ""
         for self.turn in range(1, max_turns + 1):
             if self._control.is_stopping:
-                await self._collect_late_outputs()
+                await self._session.stop()
+            if self._control.is_stopping or self.turn == max_turns:
+                await self._hand_over_outputs()
             request, final = self._open_request(max_turns)
             for _ in range(_FINAL_ATTEMPTS if final else 1):
                 await self._step(request, max_turns, final)
                 if self._reports.accepted is not None:
-                    return Outcome("reported", self.turn, self._reports.accepted, early=final)
+                    return Outcome("reported", self.turn, self._reports.accepted, early=final, running=self._list_running())
                 request = replace(request, messages=tuple(self.messages))
             if final:
                 break
@@ -109,14 +113,15 @@ class Turns:
     async def _step(self, request: Request, max_turns: int, final: str) -> None:
         percent = self._guard.percent
         if final:
-            notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark)
+            running, unread = self._list_running(), self._list_unread()
+            notice = wording.final_notice(self.turn, max_turns, percent, final, self._remark, running, unread)
         else:
             status, options = self._session.notice(), self._session.options()
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
         # A model without tools, or one that was told how to report and still answers in plain text, means that as its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
         asked = replace(request, messages=(*request.messages, Message("user", notice)))
-        self._record_step(await take_step(self._asking, asked, self._run_calls))
+        self._record_step(await take_step(self._asking, asked, self._run_calls, self._router.find_problem))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
         return await self._router.run_calls(calls, self._asking.model)
@@ -129,13 +134,22 @@ class Turns:
         if response.calls or response.text.strip():  # some providers refuse an empty message
             self.messages.extend(taken.messages)
 
-    async def _collect_late_outputs(self) -> None:
-        """After a stop, let running tools finish and hand over what the model has not read: it cannot fetch outputs now."""
-        await self._session.stop()
-        retrieved = self._session.counters.retrieved
-        for id, tool in self._router.background.items():
-            if handles.parse(id)[1] not in retrieved:
-                self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
+    async def _hand_over_outputs(self) -> None:
+        """Before a final turn, show the model the finished outputs that it has not read: it cannot fetch them any more."""
+        for id, tool in self._find_unread().items():
+            self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
+
+    def _find_unread(self) -> dict[str, str]:
+        """The tools that have finished in the background and whose outputs the model has not read, by job id."""
+        retrieved, running = self._session.counters.retrieved, {job.id for job in self._session.running()}
+        jobs = self._router.background.items()
+        return {id: tool for id, tool in jobs if id not in running and handles.parse(id)[1] not in retrieved}
+
+    def _list_unread(self) -> tuple[str, ...]:
+        return tuple(wording.describe_job(tool, id) for id, tool in self._find_unread().items())
+
+    def _list_running(self) -> tuple[str, ...]:
+        return tuple(wording.describe_job(job.tool, job.id) for job in self._session.running())
 
     async def _read_late_output(self, id: str) -> str:
         """The whole output; the beginning and what is missing if it is too large; the reason if it failed."""

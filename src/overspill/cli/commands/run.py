@@ -16,6 +16,7 @@ import click
 
 from overspill.agent import Agent, RunControl, RunRecord, Sources, load_agent, run_agent
 from overspill.agent.run.snapshot import append_accounting, may_replace, write_snapshot
+from overspill.agent.wording import still_running
 from overspill.cli import ending, output
 from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
@@ -215,6 +216,7 @@ def _print(record: RunRecord, *, as_json: bool) -> None:
                 "report": outcome.report and {"format": outcome.report.format, "content": outcome.report.value},
                 "why": outcome.why,
                 "early": outcome.early,
+                "running": outcome.running,
                 "agent": record.agent,
                 "session": record.session,
                 "turns": outcome.turns,
@@ -231,3 +233,5 @@ def _print(record: RunRecord, *, as_json: bool) -> None:
         warn("The model did not mark its answer as the final report. Its last answer is used.")
     if outcome.report is not None and outcome.early:
         warn(f"The agent had to report early: {outcome.early}")
+    if outcome.running:
+        warn(still_running(outcome.running))

@@ -10,6 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from overspill.agent.run.snapshot import read_snapshot
+from overspill.agent.wording import still_running
 from overspill.cli import output
 from overspill.cli.consoles import console
 from overspill.cli.group import CommandGroup
@@ -58,6 +59,8 @@ def _draw_run(run: dict[str, Any]) -> Tree:
     for fact in ("why", "early"):
         if run[fact]:
             tree.add(_style(run[fact], "yellow"))
+    if run.get("running"):  # snapshots of earlier versions do not have it
+        tree.add(_style(still_running(run["running"]), "yellow"))
     for turn in run["opTree"]["turns"]:
         final = f", final: {turn['final']}" if turn.get("final") else ""
         _add_ops(tree.add(_style(f"turn {turn['turn']} of {turn['of']} ({_format_seconds(turn)}{final})")), turn["ops"])

@@ -1,0 +1,47 @@
+"""Deliver the output of a background job as its call would have: whole if it may pass, else what stands for it."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+from msgspec.structs import replace
+
+from overspill.gate import replies
+from overspill.gate.decide import Keep, decide
+from overspill.gate.gate import Gate
+from overspill.gate.replies import OutputText, ReplyDraft
+from overspill.retrieval.handlers import RetrievalTools
+from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.settings import Settings
+from overspill.types import JobInfo, Kept, Reply
+
+
+class Delivery:
+    def __init__(self, gate: Gate, outputs: StoredOutputs, retrieval: RetrievalTools) -> None:
+        self._gate = gate
+        self._outputs = outputs
+        self._retrieval = retrieval
+
+    async def deliver(self, info: JobInfo) -> Reply | None:
+        """None while the job is still running."""
+        job = self._outputs.find_job(info.id)
+        if job is None or not job.done:
+            return None
+        kept = job.kept
+        if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
+            stored = await anyio.to_thread.run_sync(self._outputs.recent, info.id)
+            answer, fits = self._gate.reserve(await anyio.to_thread.run_sync(self._draft, stored))
+            job.is_announced = True
+            content = [{"type": "text", "text": answer.text}, *job.blocks]
+            return Reply(text=answer.text, content=content, fits=fits, kept=kept, job=job.info, model=self._gate.settings.model)
+        reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
+        return replace(reply, job=job.info)
+
+    def _draft(self, stored: StoredOutput) -> list[ReplyDraft]:
+        kept = stored.kept
+        settings, source = self._settings_of(kept), OutputText(stored.reader, kept.size)
+        if kept.missing:
+            return replies.draft_incomplete(kept, kept.size.bytes, kept.missing, source, settings)
+        return replies.FORMS[settings.answer_form](kept, source, settings)
+
+    def _settings_of(self, kept: Kept) -> Settings:
+        return self._gate.settings.for_tool(kept.tool, kept.server)
