@@ -73,6 +73,7 @@ class ExpiredHandle(HandleError):
 
     def __init__(self, spelling: str, tool: str = "") -> None:
         super().__init__(f"The output {spelling!r} has expired and was removed. Call {tool or 'the tool'} again.")
+        self.tool = tool
 
 
 class BadRequest(OverspillError):

@@ -41,7 +41,7 @@ async def test_what_was_stored_before_has_expired(tmp_path: Path):
         with pytest.raises(ExpiredHandle):
             session.open(kept.handle)
         reply = await session.invoke("get_tool_output", {"id": kept.artifact_id, "mode": "slice"})
-        assert (reply.text, reply.is_error) == ("Tool output expired", True)
+        assert (reply.text, reply.is_error) == ("Tool output expired. Call note again.", True)
         with pytest.raises(StoreError):
             await session.keep("more", "note")
 

@@ -44,7 +44,6 @@ FRAME_TOKENS = 250  # reserved for our words around an extraction
 MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
 
-
 _turn: ContextVar[tuple[object, str | None]] = ContextVar("overspill_turn", default=(None, None))
 """The retrieval tools of the session whose turn this is, and the turn's model. It travels with every task of the turn."""
 
@@ -96,15 +95,15 @@ class RetrievalTools:
         return self._were_needed
 
     async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
-        started = time.perf_counter()
-        given = args if isinstance(args, Mapping) else {}
+        started, given = time.perf_counter(), args if isinstance(args, Mapping) else {}
         mode = given.get("mode")
         asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
         try:
             check_arguments(name, args)
             page = await self._page(name, args)
         except OverspillError as error:
-            page = Page(wording.retrieval_failure(name, str(given.get("id") or given.get("handle") or ""), error), is_error=True)
+            spelling, brief = str(given.get("id") or given.get("handle") or ""), self._gate.settings.follows_document
+            page = Page(wording.retrieval_failure(name, spelling, error, brief=brief), is_error=True)
         return self._reply(asked, page, started)
 
     def statuses(self) -> list[JobStatus]:

@@ -218,7 +218,7 @@ class Session:
 
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
-        return wording.notice(self._parts.retrieval.statuses())
+        return wording.notice(self._parts.retrieval.statuses(), list_read=self.settings.follows_document)
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""

@@ -181,9 +181,14 @@ class Settings:
         return settings
 
     @property
+    def follows_document(self) -> bool:
+        """Whether its preset follows a document, whose words a model reads exactly."""
+        return self.preset != "overspill"
+
+    @property
     def has_closed_strategies(self) -> bool:
         """Whether an answer may name only the strategies in the document that its preset follows."""
-        return self.preset != "overspill"
+        return self.follows_document
 
     @property
     def background(self) -> bool:

@@ -42,11 +42,14 @@ def lost_bytes(count: int, why: str) -> str:
     return f"{count:,} more were lost. {why}"
 
 
-def retrieval_failure(tool: str, spelling: str, error: OverspillError) -> str:
+def retrieval_failure(tool: str, spelling: str, error: OverspillError, *, brief: bool = False) -> str:
+    """`brief`: without a word on what to do next about an output that has expired."""
     if tool == "get_artifact":
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
-        return "Tool output expired" if isinstance(error, ExpiredHandle) else f"Unknown tool ID: {one_line(spelling)}"
+        if not isinstance(error, ExpiredHandle):
+            return f"Unknown tool ID: {one_line(spelling)}"
+        return "Tool output expired" if brief else f"Tool output expired. Call {one_line(error.tool) or 'the tool'} again."
     return escape_invisible(str(error))
 
 

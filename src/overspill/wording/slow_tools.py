@@ -60,13 +60,14 @@ def still_running(jobs: Sequence[JobStatus]) -> str:
     return "\n".join(["Still running:", *(_pending_line(job) for job in jobs)])
 
 
-def notice(jobs: Sequence[JobStatus]) -> str:
+def notice(jobs: Sequence[JobStatus], *, list_read: bool = False) -> str:
+    """`list_read`: whether ready outputs that the model has already read are listed, or only counted."""
     if not jobs:
         return ""
     sections = [
         _section("Running", [job for job in jobs if job.state == "running"], _pending_line),
         _section("Queued", [job for job in jobs if job.state == "queued"], _pending_line),
-        _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line),
+        _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line, list_read=list_read),
         _section("Failed", [job for job in jobs if job.state == "failed"], _done_line),
         'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
         "Use wait_for_tool_output() to block until a running tool completes.",
@@ -85,21 +86,24 @@ def options(jobs: Sequence[JobStatus]) -> str:
     return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
 
 
-def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], str]) -> str:
+def _section(title: str, jobs: Sequence[JobStatus], line: Callable[[JobStatus], str], *, list_read: bool = True) -> str:
     """Lists the newest unread jobs first of all, and counts what does not fit."""
     if not jobs:
         return ""
     by_interest = sorted(range(len(jobs)), key=lambda index: (jobs[index].retrievals > 0, -index))
-    listed, counted = sorted(by_interest[:MAX_LISTED_JOBS]), [jobs[index] for index in by_interest[MAX_LISTED_JOBS:]]
+    wanted = [index for index in by_interest if list_read or not jobs[index].retrievals]
+    listed = sorted(wanted[:MAX_LISTED_JOBS])
+    counted = [job for index, job in enumerate(jobs) if index not in listed]
     lines = [f"### {title} ({len(jobs)})", *(line(jobs[index]) for index in listed)]
-    return "\n".join([*lines, *([_rest_line(counted)] if counted else [])])
+    return "\n".join([*lines, *([_rest_line(counted, is_all=not listed)] if counted else [])])
 
 
-def _rest_line(jobs: Sequence[JobStatus]) -> str:
+def _rest_line(jobs: Sequence[JobStatus], *, is_all: bool) -> str:
     retrieved = sum(job.retrievals > 0 for job in jobs)
     older = sum(job.state == "ready" for job in jobs) - retrieved
-    kinds = [f"{count:,} {what}" for count, what in ((retrieved, "already retrieved"), (older, "older")) if count > 0]
-    return f"- {len(jobs):,} more{': ' if kinds else ''}{', '.join(kinds)}. Their ids are in earlier tool results."
+    kinds = ", ".join(f"{count:,} {what}" for count, what in ((retrieved, "already retrieved"), (older, "older")) if count > 0)
+    counts = kinds if is_all else f"{len(jobs):,} more{': ' if kinds else ''}{kinds}"
+    return f"- {counts}. Their ids are in earlier tool results."
 
 
 def _pending_line(job: JobStatus) -> str:

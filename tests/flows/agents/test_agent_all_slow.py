@@ -25,4 +25,4 @@ async def test_the_model_is_not_asked_again_before_one_of_its_slow_tools_has_end
         two.touch()
     notice = seen(model)[1].notice
     assert "### Running (1)\n- depot__slow" in notice
-    assert "### Ready (1)\n- depot__slow" in notice
+    assert "### Ready (1)\n- 1 already retrieved." in notice  # it has been delivered

@@ -164,12 +164,19 @@ async def test_errors_of_the_edge_case_table():
         assert (artifact.text, artifact.is_error) == ("400: Tool not ready. Use wait_for_tool_output.", True)
 
 
-async def test_an_output_that_was_removed_is_expired():
+@pytest.mark.parametrize(
+    ("preset", "text"),
+    [
+        ("overspill", "Tool output expired. Call crawl again."),
+        *((preset, "Tool output expired") for preset in ("tool_output", "artifacts", "slow")),
+    ],
+)
+async def test_an_output_that_was_removed_is_expired(preset: str, text: str):
     store = MemoryStore()
-    async with session(store) as s:
-        kept = await s.keep("gone soon")
+    async with session(store, preset=preset) as s:
+        kept = await s.keep("gone soon", "crawl")
         store.empty_shelf(s.id)
-        assert await get(s, kept.artifact_id) == "Tool output expired"
+        assert await get(s, kept.artifact_id) == text
 
 
 async def test_waiting_without_news_lists_running_tools():
@@ -270,8 +277,8 @@ async def test_the_notice_has_a_section_for_each_state():
     assert re.sub(r"running \d+\.\ds", "running s", notice) == (
         "## Async Tool Status\n\n"
         f"### Running (2)\n- running (id: {ids[0]}, running s)\n- queued (id: {queued}, running s)\n\n"
-        f"### Ready (2)\n- ready (id: {ids[1]}, ~100 tokens, 1 retrieval performed)\n"
-        f"- large (id: {ids[2]}, ~50K tokens, exceeds threshold)\n\n"
+        f"### Ready (2)\n- large (id: {ids[2]}, ~50K tokens, exceeds threshold)\n"
+        "- 1 more: 1 already retrieved. Their ids are in earlier tool results.\n\n"
         f"### Failed (1)\n- failed (id: {ids[3]}, failed: ValueError: bad)\n\n"
         'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
         "Use wait_for_tool_output() to block until a running tool completes."

@@ -112,6 +112,8 @@ async def test_remove_spares_live_sessions_unless_told_otherwise():
         assert [item.kept for item in archive.items()] == [kept]
         assert archive.remove(live=True) == [live.id]
         assert archive.items() == []
-        assert (await live.invoke("get_tool_output", {"id": kept.id, "mode": "raw"})).text == "Tool output expired"
+        assert (
+            await live.invoke("get_tool_output", {"id": kept.id, "mode": "raw"})
+        ).text == "Tool output expired. Call output again."
         with anyio.fail_after(20):
             assert (await live.call("t", {}, lambda: "goes on")).text == "goes on"

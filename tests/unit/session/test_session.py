@@ -176,7 +176,9 @@ async def test_an_output_that_somebody_removed_has_expired(tmp_path: Path):
         store.empty_shelf(session.id)
         with pytest.raises(ExpiredHandle):
             session.open(kept.handle)
-        assert (await session.invoke("get_tool_output", {"id": kept.handle, "mode": "slice"})).text == "Tool output expired"
+        assert (
+            await session.invoke("get_tool_output", {"id": kept.handle, "mode": "slice"})
+        ).text == "Tool output expired. Call note again."
         assert (await session.invoke("get_artifact", {"id": kept.handle})).text.startswith("410: The output '")
     store.close()
 

@@ -119,8 +119,7 @@ async def test_a_turn_whose_calls_all_went_to_the_background_ends_when_the_first
             tools["two"].release()
         notice = s.notice()
         assert "### Running (1)" in notice
-        assert "### Ready (1)\n- two" in notice
-        assert "1 retrieval" in notice  # the model has the output and need not fetch it
+        assert "### Ready (1)\n- 1 already retrieved." in notice  # the model has the output and need not fetch it
         assert await take_news(s) == "Still running"
 
 

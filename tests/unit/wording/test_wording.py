@@ -123,7 +123,8 @@ def test_the_model_reads_what_was_not_saved_and_what_to_do():
     [
         ("get_tool_output", UnknownHandle("x"), "Unknown tool ID: x"),
         ("get_tool_output", MalformedHandle("x"), "Unknown tool ID: x"),
-        ("get_tool_output", ExpiredHandle("x"), "Tool output expired"),
+        ("get_tool_output", ExpiredHandle("x"), "Tool output expired. Call the tool again."),
+        ("get_tool_output", ExpiredHandle("x", "read\nlog"), "Tool output expired. Call read log again."),
         ("get_tool_output", BadRequest("No."), "No."),
         (
             "get_artifact",
@@ -138,6 +139,10 @@ def test_failed_retrievals_are_worded_for_their_tool(tool: str, error: Exception
     assert wording.retrieval_failure(tool, "x", error) == text
 
 
+def test_presets_that_follow_a_document_keep_its_words_for_an_expired_output():
+    assert wording.retrieval_failure("get_tool_output", "x", ExpiredHandle("x", "read_log"), brief=True) == "Tool output expired"
+
+
 RUNNING = JobStatus("a1", "fetcher", "running", 7.2)
 QUEUED = JobStatus("b2", "search", "queued", 3.1)
 READY = JobStatus("c3", "jina-reader", "ready", 9.0, Size(180_000, 180_000, 9, 45_200), retrievals=2, exceeds=True)
@@ -146,7 +151,7 @@ FAILED = JobStatus("e5", "crawl", "failed", 1.0, error="TimeoutError: too slow")
 
 
 def test_the_notice_names_every_state():
-    assert wording.notice([RUNNING, QUEUED, READY, SMALL, FAILED]) == (
+    assert wording.notice([RUNNING, QUEUED, READY, SMALL, FAILED], list_read=True) == (
         "## Async Tool Status\n"
         "\n"
         "### Running (1)\n"
@@ -164,6 +169,17 @@ def test_the_notice_names_every_state():
         "\n"
         'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
         "Use wait_for_tool_output() to block until a running tool completes."
+    )
+
+
+def test_outputs_that_were_read_are_counted_where_no_document_wants_them_listed():
+    unread = JobStatus("f6", "crawl", "ready", 1.0, Size(800, 800, 9, 210))
+    ready = wording.notice([READY, unread, SMALL]).split("\n\n")[1]
+    assert ready == (
+        "### Ready (3)\n- crawl (id: f6, ~210 tokens)\n- 2 more: 2 already retrieved. Their ids are in earlier tool results."
+    )
+    assert wording.notice([READY]).split("\n\n")[1] == (
+        "### Ready (1)\n- 1 already retrieved. Their ids are in earlier tool results."
     )
 
 
@@ -270,7 +286,7 @@ def test_a_long_notice_lists_the_newest_unread_outputs_and_counts_the_rest():
     [
         (
             [ready(number, retrievals=1) for number in range(12)],
-            "- 2 more: 2 already retrieved. Their ids are in earlier tool results.",
+            "- 12 already retrieved. Their ids are in earlier tool results.",
         ),
         ([ready(number) for number in range(11)], "- 1 more: 1 older. Their ids are in earlier tool results."),
         ([replace(RUNNING, id=f"r{number}") for number in range(30)], "- 20 more. Their ids are in earlier tool results."),
@@ -280,6 +296,12 @@ def test_a_long_notice_lists_the_newest_unread_outputs_and_counts_the_rest():
 )
 def test_every_section_of_a_notice_is_bounded(jobs: list[JobStatus], last: str):
     assert wording.notice(jobs).split("\n\n")[1].splitlines()[-1] == last
+
+
+def test_a_notice_that_lists_what_was_read_is_bounded_too():
+    jobs = [ready(number, retrievals=1) for number in range(12)]
+    section = wording.notice(jobs, list_read=True).split("\n\n")[1].splitlines()
+    assert (len(section), section[-1]) == (12, "- 2 more: 2 already retrieved. Their ids are in earlier tool results.")
 
 
 def test_a_notice_costs_the_same_for_sixty_outputs_as_for_a_thousand():
