@@ -12,11 +12,6 @@ _ENGLISH: Any = cast(Any, Stemmer).Stemmer("english", 0)
 _RUSSIAN: Any = cast(Any, Stemmer).Stemmer("russian", 0)
 
 _CYRILLIC = re.compile(r"[\u0400-\u052f]")
-_UNSPACED = (
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
-    r"\U00020000-\U0003ffff]"
-)
-"""Scripts that put no spaces between words (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or not only there (Korean)."""
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
@@ -69,8 +64,16 @@ def is_unspaced(word: str) -> bool:
 
 @cache
 def _unspaced_or_not() -> re.Pattern[str]:
-    """Takes 20 ms to compile, and most text does not need it."""
-    return re.compile(f"({_UNSPACED}+)|((?:(?!{_UNSPACED}).)+)")
+    """Scripts that put no spaces between words (Thai, Lao, Burmese, Khmer, Chinese, Japanese), or not only there (Korean).
+
+    It takes 20 ms to compile, and most text does not need it.
+    """
+    return re.compile(
+        r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+        r"\U00020000-\U0003ffff]+)"
+        r"|([^\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+        r"\U00020000-\U0003ffff]+)"
+    )
 
 
 def split_subwords(word: str) -> list[str]:
