@@ -273,9 +273,11 @@ class Every:
         return text("logged")
 
     def tool_wait(
-        self, id: Any, params: dict[str, Any], until: str = "", then: str = "released", file: str = ""
+        self, id: Any, params: dict[str, Any], until: str = "", then: str = "released", file: str = "", begun: str = ""
     ) -> dict[str, Any] | None:
-        """Until `release` is called with the same word, the file is there, or the call is cancelled."""
+        """Until `release` is called with the same word, the file is there, or the call is cancelled. Makes the file `begun`."""
+        if begun:
+            open(begun, "x").close()
         if (token := (params.get("_meta") or {}).get("progressToken")) is not None:
             self.notify("notifications/progress", {"progressToken": token, "progress": 1, "total": 4, "message": "warming up"})
         event = self.released.setdefault(until, threading.Event())

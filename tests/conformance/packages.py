@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 NPM = {
@@ -22,10 +22,12 @@ NPM = {
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
 }
+INSPECTOR = {"node": NPM["node"], "@modelcontextprotocol/inspector": "2.12.0"}
 PYTHON = {
     "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),
     "mcp-1.30": ("mcp==1.30.0", "mcp-server-git==2025.12.18", "mcp-server-fetch==2025.4.7", "mcp-server-time==2025.9.25"),
     "pydantic-ai": ("pydantic-ai-slim[mcp]==2.66.0",),
+    "langchain": ("langchain-mcp-adapters==0.3.2", "langchain-core==1.7.2", "mcp==1.30.0"),
     "mcp-1.1": ("mcp==1.1.3", "mcp-server-git==0.6.2", "mcp-server-time==0.6.2"),
 }
 _LONGEST = 600  # seconds
@@ -35,17 +37,17 @@ class Unavailable(Exception):
     """The packages cannot be had here; the text says why."""
 
 
-def npm_home() -> Path:
+def npm_home(name: str = "npm", pins: Mapping[str, str] = NPM) -> Path:
     """A folder with `node_modules` in it."""
 
     def fill(home: Path) -> None:
-        (home / "package.json").write_text(json.dumps({"private": True, "dependencies": NPM}))
+        (home / "package.json").write_text(json.dumps({"private": True, "dependencies": pins}))
         npm = shutil.which("npm")
         if npm is None:
             raise Unavailable("npm is not installed")
         _run([npm, "install", "--prefix", home, "--no-audit", "--no-fund", "--loglevel=error"])
 
-    return _filled("npm", [f"{name}@{version}" for name, version in NPM.items()], fill)
+    return _filled(name, [f"{package}@{version}" for package, version in pins.items()], fill)
 
 
 def python_home(name: str) -> Path:

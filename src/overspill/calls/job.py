@@ -172,15 +172,16 @@ class Job:
 class Requester:
     """One of several clients that share a session. Set `requester` to it while you answer its requests.
 
-    A client is told about its own jobs, about those it has asked for by their ids, and about those that clients of its `kind`
-    left behind. It can read every output of the session.
+    A client is told about its own jobs, about those it has asked for by their ids, and about those of clients of its `kind` that
+    are not there. It can read every output of the session.
     """
 
     def __init__(self, kind: str = "", *, comes_back: bool = True) -> None:
         self.kind = kind
         self.comes_back = comes_back
         """Whether it will ask for an output that comes later. While it may not, its calls are answered only when they end."""
-        self.has_left = False
+        self.is_away = False
+        """Whether it is not connected, whether it said goodbye or not."""
         self._jobs: set[Job] = set()
         self._asked_for: set[str] = set()
         self._fewer = anyio.Event()
@@ -207,7 +208,7 @@ class Requester:
 
     def inherits(self, job: Job) -> bool:
         owner = job.requester
-        return owner is not None and owner.has_left and owner.kind == self.kind
+        return owner is not None and owner is not self and owner.is_away and owner.kind == self.kind
 
     def is_told_about(self, job: Job) -> bool:
         return job.requester in (None, self) or job.id in self._asked_for or self.inherits(job)

@@ -21,7 +21,7 @@ from overspill.errors import BadRequest, SessionClosed
 _CLEANUP_SECONDS = 0.4  # for a cancelled tool to clean up, before we stop waiting for it
 _RECHECK_SECONDS = 0.25  # between two looks at a client that has not come back yet
 MAX_LEFT_JOBS = 32
-"""Jobs of clients of one kind that have left. While that many run, no client of that kind can call a tool."""
+"""Jobs of clients of one kind that are not there. While that many run, no other client of that kind can call a tool."""
 
 
 class Body(Protocol):

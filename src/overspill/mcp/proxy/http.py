@@ -11,11 +11,14 @@ from typing import Any
 
 import anyio
 import uvicorn
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from msgspec import Struct
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from overspill.errors import SettingsError
 from overspill.mcp.client import ClientIdentity
@@ -97,7 +100,7 @@ def is_loopback(host: str) -> bool:
 
 def build_application(clients: ServedClients, listen: ListenOptions, port: int) -> Starlette:
     async def find(request: ClientRequest, identity: ClientIdentity) -> ServedClient:
-        principal = request.http_request.scope["user"].access_token.client_id
+        principal = _principal(request.http_request.scope)
         session = request.connection.session_id or ""
         owner = ClientKey(principal, session)
         if session and request.method == "initialize":
@@ -122,7 +125,24 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int) 
         count_sessions=clients.count_sessions,
     )
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
-    return Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))], middleware=[guard], lifespan=lifespan)
+    return Starlette(routes=[Route(PATH, _ClientConnections(manager, clients))], middleware=[guard], lifespan=lifespan)
+
+
+class _ClientConnections(StreamableHTTPASGIApp):
+    """Tells which clients of the older protocol are connected."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, clients: ServedClients) -> None:
+        super().__init__(manager)
+        self._clients = clients
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
+        with self._clients.connected(ClientKey(_principal(scope), session)):
+            await super().__call__(scope, receive, send)
+
+
+def _principal(scope: Scope) -> str:
+    return scope["user"].access_token.client_id
 
 
 class _WebServer(uvicorn.Server):

@@ -120,7 +120,7 @@ class ServedClient:
 
     def leave(self) -> None:
         """The client has gone. Servers can ask it nothing more; its jobs keep running."""
-        self.requester.has_left = True
+        self.requester.is_away = True
         self.channel = None
 
     async def connect_all(self, within: float) -> dict[str, ServerConnection | ServerError]:

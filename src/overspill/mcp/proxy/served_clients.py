@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 
 import anyio
 import anyio.abc
@@ -37,6 +38,7 @@ class ClientKey(Struct, frozen=True):
 class _OpenClient(Struct):
     client: ServedClient
     left: anyio.Event
+    connections: int = 0
 
 
 class ServedClients:
@@ -74,6 +76,21 @@ class ServedClients:
     def count_sessions(self, principal: str) -> int:
         """How many sessions a principal has open, with those whose jobs still run."""
         return self._served[principal]
+
+    @contextmanager
+    def connected(self, owner: ClientKey) -> Generator[None]:
+        """Use it while a request or a stream of a client of the older protocol is open. A client without one is away."""
+        entry = self._open_clients.get((owner, b""))
+        if entry is None:
+            yield
+            return
+        entry.connections += 1
+        entry.client.requester.is_away = False
+        try:
+            yield
+        finally:
+            entry.connections -= 1
+            entry.client.requester.is_away = not entry.connections
 
     def leave(self, owner: ClientKey) -> None:
         for key in [key for key in self._open_clients if key[0] == owner]:
