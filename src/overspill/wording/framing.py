@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import secrets
+import unicodedata
 from collections.abc import Sequence
 from itertools import count
 
 OPENING = "untrusted data"
 _DIGITS = 6  # three of them are one token in most vocabularies
-_OUR_BEGINNING = re.compile(r"[\W_]*+untrusted[\W_]{0,50}data", re.IGNORECASE)  # possessive, so it never looks back
+_OUR_LETTERS = "untrusteddata"
+_HEAD_CHARS = 1000  # looked at to find the first letters of a text
 _TRIES = 20
 
 
@@ -39,5 +40,10 @@ def answer(text: str, notes: Sequence[str] = ()) -> str:
 
 
 def imitates(text: str) -> bool:
-    """Whether its first words are those of our blocks, ignoring anything before them that is not a word."""
-    return _OUR_BEGINNING.match(text) is not None
+    """Whether its first letters are those of our blocks, whatever is before and between them: brackets, accents, invisible
+    characters. A text whose beginning has too few letters to tell counts as one that imitates."""
+    head = text[:_HEAD_CHARS]
+    letters = "".join(char for char in unicodedata.normalize("NFKD", head).casefold() if char.isalnum())
+    if len(letters) < len(_OUR_LETTERS) and len(text) > len(head):
+        return _OUR_LETTERS.startswith(letters)
+    return letters.startswith(_OUR_LETTERS)
