@@ -70,6 +70,7 @@ def overspill() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
+    ending.hold_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         # Characters that the locale cannot encode are escaped, as on standard error.
         cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")

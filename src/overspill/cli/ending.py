@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from overspill.cli.stderr import report_error
 from overspill.errors import OverspillError
@@ -25,9 +26,36 @@ def report_failure(problem: OSError | OverspillError) -> int:
     return 2
 
 
+class ClosedOutput(io.TextIOBase):
+    """A standard output that the caller has closed. Python has None there, and would lose what is printed without a word."""
+
+    @property
+    def buffer(self) -> ClosedOutput:
+        return self
+
+    def write(self, _: object, /) -> NoReturn:
+        raise OverspillError("Standard output is closed, so the output is lost. Send it to a file, or to /dev/null.")
+
+
+def require_output() -> None:
+    """Raise OverspillError if standard output is closed."""
+    if isinstance(sys.stdout, ClosedOutput):
+        sys.stdout.write("")
+
+
+def hold_closed_streams() -> None:
+    """Keep the numbers of closed standard streams taken: a file that is opened later must not pass for one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
+        sys.stdout = ClosedOutput()
+
+
 def flush() -> None:
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  # None when the parent process closed it
-        sys.stdout.flush()
+    sys.stdout.flush()
 
 
 def drop_unwritten() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import anyio
 
+from overspill.cli import ending
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.stderr import inform
@@ -35,6 +36,8 @@ _OPTION_USES = {
 
 def start(given: Mapping[str, Any]) -> None:
     """Run the proxy with the options of `overspill proxy`, by name."""
+    if not given["address"]:
+        ending.require_output()
     store = Layer("proxy", {"storeDir": lasting_store()})
     # Forgiving: the working directory, and with it the settings file, is chance, and clients show only that a server failed.
     settings = load_settings(

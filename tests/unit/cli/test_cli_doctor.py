@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from commands import Place, Result
 from small_servers import entry, over_http
+from upstream import is_alive
+from waiting import until
 
 from overspill.store.files.store import FileStore
 
@@ -104,6 +109,20 @@ def test_servers_of_all_kinds_are_understood(place: Place):
         "null": f"{NONE} {UNUSABLE} a page that is not a list of tools.",
         "half": f"{NONE} {UNUSABLE} number 1 (not an object), 'odd' (not valid Unicode).",
     }
+
+
+HANGS = "import os, time; open('pid', 'w').write(f'{os.getpid()}\\n'); time.sleep(1000)"
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_termination_ends_the_servers_too(place: Place, ending: signal.Signals, code: int):
+    Path("mcp.json").write_text(json.dumps({"mcpServers": {"hangs": {"command": sys.executable, "args": ["-c", HANGS]}}}))
+    with subprocess.Popen([PROGRAM, "doctor", "mcp.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        anyio.run(until, lambda: os.path.exists("pid") and Path("pid").read_text().endswith("\n"))
+        process.send_signal(ending)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, b"Traceback" in errors) == (code, False)
+    assert not is_alive(int(Path("pid").read_text()))
 
 
 def test_servers_in_the_settings_are_checked(place: Place):

@@ -157,6 +157,15 @@ def test_a_closed_standard_input_is_a_mistake(place: Place) -> None:
     assert closed(place, "extract", "what") == (2, words)
 
 
+def test_a_mistake_in_the_agent_file_comes_before_a_missing_question(place: Place) -> None:
+    for options in ((), ("--set", "maxTurns=2")):
+        code, words = closed(place, "run", "missing.ai", *options)
+        assert (code, b"missing.ai" in words, b"question" in words) == (2, True, False)
+    Path("bad.ai").write_text("---\nmaxTurns: many\n---\nDo it.\n")
+    code, words = closed(place, "run", "bad.ai")
+    assert (code, b"maxTurns is 'many'" in words) == (2, True)
+
+
 def test_the_question_may_come_from_standard_input(place: Place) -> None:
     done = place.process("run", "--agent", "a.ai", *COUNT, "--snapshot", "s.gz", input=b"Count to 3.\n", capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"0 1 2\n")

@@ -204,8 +204,6 @@ def _print_escaped(stored: StoredOutput, start: int, end: int) -> None:
 
 
 def _write_bytes(stored: StoredOutput, start: int, end: int) -> None:
-    if not sys.stdout:
-        return
     for block in _read_blocks(stored, start, end):
         sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import stat
 import sys
-from collections.abc import AsyncIterator, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
@@ -23,6 +22,7 @@ from overspill.cli.models import endpoints
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import on_terminal, watched_on_terminal
+from overspill.cli.termination import cancel_on_termination
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN, Progress
 from overspill.models.endpoints import Endpoint
@@ -74,7 +74,7 @@ def extract(
     ask = partial(extract_from, source, what, max_tokens=max_tokens, mode=mode, models=asked, settings=settings)
 
     async def run() -> Extraction:
-        with _cancel_on_termination(), _show_progress() as progress:
+        with cancel_on_termination(), _show_progress() as progress:
             return await ask(endpoints=available, progress=progress)
 
     try:
@@ -93,30 +93,6 @@ def extract(
     else:
         _print(found, name, max_tokens)
     sys.exit(0 if found.found else 1)
-
-
-@contextmanager
-def _cancel_on_termination() -> Generator[None]:
-    """On SIGTERM, cancel the task that is inside, as asyncio does on Ctrl-C: even if it waits for a thread.
-
-    Another SIGTERM does not interrupt the clean-up.
-    """
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-
-    def cancel(*_: object) -> None:
-        if not task.cancelling():
-            task.cancel()
-            loop.call_soon_threadsafe(lambda: None)  # wake the loop
-
-    def exit_now(*_: object) -> None:
-        os._exit(ending.TERMINATED)
-
-    before = signal.signal(signal.SIGTERM, cancel)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, exit_now if task.cancelling() else before)
 
 
 def _show_progress() -> AbstractContextManager[Progress | None]:

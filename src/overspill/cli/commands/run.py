@@ -89,9 +89,10 @@ def run(
         raise SettingsError(f"The folder of {path} does not exist. Create it first.")
     if snapshot is not None and not may_replace(snapshot):
         raise SettingsError(f"{snapshot} already exists and is not a snapshot. Choose another name.")
-    file, question = _read_question(file, words)
+    file, words = _find_file(file, words)
     named = _name_functions(functions)
     agent = load_agent(file, _collect_sources(models, overrides, options))
+    question = _read_question(words)
     with progress(verbose=verbose) as view:
         record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), view)
     try:
@@ -101,18 +102,23 @@ def run(
     _exit(record, code)
 
 
-def _read_question(file: Path | None, words: Sequence[str]) -> tuple[Path, str]:
-    rest = list(words)
+def _find_file(file: Path | None, words: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    """The agent file, and the words of the question."""
     if file is None:
-        if not rest:
+        if not words:
             raise click.UsageError("No agent file. Usage: overspill run FILE QUESTION.")
-        file = Path(rest.pop(0))
-    if len(rest) > 1:
-        raise click.UsageError(f"Expected one question, but got {len(rest)} arguments. Put the question in quotes.")
-    question = rest[0] if rest and rest[0] != "-" else _read_standard_input()
+        file, words = Path(words[0]), words[1:]
+    if len(words) > 1:
+        raise click.UsageError(f"Expected one question, but got {len(words)} arguments. Put the question in quotes.")
+    return file, words
+
+
+def _read_question(words: Sequence[str]) -> str:
+    """Call it last: where there is no question, standard input is waited for."""
+    question = words[0] if words and words[0] != "-" else _read_standard_input()
     if not question.strip():
         raise click.UsageError("No question. Pass it as an argument or on standard input.")
-    return file, question
+    return question
 
 
 def _read_standard_input() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from overspill.cli import output
+from overspill.cli import ending, output
 from overspill.cli.commands.doctor import Finding, config, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.target import clients, find_target
+from overspill.cli.termination import cancel_on_termination
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.settings import Settings
@@ -96,13 +98,17 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     servers = rewriting.select_servers(rewriting.list_servers(text, name), name, chosen)
 
     async def run() -> list[ServerReport]:
-        return await check(
-            servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
-        )
+        with cancel_on_termination():
+            return await check(
+                servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
+            )
 
     # A finding quotes what its server wrote to standard error, where that matters.
-    with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
-        return anyio.run(run)
+    try:
+        with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
+            return anyio.run(run)
+    except asyncio.CancelledError:  # the servers have ended
+        sys.exit(ending.TERMINATED)
 
 
 def _list_other_clients() -> list[str]:
