@@ -79,8 +79,8 @@ class Lists:
         return config(self._command, self.name)
 
     @contextmanager
-    def over_http(self) -> Iterator[ServerConfig]:
-        process = subprocess.Popen([*self._command, "http"], stdout=subprocess.PIPE, text=True)
+    def over_http(self, *how: str) -> Iterator[ServerConfig]:
+        process = subprocess.Popen([*self._command, "http", *how], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
             yield ServerConfig(self.name, url=f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp")
@@ -175,12 +175,13 @@ def test_prompts_and_resources_are_kept_in_the_same_way(tmp_path: Path, era: str
     ]
 
 
+@pytest.mark.parametrize("how", [(), ("sse",)])
 @ERAS
-def test_a_deep_schema_of_a_server_over_http_costs_only_its_own_tool(tmp_path: Path, era: str):
+def test_a_deep_schema_of_a_server_over_http_costs_only_its_own_tool(tmp_path: Path, era: str, how: tuple[str, ...]):
     server = Lists(tmp_path, era, "web")
     deep = [f'{{"name":"deep{n}","inputSchema":{{"title":"}}}}[","properties":{nested(n)}}}}}' for n in (180, 300, 900)]
     server.set(tools_list=tools(deep[0], json.dumps(FINE), *deep[1:], tool(name="last")))
-    with server.over_http() as found, Served([found], tmp_path / "store", modern=era == "modern") as wire:
+    with server.over_http(*how) as found, Served([found], tmp_path / "store", modern=era == "modern") as wire:
         wire.hello()
         assert wire.names()[:2] == ["fine", "last"]
     assert [line.count("nested more than 100 levels deep") for line in wire.log] == [3]

@@ -1,6 +1,6 @@
 """An MCP server that lists what a file says, letter by letter, and says the name of each tool that is called.
 
-Usage: `lists.py legacy|modern FILE [http]`.
+Usage: `lists.py legacy|modern FILE [http [sse]]`.
 """
 
 import json
@@ -46,7 +46,9 @@ class Door(BaseHTTPRequestHandler):
         said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         data = b"" if said is None else said.encode()
         self.send_response(202 if said is None else 200)
-        self.send_header("Content-Type", "application/json")
+        if "sse" in sys.argv:
+            data = b"event: message\r\ndata: " + data + b"\r\n\r\n"
+        self.send_header("Content-Type", "text/event-stream" if "sse" in sys.argv else "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from overspill.errors import BadRequest, describe_type
 from overspill.text.humanize import one_line
+
+
+def as_arguments(args: object) -> Mapping[str, Any]:
+    """The arguments if they are an object; otherwise none."""
+    return cast("Mapping[str, Any]", args) if isinstance(args, Mapping) else {}
 
 
 def check_arguments(tool: str, args: object) -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill import wording
-from overspill.calls.arguments import check_arguments
+from overspill.calls.arguments import as_arguments, check_arguments
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, HandleError, OverspillError
@@ -94,13 +94,13 @@ class RetrievalTools:
         self._were_needed = self._were_needed or bool(self._gate.kept or self._jobs.background or self.inherits)
         return self._were_needed
 
-    async def invoke(self, name: str, args: Mapping[str, Any], call: str = "") -> Reply:
-        started, given = time.perf_counter(), args if isinstance(args, Mapping) else {}
+    async def invoke(self, name: str, args: object, call: str = "") -> Reply:
+        started, given = time.perf_counter(), as_arguments(args)
         mode = given.get("mode")
         asked = RetrievalCall(name, mode if isinstance(mode, str) and mode in MODES else "", call, chars_in(given))
         try:
             check_arguments(name, args)
-            page = await self._page(name, args)
+            page = await self._page(name, given)
         except OverspillError as error:
             spelling, brief = str(given.get("id") or given.get("handle") or ""), self._gate.settings.follows_document
             page = Page(wording.retrieval_failure(name, spelling, error, brief=brief), is_error=True)

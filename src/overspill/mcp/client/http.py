@@ -137,7 +137,7 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
             return self._stream(response)
         self._session = response.headers.get(_SESSION_HEADER, self._session)
         if response.status_code < 400 and _is_stream(response):
-            return self._stream(response, clip=request.extensions[_LISTS])
+            return self._stream(response, is_list=request.extensions[_LISTS])
         body = await _read_body(response)
         if body is None:
             return self._refuse(f"a message of more than {MAX_MESSAGE_BYTES:,} bytes, the limit. Ask it for less")
@@ -147,14 +147,16 @@ class RedactingTransport(httpx2.AsyncBaseTransport):
                 return self._forget_session(request)
             if error is None:
                 return self._refuse(_describe_status(response))
-        content = self.surrogates.hide(clip_levels(body) if request.extensions[_LISTS] else body)
-        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=content)
+        rewrite = self._hide_in_list if request.extensions[_LISTS] else self.surrogates.hide
+        return httpx2.Response(response.status_code, headers=_headers_to_pass(response), content=rewrite(body))
 
-    def _stream(self, response: httpx2.Response, *, clip: bool = False) -> httpx2.Response:
+    def _hide_in_list(self, data: bytes) -> bytes:
+        return self.surrogates.hide(clip_levels(data))
+
+    def _stream(self, response: httpx2.Response, *, is_list: bool = False) -> httpx2.Response:
         if not _is_stream(response):
             return response
-        hide = self.surrogates.hide
-        rewrite = (lambda lines: hide(clip_levels(lines))) if clip else hide
+        rewrite = self._hide_in_list if is_list else self.surrogates.hide
         stream = RewritingStream(response, rewrite, MAX_MESSAGE_BYTES)
         return httpx2.Response(response.status_code, headers=_headers_to_pass(response), stream=stream)
 
@@ -182,9 +184,10 @@ class _JsonClient(httpx2.AsyncClient):
         message = options.pop("json", None)
         if message is not None:
             options["content"] = dumps(message)
+        asked = as_mapping(message)
         request = super().build_request(method, url, **options)
-        request.extensions[_EXPECTS_REPLY] = message is not None and "id" in message and "method" in message
-        request.extensions[_LISTS] = str((message or {}).get("method")).endswith("/list")
+        request.extensions[_EXPECTS_REPLY] = "id" in asked and "method" in asked
+        request.extensions[_LISTS] = str(asked.get("method")).endswith("/list")
         return request
 
 

@@ -65,21 +65,22 @@ def find_flaw(entry: object, key: str) -> str:
     """Why clients cannot read an entry; empty if they can. Quotes nothing that the server sent."""
     if not isinstance(entry, dict):
         return "not an object"
-    if _is_deep(entry):
+    fields = as_mapping(entry)
+    if _is_deep(fields):
         return f"nested more than {MAX_ENTRY_LEVELS} levels deep"
-    if len(dumps(entry)) > MAX_ENTRY_BYTES:
+    if len(dumps(fields)) > MAX_ENTRY_BYTES:
         return f"more than {MAX_ENTRY_BYTES:,} bytes"
-    if clean_value(entry) is not entry:
+    if clean_value(fields) is not fields:
         return "not valid Unicode"
-    if not _name(entry):
+    if not _name(fields):
         return "no name"
-    if len(_name(entry)) > MAX_NAME_CHARS:
+    if len(_name(fields)) > MAX_NAME_CHARS:
         return f"a name of more than {MAX_NAME_CHARS} characters"
     try:
-        _MODELS[key].model_validate(entry, by_name=False)
+        _MODELS[key].model_validate(fields, by_name=False)
     except ValidationError as error:
         return f"bad {error.errors(include_input=False, include_url=False)[0]['loc'][0]}"
-    return "bad inputSchema" if key == "tools" and not _is_argument_schema(entry["inputSchema"]) else ""
+    return "bad inputSchema" if key == "tools" and not _is_argument_schema(fields["inputSchema"]) else ""
 
 
 def clip_levels(data: bytes) -> bytes:
@@ -109,7 +110,7 @@ def clip_levels(data: bytes) -> bytes:
 def _is_deep(entry: object) -> bool:
     level: list[Any] = [entry]
     for _ in range(MAX_ENTRY_LEVELS):
-        inner = [each.values() if isinstance(each, dict) else each for each in level]
+        inner: list[Iterable[Any]] = [as_mapping(each).values() if isinstance(each, dict) else each for each in level]
         level = [value for values in inner for value in values if isinstance(value, dict | list)]
     return bool(level)
 
