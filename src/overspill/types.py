@@ -45,6 +45,7 @@ class Size(Struct, frozen=True):
 
 
 Kind: TypeAlias = Literal["function", "mcp", "agent", "rest"]
+_KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class ToolCall(Struct, frozen=True):
@@ -58,10 +59,11 @@ class ToolCall(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """The arguments are a model's, so a mistake in them is answered when the call is made."""
-        for what, given in (("id", self.id), ("name", self.name), ("server", self.server)):
-            require(f"`{what}` of a call", given, str, "a string")
-        if self.kind not in get_args(Kind):
-            raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, get_args(Kind)))}.")
+        require("`id` of a call", self.id, str, "a string")
+        require("`name` of a call", self.name, str, "a string")
+        require("`server` of a call", self.server, str, "a string")
+        if self.kind not in _KINDS:
+            raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, _KINDS))}.")
 
 
 class Output(Struct, frozen=True):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio.to_thread
 from msgspec.structs import replace
 
+from overspill.errors import OverspillError
 from overspill.gate import replies
 from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
@@ -28,11 +31,14 @@ class Delivery:
             return None
         kept = job.kept
         if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
-            stored = await anyio.to_thread.run_sync(self._outputs.recent, info.id)
-            answer, fits = self._gate.reserve(await anyio.to_thread.run_sync(self._draft, stored))
-            job.is_announced = True
-            content = [{"type": "text", "text": answer.text}, *job.blocks]
-            return Reply(text=answer.text, content=content, fits=fits, kept=kept, job=job.info, model=self._gate.settings.model)
+            with suppress(OverspillError):  # it may be gone already; the retrieval below says so
+                stored = await anyio.to_thread.run_sync(self._outputs.recent, info.id)
+                answer, fits = self._gate.reserve(await anyio.to_thread.run_sync(self._draft, stored))
+                job.is_announced = True
+                content = [{"type": "text", "text": answer.text}, *job.blocks]
+                return Reply(
+                    text=answer.text, content=content, fits=fits, kept=kept, job=job.info, model=self._gate.settings.model
+                )
         reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
         return replace(reply, job=job.info)
 

@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
-from overspill.errors import SessionClosed
+from overspill.errors import BadRequest, SessionClosed
 from overspill.extraction import Mode, Progress
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
@@ -188,7 +188,10 @@ class SyncSession:
         try:
             task = portal.start_task_soon(work)
         except RuntimeError:
-            if self._is_open:  # called from the session's own thread, which would wait for itself
-                raise
+            if self._is_open:
+                raise BadRequest(
+                    "This session was called in its own thread, which would wait for itself. "
+                    "Make the tool that calls it a plain function instead of an async one, or use Session."
+                ) from None
             raise SessionClosed(_NOT_OPEN) from None
         return cast("R", task.result())

@@ -83,6 +83,23 @@ async def test_the_last_turn_hands_over_what_became_ready_and_names_what_still_r
     assert record.outcome.running == (job,)
 
 
+async def test_a_failure_in_the_background_is_handed_over_once(stage: Stage) -> None:
+    agent = stage.write("a.ai", f"tools: [depot]\nmaxTurns: 3\n{SLOW}")
+    release = stage.folder / "release"
+    slow = call("depot__slow", until=str(release), result="broken")
+
+    def let_go(s: Any) -> ToolCall:
+        release.touch()
+        return call("wait_for_tool_output")
+
+    model = scripted(says("", slow, call("depot__words", count=1)), let_go, "Hm.", report())
+    await stage.run(agent, model)
+    for last in seen(model)[2:]:
+        handed = [message.text for message in last.request.messages if message.role == "user" and "broke down" in message.text]
+        assert len(handed) == 1
+        assert "no room" not in last.notice
+
+
 async def test_a_turn_that_waited_before_the_last_one_has_its_output(stage: Stage) -> None:
     agent = stage.write("a.ai", "tools: [depot]\nmaxTurns: 2\nasyncTimeoutSecs: 0.05")
     release = stage.folder / "release"

@@ -304,6 +304,18 @@ def test_a_blocking_session_works_beside_any_loop():
         assert trio.run(main) == "done"
 
 
+def test_a_blocking_session_that_is_called_in_its_own_thread_says_so():
+    with SyncSession(store=MemoryStore()) as session:
+
+        async def outer() -> str:
+            return session.call("t", {}, respond).text
+
+        reply = session.call("outer", {}, outer)
+        assert reply.is_error
+        assert "This session was called in its own thread, which would wait for itself." in reply.text
+        assert session.call("outer", {}, lambda: session.call("t", {}, respond).text).text == "done"
+
+
 def test_errors_name_the_value_and_what_is_allowed():
     odd: Any = "12"
     with pytest.raises(SettingsError, match=r"^`window` must be a whole number of at least 1, not '12'\.$"):

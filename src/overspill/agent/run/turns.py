@@ -60,6 +60,7 @@ class Turns:
         self._control = control
         self._observe = observe
         self._remark = ""
+        self._handed_over: set[str] = set()
 
     async def run(self, question: str) -> Outcome:
         self.messages.append(Message("user", question))
@@ -137,13 +138,14 @@ class Turns:
     async def _hand_over_outputs(self) -> None:
         """Before a final turn, show the model the finished outputs that it has not read: it cannot fetch them any more."""
         for id, tool in self._find_unread().items():
+            self._handed_over.add(id)
             self.messages.append(Message("user", wording.late_output(tool, id, await self._read_late_output(id))))
 
     def _find_unread(self) -> dict[str, str]:
         """The tools that have finished in the background and whose outputs the model has not read, by job id."""
-        retrieved, running = self._session.counters.retrieved, {job.id for job in self._session.running()}
-        jobs = self._router.background.items()
-        return {id: tool for id, tool in jobs if id not in running and handles.parse(id)[1] not in retrieved}
+        known = {job.id for job in self._session.running()} | self._handed_over
+        jobs, retrieved = self._router.background.items(), self._session.counters.retrieved
+        return {id: tool for id, tool in jobs if id not in known and handles.parse(id)[1] not in retrieved}
 
     def _list_unread(self) -> tuple[str, ...]:
         return tuple(wording.describe_job(tool, id) for id, tool in self._find_unread().items())

@@ -34,22 +34,39 @@ def select_usable(pages: Iterable[object], key: str, taken: Iterable[str] = ()) 
     `pages` are the values that the server sent as lists. Tools need names of their own, and not one of `taken`.
     """
     usable: list[Raw] = []
-    flaws: list[str] = []
+    flaws = _Flaws()
     names = set(taken)
     for page in pages:
         if not isinstance(page, list):
-            flaws.append(f"a page that is not a list of {_NOUNS.get(key, key)}")
+            flaws.add(f"a page that is not a list of {_NOUNS.get(key, key)}")
             continue
         for number, value in enumerate(cast("list[object]", page), 1):
             entry = complete_tool(value) if key == "tools" else value
             flaw = find_flaw(entry, key) or ("another one has this name" if _name(entry) in names else "")
             if flaw:
-                flaws.append(f"{_label(entry, number)} ({flaw})")
-            else:
-                usable.append(as_mapping(entry))
-                names |= {_name(entry)} if key == "tools" else set()
-    more = [f"{len(flaws) - _MAX_NAMED:,} more"] if len(flaws) > _MAX_NAMED else []
-    return usable, ", ".join(flaws[:_MAX_NAMED] + more)
+                flaws.add(f"{_label(entry, number)} ({flaw})")
+                continue
+            usable.append(as_mapping(entry))
+            if key == "tools":
+                names.add(_name(entry))
+    return usable, str(flaws)
+
+
+class _Flaws:
+    """Names the first few and counts the others: a server may send millions."""
+
+    def __init__(self) -> None:
+        self._named: list[str] = []
+        self._more = 0
+
+    def add(self, flaw: str) -> None:
+        if len(self._named) < _MAX_NAMED:
+            self._named.append(flaw)
+        else:
+            self._more += 1
+
+    def __str__(self) -> str:
+        return ", ".join([*self._named, *([f"{self._more:,} more"] if self._more else [])])
 
 
 def complete_tool(entry: object) -> object:
@@ -79,7 +96,8 @@ def find_flaw(entry: object, key: str) -> str:
     try:
         _MODELS[key].model_validate(fields, by_name=False)
     except ValidationError as error:
-        return f"bad {error.errors(include_input=False, include_url=False)[0]['loc'][0]}"
+        place = error.errors(include_input=False, include_url=False)[0]["loc"]
+        return f"bad {place[0]}" if place else "bad fields"
     return "bad inputSchema" if key == "tools" and not _is_argument_schema(fields["inputSchema"]) else ""
 
 
