@@ -16,6 +16,7 @@ from overspill.types import ToolCall
 
 _NONE = type(None)
 _MODES: tuple[object, ...] = get_args(Mode)
+_ERRORS: tuple[object, ...] = get_args(Errors)
 
 
 def check_session(
@@ -32,7 +33,7 @@ def check_session(
 
 
 def check_options(errors: object, background: object, check: object) -> None:
-    if errors not in get_args(Errors):
+    if errors not in _ERRORS:
         raise BadRequest(f"errors is {errors!r}; allowed: 'answer', 'raise'.")
     if background not in (None, True, False, "now"):
         raise BadRequest(f"background is {background!r}; allowed: None, True, False, 'now'.")
