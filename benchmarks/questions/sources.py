@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tarfile
 from dataclasses import dataclass
@@ -36,10 +37,14 @@ class Git:
     commit: str
 
     def run(self, *arguments: str) -> bytes:
-        done = subprocess.run(["git", "--git-dir", str(self.folder), *arguments], capture_output=True, check=False)  # noqa: S603, S607
+        """Without the settings of whoever runs it, which could change what git prints."""
+        command = ["git", "--git-dir", str(self.folder), "-c", "core.quotepath=off", *arguments]
+        environment = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)  # noqa: S603
         if done.returncode > 1 or (done.returncode == 1 and arguments[0] != "grep"):
+            reason = done.stderr.decode(errors="replace").strip()
             raise SourceMissing(
-                f"git {' '.join(arguments)} failed in {self.folder}: {done.stderr.decode(errors='replace').strip()}"
+                f"git {' '.join(arguments)} failed in {self.folder}: {reason}. If the commit is missing there, fetch it."
             )
         return done.stdout
 
@@ -47,7 +52,7 @@ class Git:
         return self.read_bytes(path, commit).decode("utf-8", "replace")
 
     def read_bytes(self, path: str, commit: str = "") -> bytes:
-        return self.run("show", f"{commit or self.commit}:{path}")
+        return self.run("cat-file", "blob", f"{commit or self.commit}:{path}")
 
     def list(self, folder: str = "") -> list[str]:
         named = ["--", folder] if folder else []
