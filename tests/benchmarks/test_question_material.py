@@ -85,8 +85,8 @@ def test_an_explanation_that_introduces_an_example_is_dropped() -> None:
 
 
 def test_changed_lines_are_those_that_are_removed_and_there_only_once() -> None:
-    difference = "--- a/x\n+++ b/x\n-    total = count + 1\n-# a comment that is gone\n-return value\n-x = 1\n+total = count\n"
-    before = "    total = count + 1\n# a comment that is gone\nreturn value\nreturn value\nx = 1\n"
+    difference = "--- a/x\n+++ b/x\n-    total = count + 1\n-# a gone comment here\n-return self.value\n-x = 1\n+total = count\n"
+    before = "    total = count + 1\n# a gone comment here\nreturn self.value\nreturn self.value\nx = 1\n"
     assert changed_lines(difference, before) == ("total = count + 1",)
 
 

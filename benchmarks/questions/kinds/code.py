@@ -77,9 +77,8 @@ def as_entry(pick: dict[str, Any], sources: Sources, *, is_search: bool) -> Entr
 
 def read_fix(git: Git, path: str) -> Fix:
     before = git.read(path, f"{git.commit}^")
-    difference = git.run("diff", "--no-ext-diff", "--no-textconv", "-U0", f"{git.commit}^", git.commit, "--", path).decode(
-        "utf-8", "replace"
-    )
+    commits = (f"{git.commit}^", git.commit)
+    difference = git.run("diff", "--no-ext-diff", "--no-textconv", "-U0", *commits, "--", path).decode("utf-8", "replace")
     return Fix(clean_message(git.run("log", "-1", "--format=%B", git.commit).decode()), changed_lines(difference, before))
 
 
