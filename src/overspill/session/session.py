@@ -270,8 +270,9 @@ class Session:
         parts = self._parts_here
         checks.check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
-        with await anyio.to_thread.run_sync(parts.outputs.open, handle) as stored:
-            return await parts.extractor.extract(stored, parts.gate.arguments.get(stored.kept.id, "{}"), request, progress)
+        # Shared and left open: the engine's index of it serves later questions, and reads from the same map.
+        stored = await anyio.to_thread.run_sync(parts.outputs.recent, handle)
+        return await parts.extractor.extract(stored, parts.gate.arguments.get(stored.kept.id, "{}"), request, progress)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Calling the result goes through the gate and returns the text for the model."""

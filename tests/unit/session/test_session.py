@@ -493,6 +493,15 @@ async def test_a_host_may_extract_itself():
         assert "needle" in found.text
 
 
+async def test_an_output_in_a_file_can_be_asked_again(tmp_path: Path):
+    async with Session(at(tmp_path)) as session:
+        kept = await session.keep(f"{BIG}the needle is red\n{BIG}the thread is blue\n{BIG}", "note")
+        answers = [await session.extract(kept.handle, question) for question in ("needle", "thread")]
+    assert [answer.strategy for answer in answers] == ["builtin", "builtin"]
+    assert "the needle is red" in answers[0].text
+    assert "the thread is blue" in answers[1].text
+
+
 async def test_the_public_names_lead_to_the_same_things():
     async with Session(store=MemoryStore(), budget=ContextBudget(window=10)) as session:
         assert session.budget is not None
