@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from overspill.lexical.index import Index
+from overspill.lexical.plan import Order, Step
 from overspill.lexical.rank import Ranking
-from overspill.lexical.records.lines import iterate_lines, split_long
-from overspill.lexical.render import render
+from overspill.lexical.render import make_locator, render
+from overspill.lexical.trim import Span, intersect_spans, join_spans, list_telling_lines, trim
 
-_MAX_MISFITS = 100
-"""Stop after this many records that do not fit."""
-_LOCATOR_TOKENS = 4
-"""An estimate, good enough for planning."""
+_MIN_ADDITION_TOKENS = 4
+"""With less room, nothing is tried."""
+_ELLIPSIS_TOKENS = 2
+"""What the mark between two pieces of a record costs."""
 _MAX_RECORD_SHARE = 0.6
 """Share of the budget that one record may take before it is trimmed."""
-_MIN_TRIMMED_TOKENS = 40
+_MIN_TRIMMED_TOKENS = 20
 """Trimming a record to less is not worth it."""
-_PIECE_BYTES = 160
-"""Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
+_MAX_BYTES_PER_TOKEN = 32
+"""A record with more bytes for each token of the budget is trimmed without counting its tokens."""
 _MAX_HEADER_CHARS = 400
+_FIRST_RUNG_TOKENS = 12.0
+_RUNG_RATIO = 1.25
+"""With smaller steps, answers between two rungs are better and take more time."""
 
 
 class Piece(Struct, frozen=True, order=True):
@@ -35,65 +38,144 @@ class Piece(Struct, frozen=True, order=True):
     trimmed: bool = False
 
 
+class Addition(Struct, frozen=True):
+    """A record, or more of it than before: all of its pieces, and the header to show with it."""
+
+    record: int
+    pieces: tuple[Piece, ...]
+    header: Piece | None
+    spent: float
+    """About what everything costs up to and including this."""
+
+    @property
+    def spans(self) -> list[Span]:
+        return [(piece.start, piece.end) for piece in self.pieces]
+
+
 class BudgetFill:
-    """Costs may add up to `aim`; shares are of `max_tokens`. With `brief`, only the matching lines of a record are kept."""
+    """Adds records in an order that does not depend on the budget, so that a larger budget shows all that a smaller one does.
+
+    It climbs from one fixed budget, a rung, to the next, and each rung keeps what the one below it took. An answer is the longest
+    beginning of `additions` that fits. As long as the lines that tell of the records in `brief` do not all fit, nothing else is
+    added.
+    """
 
     def __init__(
-        self, index: Index, ranking: Ranking, max_tokens: float, aim: float, count: Callable[[str], float], *, brief: bool
+        self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], count: Callable[[str], float]
     ) -> None:
         self.index = index
         self.ranking = ranking
-        self.count = count
-        self.max_tokens = min(max_tokens, aim)
-        self.left = aim
-        self.brief = brief
-        self.taken: list[list[Piece]] = []
-        """The pieces of each record, with the header added for it, in the order they were added."""
-        self.records: set[int] = set()
+        self.steps = steps
+        self.additions: list[Addition] = []
+        # The last step has everything that is left, most of it for its position.
+        self._brief_orders = [*(step.order for step in steps[:-1]), [pair for pair in steps[-1].order if pair[0] in brief]]
+        self._brief = brief.intersection(record for order in self._brief_orders for record, _ in order)
+        self._count = count
+        self._counted: dict[Span, float] = {}
+        self._spent = 0.0
+        self._used = [0.0] * len(steps)
+        self._shown: dict[int, list[Span]] = {}
+        self._costs: dict[int, float] = {}
+        self._locators: dict[int, float] = {}
         self._headers: set[int] = set()
-        self.is_complete = True
+        self._told: set[int] = set()
+        self._whole: set[int] = set()
+
+    @property
+    def is_complete(self) -> bool:
         """Whether every record was added, and whole."""
+        return all(record in self._whole for step in self.steps for record, _ in step.order)
 
-    def take(self, order: Sequence[tuple[int, float]], share: float = 1.0) -> None:
-        """Adds records in the given order while they fit into `share` of the budget, or into all that is left."""
-        reserved = max(0.0, self.left - share * self.max_tokens) if share < 1 else 0.0
-        tries = _MAX_MISFITS
-        for record, score in order:
-            if tries == 0 or self.left - reserved < _LOCATOR_TOKENS:
-                self.is_complete = False
+    def climb(self, max_tokens: float) -> None:
+        """Fills rung after rung, up to one of at least `max_tokens`."""
+        rung = _FIRST_RUNG_TOKENS
+        while True:
+            if not self._brief <= self._told:
+                self._fill(self._brief_orders, rung, brief=True)
+            if self._brief <= self._told:
+                self._fill([step.order for step in self.steps], rung)
+            if rung >= max_tokens:
                 return
-            if record not in self.records and not self._add(record, score, self.left - reserved):
-                self.is_complete = False
-                tries -= 1
+            rung *= _RUNG_RATIO
 
-    def _add(self, record: int, score: float, room: float) -> bool:
-        outline = self.index.outline
-        start, end = outline.starts[record], outline.ends[record]
-        header, extra = self._header_cost(record)
-        extra += 1 if {record - 1, record + 1} & self.records else _LOCATOR_TOKENS
-        allowed = min(room - extra, max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * self.max_tokens))
-        spans = self._telling_lines(record) if self.brief else [(start, end)]
-        cost = (
-            sum(self.count(render(self.index, *span)) for span in spans) if end - start <= 32 * self.max_tokens else allowed + 1
-        )
-        if cost > allowed:
-            spans = self._trim(record, allowed) if allowed >= _MIN_TRIMMED_TOKENS else []
-            cost = sum(self.count(render(self.index, *span)) + 1 for span in spans)
-        if not spans or cost + extra > room:
-            return False
-        self.left -= cost + extra
-        self.records.add(record)
-        trimmed = spans != [(start, end)]
-        self.is_complete &= not trimmed
-        pieces = [Piece(*span, record, score, trimmed) for span in spans]
-        if header >= 0:
-            self._headers.add(header)
-            pieces.append(Piece(outline.label_starts[header], outline.label_ends[header], -1, score))
-        self.taken.append(pieces)
-        return True
+    def _fill(self, orders: list[Order], rung: float, *, brief: bool = False) -> None:
+        """A record that its step has room for, but not the rung, waits for the next rung, and so does everything after it."""
+        done = self._told if brief else self._whole
+        for number, order in enumerate(orders):
+            most = self._spent + self.steps[number].room(rung) - self._used[number]
+            for record, score in order:
+                if record in done:
+                    continue
+                if self._spent + _MIN_ADDITION_TOKENS > most:
+                    break
+                spans, cost, is_all = self._cut(record, rung, brief=brief)
+                header, extra = self._cost_around(record)
+                reached = self._spent + max(0.0, cost + extra - self._costs.get(record, 0.0))
+                if reached > most and most < rung:
+                    break
+                if reached > rung:
+                    return
+                if is_all:
+                    done.add(record)
+                if spans != self._shown.get(record):
+                    self._used[number] += reached - self._spent
+                    self._spent = reached
+                    self._shown[record], self._costs[record] = spans, cost
+                    pieces = self._make_pieces(record, spans, score)
+                    self.additions.append(Addition(record, pieces, self._take_header(header, score), reached))
 
-    def _header_cost(self, record: int) -> tuple[int, float]:
+    def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
+        """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
+        whole, shown = self._extent(record), self._shown.get(record, [])
+        allowed = max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * rung)
+        if whole[1] - whole[0] <= _MAX_BYTES_PER_TOKEN * rung:
+            spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)]) if brief else [whole]
+            if (cost := self._cost_spans(spans)) <= allowed:
+                return spans, cost, True
+        spans = join_spans([*shown, *trim(self.index, self.ranking, record, allowed, self._cost_span)])
+        return spans, self._cost_spans(spans), False
+
+    def shorten(self, addition: Addition, before: Sequence[Span]) -> list[Addition]:
+        """More and more of an addition, beginning with what was shown of its record before."""
+        spans = list(before)
+        shorter: list[Addition] = []
+        allowed = float(_MIN_TRIMMED_TOKENS)
+        while allowed < addition.spent:
+            more = trim(self.index, self.ranking, addition.record, allowed, self._cost_span)
+            grown = join_spans([*spans, *intersect_spans(more, addition.spans)])
+            if grown == addition.spans:
+                break
+            if self._count_visible(grown) > self._count_visible(spans):
+                spans = grown
+                pieces = self._make_pieces(addition.record, spans, addition.pieces[0].score)
+                shorter.append(Addition(addition.record, pieces, addition.header, addition.spent))
+            allowed *= _RUNG_RATIO
+        return shorter
+
+    def _count_visible(self, spans: list[Span]) -> int:
+        return sum(len(bytes(self.index.text[start:end]).strip()) for start, end in spans)
+
+    def _extent(self, record: int) -> Span:
+        return self.index.outline.starts[record], self.index.outline.ends[record]
+
+    def _make_pieces(self, record: int, spans: list[Span], score: float) -> tuple[Piece, ...]:
+        return tuple(Piece(*span, record, score, spans != [self._extent(record)]) for span in spans)
+
+    def _cost_span(self, span: Span) -> float:
+        if span not in self._counted:
+            self._counted[span] = self._count(render(self.index, *span))
+        return self._counted[span]
+
+    def _cost_spans(self, spans: list[Span]) -> float:
+        """With the marks between them."""
+        return sum(map(self._cost_span, spans)) + _ELLIPSIS_TOKENS * (len(spans) - 1)
+
+    def _cost_around(self, record: int) -> tuple[int, float]:
+        """The header to show with a record, or -1, and what header and locator cost."""
+        if record in self._shown:
+            return -1, 0.0
         outline = self.index.outline
+        locator = 1.0 if {record - 1, record + 1} & self._whole else self._cost_locator(record)
         label = outline.under[record]
         table = outline.table_of(record)
         if (
@@ -101,56 +183,23 @@ class BudgetFill:
             or table.header < 0
             or table.header != label
             or label in self._headers
-            or outline.record_at(outline.label_starts[label]) in self.records
+            or outline.record_at(outline.label_starts[label]) in self._shown
         ):
-            return -1, 0.0
+            return -1, locator
         if outline.label_ends[label] - outline.label_starts[label] > _MAX_HEADER_CHARS * 8:
-            return -1, 0.0
+            return -1, locator
         text = render(self.index, outline.label_starts[label], outline.label_ends[label])
-        return (label, self.count(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, 0.0)
+        return (label, locator + self._count(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, locator)
 
-    def _telling_lines(self, record: int) -> list[tuple[int, int]]:
-        """The lines of a record that contain what was asked for, or its first line."""
-        outline, terms = self.index.outline, self.ranking.terms
-        lines = list(iterate_lines(self.index.text, outline.starts[record], outline.ends[record]))
-        spots = [position for position, _, term in self.ranking.hits.get(record, []) if terms[term].telling]
-        held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
-        return _join_spans([lines[number] for number in held or [0]])
+    def _cost_locator(self, record: int) -> float:
+        if record not in self._locators:
+            start = self.index.outline.starts[record]
+            locator = make_locator(self.index, record, start, self.index.line_at(start))
+            self._locators[record] = self._count(f"[{locator}]") + 1
+        return self._locators[record]
 
-    def _trim(self, record: int, allowed: float) -> list[tuple[int, int]]:
-        """The beginning of a record and the pieces that contain its terms, joined if adjacent."""
-        outline = self.index.outline
-        size = min(_PIECE_BYTES, int(2 * allowed))
-        parts = list(split_long(self.index.text, outline.starts[record], outline.ends[record], size))
-        worths = self._worths(record, parts)
-        best_first = sorted(range(len(parts)), key=lambda number: (-worths[number], number))
-        order = list(dict.fromkeys((best_first[0], 0, *best_first)))
-        taken: set[int] = set()
-        for number in order[:200]:
-            cost = self.count(render(self.index, *parts[number])) + 1
-            if cost <= allowed and (worths[number] > 0 or number == 0):
-                taken.add(number)
-                allowed -= cost
-        return _join_spans([parts[number] for number in sorted(taken)])
-
-    def _worths(self, record: int, parts: list[tuple[int, int]]) -> list[float]:
-        starts = [start for start, _ in parts]
-        held: list[set[int]] = [set() for _ in parts]
-        for position, _, term in self.ranking.hits.get(record, []):
-            held[bisect_right(starts, position) - 1].add(term)
-        worths = [sum(self.ranking.worth[term] for term in sorted(terms)) for terms in held]
-        smooth = [
-            0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
-            for number in range(len(worths))
-        ]
-        return [own + beside for own, beside in zip(worths, smooth, strict=True)]
-
-
-def _join_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in spans:
-        if joined and joined[-1][1] == start:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return joined
+    def _take_header(self, header: int, score: float) -> Piece | None:
+        if header < 0:
+            return None
+        self._headers.add(header)
+        return Piece(self.index.outline.label_starts[header], self.index.outline.label_ends[header], -1, score)

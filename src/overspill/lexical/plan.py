@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +22,10 @@ _MAX_ANCHORS = 5
 _BODY_SHARE = 0.95
 _ASKED_SIDE_SHARE, _OTHER_SIDE_SHARE = 0.95, 0.6
 _STRETCH_TOKENS = 450
-_MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.5
+_MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
+_RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
+_MAX_RARE_RECORDS = 3
+"""A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
 _COUNTS_SHARE = 0.3
 _NUMBER = re.compile(rb"(?<![\w./-])\d[\d,.]{0,12} \Z")
@@ -42,10 +47,10 @@ Order = list[tuple[int, float]]
 
 
 class Step(Struct, frozen=True):
-    """Records to add, best first, within a share of the budget."""
+    """Records to add, best first, within the part of a budget that `room` gives."""
 
     order: Order
-    share: float = 1.0
+    room: Callable[[float], float] = float
 
 
 class Plan(Struct, frozen=True):
@@ -60,10 +65,10 @@ class Plan(Struct, frozen=True):
     """Whether there are more rows than were compared."""
 
 
-def plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
-    way = _plan(index, query, ranking, max_tokens)
+def plan(index: Index, query: Query, ranking: Ranking) -> Plan:
+    way = _plan(index, query, ranking)
     if query.counting and (counts := _find_counts(index, ranking)):
-        return replace(way, steps=(Step(counts, _COUNTS_SHARE), *way.steps))
+        return replace(way, steps=(Step(counts, lambda tokens: _COUNTS_SHARE * tokens), *way.steps))
     return way
 
 
@@ -81,13 +86,14 @@ def _find_counts(index: Index, ranking: Ranking) -> Order:
     )
 
 
-def _plan(index: Index, query: Query, ranking: Ranking, max_tokens: float) -> Plan:
+def _plan(index: Index, query: Query, ranking: Ranking) -> Plan:
     may_report_failure = index.kind in RUNNING or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
     signs = index.signs if query.failure and may_report_failure else None
     if signs and (signs.evidence or index.kind in RUNNING):
         order = _order(_score_blame(ranking, signs))
-        steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order, max_tokens)
-        return Plan((*steps, Step(order)), signs.evidence, ranking.matches.union(signs.failing))
+        steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
+        steps = (Step(_order(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens)), *steps, Step(order))
+        return Plan(steps, signs.evidence, ranking.matches.union(signs.failing))
     scores = {record: score for record, score in ranking.scores.items() if not query.listing or record in ranking.matches}
     _raise_bodies(scores, index, ranking)
     if query.after or query.before:
@@ -139,6 +145,14 @@ def _raise_neighbours(scores: dict[int, float], ranking: Ranking, query: Query, 
                 scores[beside] = max(scores.get(beside, 0.0), ranking.scores[record] * share)
 
 
+def _score_rare(ranking: Ranking) -> dict[int, float]:
+    """Records with a word of the question that is in hardly any other."""
+    held = {record: {term for _, _, term in spots if ranking.terms[term].telling} for record, spots in ranking.hits.items()}
+    spread = Counter(term for terms in held.values() for term in terms)
+    rare = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
+    return {record: ranking.scores[record] for record, terms in held.items() if not rare.isdisjoint(terms)}
+
+
 def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
     scores = {record: score * _FAILURE_TERMS_FACTOR for record, score in ranking.scores.items()}
@@ -152,18 +166,21 @@ def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> 
     top = max(ranking.scores.values(), default=1.0)
     speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
     return [
-        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), _VERDICTS_SHARE),
+        Step(_order({record: scores.get(record, 0.0) for record in signs.verdicts}), lambda tokens: _VERDICTS_SHARE * tokens),
         Step(_order_by_tier(speaking)),
         Step(_order({record: scores[record] for record in ranking.scores if record in ranking.matches})),
     ]
 
 
-def _plan_causes(signs: Signs, order: Order, max_tokens: float) -> list[Step]:
+def _plan_causes(signs: Signs, order: Order) -> list[Step]:
     """Where a cause is likeliest: before the first sign of giving up, at the first message, at the end."""
     top = order[0][1] if order else 1.0
-    share = max(_MIN_STRETCH_SHARE, min(_MAX_STRETCH_SHARE, _STRETCH_TOKENS / max(1.0, max_tokens)))
     return [
-        Step([(record, top) for record in signs.before], share),
+        Step([(record, top) for record in signs.before], _stretch_room),
         Step([(record, top) for record in signs.first_message]),
-        Step([(record, top) for record in signs.end], (1 - share) / 2),
+        Step([(record, top) for record in signs.end], lambda tokens: (tokens - _stretch_room(tokens)) / 2),
     ]
+
+
+def _stretch_room(tokens: float) -> float:
+    return max(_MIN_STRETCH_SHARE * tokens, min(_MAX_STRETCH_SHARE * tokens, _STRETCH_TOKENS))

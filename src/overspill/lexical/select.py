@@ -7,11 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.confidence import estimate_confidence, measure_coverage
 from overspill.lexical.expansion import expand
-from overspill.lexical.fill import BudgetFill, Piece
+from overspill.lexical.fill import Addition, BudgetFill, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import RUNNING, Plan, plan
 from overspill.lexical.query import parse
@@ -20,9 +21,8 @@ from overspill.lexical.render import Tally, describe_none_fits, describe_nothing
 from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
-_FIRST_AIM = 1.25
-"""The first plan aims at this multiple of the room."""
-_MAX_ROUNDS = 6
+_AIM = 1.25
+"""Planned costs may be this much too high."""
 
 
 class Found(Struct, frozen=True):
@@ -61,14 +61,12 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     if index.kind == "prose":
         ranking = expand(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    room = max_tokens - count(write_closing_line(index, least)) - 1
     if index.kind in RUNNING:
         # Read them now, so that a later question about a failure costs no more than any other.
         _ = index.signs
-    way = plan(index, asked, ranking, room)
-    draft = _fit(index, ranking, way, room, max_tokens, count) if way.matches or way.evidence else _NOTHING
-    if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") and draft.tally.showing < draft.tally.matched:
-        draft = max(draft, _fit(index, ranking, way, room, max_tokens, count, brief=True), key=lambda each: each.tally.showing)
+    way = plan(index, asked, ranking)
+    brief = way.matches if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") else set[int]()
+    draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:
         messages = (
@@ -84,41 +82,44 @@ class _Draft(Struct, frozen=True):
     excerpts: tuple[Found, ...]
     text: str
     tally: Tally
-    is_complete: bool
+    is_complete: bool = False
 
 
-_NOTHING = _Draft((), "", Tally(0), is_complete=False)
+_NOTHING = _Draft((), "", Tally(0))
 
 
-def _fit(
-    index: Index, ranking: Ranking, way: Plan, room: float, max_tokens: int, count: Callable[[str], int], *, brief: bool = False
-) -> _Draft:
-    """Assembled records cost more or less than planned, so each round corrects the plan by what was measured."""
-    aim = _FIRST_AIM * room
-    taken: list[list[Piece]] = []
-    for _ in range(_MAX_ROUNDS):
-        filling = BudgetFill(index, ranking, room, aim, count, brief=brief)
-        for step in way.steps:
-            filling.take(step.order, step.share)
-        taken = filling.taken
-        draft = _assemble(index, ranking, way, taken, is_complete=filling.is_complete and not brief)
-        if (used := count(draft.text)) <= max_tokens:
-            return draft
-        aim *= max_tokens / used
-    while taken:
-        taken = taken[:-1]
-        draft = _assemble(index, ranking, way, taken)
-        if count(draft.text) <= max_tokens:
-            return draft
-    return _NOTHING
+def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens: int, count: Callable[[str], int]) -> _Draft:
+    """The longest beginning of the additions that fits, and as much of the next one."""
+    filling = BudgetFill(index, ranking, way.steps, brief, count)
+    filling.climb(_AIM * max_tokens)
+    additions = filling.additions
+    taken = over = len(additions)
+    while taken and (excess := count(_assemble(index, ranking, way, additions[:taken]).text) - max_tokens) > 0:
+        over = taken
+        least = additions[taken - 1].spent - excess
+        taken = min(taken - 1, bisect_right(additions, least, key=lambda addition: addition.spent))
+    while taken + 1 < over and count(_assemble(index, ranking, way, additions[: taken + 1]).text) <= max_tokens:
+        taken += 1
+    draft = _assemble(index, ranking, way, additions[:taken]) if taken else _NOTHING
+    if taken == len(additions):
+        return replace(draft, is_complete=filling.is_complete)
+    following = additions[taken]
+    before = next((each.spans for each in reversed(additions[:taken]) if each.record == following.record), [])
+    for shorter in reversed(filling.shorten(following, before)):
+        longer = _assemble(index, ranking, way, [*additions[:taken], shorter])
+        if count(longer.text) <= max_tokens:
+            return longer
+    return draft
 
 
-def _assemble(index: Index, ranking: Ranking, way: Plan, taken: list[list[Piece]], *, is_complete: bool = False) -> _Draft:
-    pieces = _merge_pieces(index, [piece for record in taken for piece in record])
+def _assemble(index: Index, ranking: Ranking, way: Plan, additions: list[Addition]) -> _Draft:
+    """A later addition of a record replaces an earlier one."""
+    latest = {addition.record: addition.pieces for addition in additions}
+    headers = [addition.header for addition in additions if addition.header]
+    pieces = _merge_pieces(index, [*headers, *(piece for parts in latest.values() for piece in parts)])
     excerpts = _excerpts(index, pieces)
     tally = _tally(index, pieces, ranking, way)
-    text = "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)])
-    return _Draft(tuple(excerpts), text, tally, is_complete)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)]), tally)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
