@@ -10,7 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from overspill.lexical.outline import Kind, Outline, Source, Text
+from overspill.lexical.kinds.kind import Traits
+from overspill.lexical.outline import Outline, Source, Text
 from overspill.lexical.reading import find_red
 from overspill.text.patterns import compile_pattern
 
@@ -75,7 +76,7 @@ class Read(Protocol):
     @property
     def source(self) -> Source: ...
     @property
-    def kind(self) -> Kind: ...
+    def traits(self) -> Traits: ...
     @property
     def searched_bytes(self) -> int: ...
     @property
@@ -116,7 +117,7 @@ def read_signs(index: Read) -> Signs:
         verdicts=verdicts,
         failing={record: own[record] for record in sure},
         scores=_score_causes(index, own, gave_up),
-        evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.kind == "log") else 0.0,
+        evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
     )
 
 

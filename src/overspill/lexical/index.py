@@ -6,28 +6,18 @@ from array import array
 from functools import cached_property
 from itertools import accumulate
 from mmap import mmap
-from typing import assert_never
 
 from overspill.lexical import reading
 from overspill.lexical.failures import Signs, read_signs
-from overspill.lexical.kinds import recognise
-from overspill.lexical.outline import Kind, Outline, Source, Text
-from overspill.lexical.records.blocks import cut_blocks
-from overspill.lexical.records.commits import cut_commits, is_history
-from overspill.lexical.records.events import cut_events, cut_lines
-from overspill.lexical.records.hunks import cut_hunks
-from overspill.lexical.records.passages import cut_passages
-from overspill.lexical.records.rows import cut_columns, cut_delimited
-from overspill.lexical.records.tree import cut_tree, json_tree, xml_tree
+from overspill.lexical.kinds import LINES, recognise
+from overspill.lexical.kinds.kind import Kind, Traits
+from overspill.lexical.outline import Outline, Source, Text
 from overspill.text.lines import count_line_ends
 
 MAX_MEMORY = 256 * 1024 * 1024
 _MAX_EMBEDDED_DEPTH = 4
 _HEAD_BYTES = 1 << 20
 _BLOCK_BYTES = 1 << 12
-_MEMORY_PER_BYTE: dict[Kind, int] = {"json": 6, "ndjson": 6, "xml": 6, "html": 8, "code": 9, "prose": 2}
-"""Bytes of memory per byte of text. Other kinds need little more than the text itself."""
-
 _COLOURED_MEMORY_PER_BYTE = 5
 _COLOUR_START = b"\x1b["
 _ESCAPED_LETTER = b"\\u"
@@ -39,12 +29,20 @@ class Index:
     def __init__(self, source: Source, max_memory: int) -> None:
         self.source = source
         self.total_bytes = len(source)
-        self.kind: Kind = recognise(source, 0, self.total_bytes)
+        self._kind = recognise(source, 0, self.total_bytes)
         coloured = source.find(_COLOUR_START, 0, _HEAD_BYTES) >= 0
-        cost = max(_MEMORY_PER_BYTE.get(self.kind, 1), _COLOURED_MEMORY_PER_BYTE if coloured else 1)
+        cost = max(self.traits.memory_per_byte, _COLOURED_MEMORY_PER_BYTE if coloured else 1)
         self.searched_bytes = min(self.total_bytes, max_memory // cost)
         self.memory_bytes = self.searched_bytes * cost
         """An upper estimate of the memory it takes once it is built."""
+
+    @property
+    def kind(self) -> str:
+        return self._kind.name
+
+    @property
+    def traits(self) -> Traits:
+        return self._kind.traits
 
     @cached_property
     def lines(self) -> int:
@@ -65,7 +63,7 @@ class Index:
 
     @cached_property
     def _build(self) -> tuple[Text, Outline, bytes]:
-        return _Cutting(self.source, self.searched_bytes, self.kind).done()
+        return _Cutting(self.source, self.searched_bytes, self._kind).done()
 
     @cached_property
     def signs(self) -> Signs:
@@ -110,63 +108,32 @@ class _Cutting:
     def __init__(self, source: Source, size: int, kind: Kind) -> None:
         self.text: Text = source
         self.size = size
-        self.kind: Kind = kind
+        self.kind = kind
         self.fill = b""
         self.outline = Outline()
 
     def done(self) -> tuple[Text, Outline, bytes]:
-        self._prepare()
+        self._read()
         self._cut(self.kind, 0, self.size, 0)
         self.outline.tables.sort(key=lambda table: table.first)
         return self.text, self.outline, self.fill
 
-    def _prepare(self) -> None:
-        coloured = self.kind not in ("json", "ndjson", "html") and self.text.find(_COLOUR_START, 0, self.size) >= 0
-        if self.kind in ("html", "json", "ndjson") or coloured:
-            self.fill = reading.find_filler(self.text)
-        if not self.fill:
-            return
-        if self.kind in ("json", "ndjson") and self.text.find(_ESCAPED_LETTER, 0, self.size) >= 0:
-            self.text = reading.spell_letters(self.text, 0, self.size, self.fill)
-        elif self.kind == "html":
-            self.text = reading.strip_tags(self.text, self.size, self.fill)
-        elif coloured:
-            self.text = reading.strip_colours(self.text, self.size, self.fill)
+    def _read(self) -> None:
+        read = self.kind.read or (reading.strip_colours if self.text.find(_COLOUR_START, 0, self.size) >= 0 else None)
+        if read and (fill := reading.find_filler(self.text)):
+            self.text, self.fill = read(self.text, self.size, fill), fill
 
     def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
-        text, outline = self.text, self.outline
-        match kind:
-            case "json" | "ndjson":
-                tree = json_tree(text, start, end)
-                cut_tree(text, tree, start, end, outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
-            case "xml":
-                cut_tree(text, xml_tree(text, start, end), start, end, outline, lambda a, b: None)
-            case "csv":
-                cut_delimited(text, start, end, outline)
-            case "columns":
-                cut_columns(text, start, end, outline)
-            case "diff":
-                cut_hunks(text, start, end, outline)
-            case "code":
-                cut_blocks(text, start, end, outline)
-            case "matches":
-                cut_lines(text, start, end, outline)
-            case "log":
-                cut = cut_commits if is_history(text, start) else cut_events
-                cut(text, start, end, outline)
-            case "html" | "prose":
-                cut_passages(text, start, end, outline, wrapped=kind == "prose")
-            case _:
-                assert_never(kind)
+        kind.cut(self.text, start, end, self.outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
 
     def _cut_embedded(self, start: int, end: int, depth: int) -> None:
         if depth >= _MAX_EMBEDDED_DEPTH:
-            self._cut("log", start, end, depth)
+            self._cut(LINES, start, end, depth)
             return
         if self.fill:
             text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
             text[start:end] = reading.unescape(bytes(text[start:end]), self.fill)
-            if text.find(_ESCAPED_LETTER, start, end) >= 0 and recognise(text, start, end) in ("json", "ndjson"):
+            if text.find(_ESCAPED_LETTER, start, end) >= 0 and recognise(text, start, end).traits.has_string_escapes:
                 text[start:end] = reading.spell_letters(text, start, end, self.fill)
             self.text = text
         self._cut(recognise(self.text, start, end), start, end, depth)

@@ -38,14 +38,13 @@ def find_listed_rows(index: Index, *, high: bool) -> list[int]:
 
 def _count_size_places(index: Index) -> int:
     """How many of the first words of a line may be its size. In a log, only the first: later numbers mean other things."""
-    if index.kind in ("columns", "csv") or (index.kind == "log" and _MODE.search(index.text, 0, _HEAD_BYTES)):
-        return _MAX_SIZE_PLACES
-    return 1 if index.kind == "log" else 0
+    places = index.traits.size_places
+    return _MAX_SIZE_PLACES if places and _MODE.search(index.text, 0, _HEAD_BYTES) else places
 
 
 def find_newest_rows(index: Index, count: int, *, newest: bool) -> list[int]:
     """The commits at one end of a history; empty if this is not one."""
-    if index.kind != "log" or not _COMMIT.match(index.text):
+    if not index.traits.is_log or not _COMMIT.match(index.text):
         return []
     total = len(index.outline)
     return list(range(min(count, total)) if newest else range(total - 1, max(-1, total - 1 - count), -1))

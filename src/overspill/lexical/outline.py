@@ -12,8 +12,6 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Kind: TypeAlias = Literal["json", "ndjson", "xml", "html", "csv", "columns", "log", "diff", "matches", "code", "prose"]
-
 Source: TypeAlias = bytes | mmap
 """The stored bytes."""
 Text: TypeAlias = bytes | bytearray | mmap

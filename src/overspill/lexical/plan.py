@@ -33,8 +33,6 @@ _MAX_NUMBER_BYTES = 12
 """How many bytes before a word to look for its number."""
 _FAILURE_TERMS_FACTOR = 0.3
 """How much the words of a question about a failure count, compared with what looks like its cause."""
-RUNNING = ("log", "ndjson", "matches", "code")
-"""Kinds that programs write while they run. Elsewhere "error" is only a word, unless something visibly gives up."""
 _MIN_SCORE_SHARE = 0.05
 """A record below this share of the best score only shares a common word with the question."""
 _SMALL_OUTPUT_BYTES = 4_000_000
@@ -87,9 +85,9 @@ def _find_counts(index: Index, ranking: Ranking) -> Order:
 
 
 def _plan(index: Index, query: Query, ranking: Ranking) -> Plan:
-    may_report_failure = index.kind in RUNNING or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
+    may_report_failure = index.traits.is_program_output or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)
     signs = index.signs if query.failure and may_report_failure else None
-    if signs and (signs.evidence or index.kind in RUNNING):
+    if signs and (signs.evidence or index.traits.is_program_output):
         order = _order(_score_blame(ranking, signs))
         steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
         steps = (Step(_order(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens)), *steps, Step(order))
@@ -111,7 +109,7 @@ def _plan(index: Index, query: Query, ranking: Ranking) -> Plan:
     least = 0.0 if query.listing else _MIN_SCORE_SHARE * top
     order = _order_by_tier(scores) if query.listing and not rows.records else _order(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
-    if query.listing and index.kind == "code":
+    if query.listing and index.traits.has_definitions:
         # The contents of a requested definition are not further definitions of that kind.
         steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))
     partly = bool(linked or (rows.records and rows.compared)) and len(index.outline) > MOST_ROWS

@@ -26,8 +26,6 @@ _MAX_PHRASE_GAP_BYTES = 8
 _PHRASE_WEIGHT = 0.5
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are no more than this."""
-_CODE_KINDS = ("code", "diff", "matches")
-_TABLE_KINDS = ("csv", "columns", "json", "ndjson")
 _WHOLE_CELL_WEIGHT = 3.0
 """How often a term counts that fills a whole cell."""
 _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
@@ -114,7 +112,7 @@ def rank(index: Index, query: Query) -> Ranking:
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
-    code = index.kind in _CODE_KINDS
+    code = index.traits.is_code
     terms, everywhere = drop_common_terms(every, index.text, index.searched_bytes, code=code)
     hits = _collect(index, terms, _MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
@@ -130,8 +128,8 @@ def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...]
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
-    finder = Finder(terms, code=index.kind in _CODE_KINDS) if terms else None
-    celled = index.kind in _TABLE_KINDS
+    finder = Finder(terms, code=index.traits.is_code) if terms else None
+    celled = index.traits.is_celled
     for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
         start, end, term, exactness = hit
         if number == most:

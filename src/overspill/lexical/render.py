@@ -28,19 +28,19 @@ def render(index: Index, start: int, end: int) -> str:
     """The stored text without colours, tags and escapes."""
     part = bytes(index.text[start:end])
     text = decode(part.replace(index.fill, b"") if index.fill else part)
-    if index.kind == "html":
+    if index.traits.is_markup:
         text = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text))
     return (_CARRIAGE.sub("", text) if "\r" in text else text).strip("\r\n")
 
 
 def make_locator(index: Index, record: int, start: int, line: int) -> str:
     """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above."""
-    if index.kind == "json":
+    if index.traits.locator == "pointer":
         return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
     place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{line}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
-    if above < 0 or index.kind in ("csv", "columns", "ndjson") or outline.label_ends[above] > start:
+    if above < 0 or index.traits.locator == "line" or outline.label_ends[above] > start:
         return place
     heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
     return f"{place} {_on_one_line(heading, _MAX_HEADING_CHARS)}" if "|" not in heading else place
@@ -143,7 +143,7 @@ def _describe_contents(index: Index) -> str:
     """The outermost labels (keys, headings, columns), or the first record if there are none."""
     outline = index.outline
     outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent < 0]
-    if index.kind == "json" and len(outermost) == 1:
+    if index.traits.locator == "pointer" and len(outermost) == 1:
         outermost = [label for label, parent in enumerate(outline.label_parents[:_MAX_LABELS]) if parent == outermost[0]]
     names = [
         render(index, outline.label_starts[label], outline.label_ends[label]).strip('#"{[: \n')

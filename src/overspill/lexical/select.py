@@ -14,7 +14,7 @@ from overspill.lexical.confidence import estimate_confidence, measure_coverage
 from overspill.lexical.expansion import expand
 from overspill.lexical.fill import Addition, BudgetFill, Piece
 from overspill.lexical.index import Index
-from overspill.lexical.plan import RUNNING, Plan, plan
+from overspill.lexical.plan import Plan, plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found, make_locator, render, write_closing_line
@@ -58,14 +58,14 @@ def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Ca
     count = count_tokens or _estimate_tokens
     asked = parse(query)
     ranking = rank(index, asked)
-    if index.kind == "prose":
+    if index.traits.is_running_text:
         ranking = expand(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    if index.kind in RUNNING:
+    if index.traits.is_program_output:
         # Read them now, so that a later question about a failure costs no more than any other.
         _ = index.signs
     way = plan(index, asked, ranking)
-    brief = way.matches if asked.listing and not way.ordered and index.kind in (*RUNNING, "diff") else set[int]()
+    brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set[int]()
     draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:

@@ -17,6 +17,7 @@ from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import Quote, locate
 from overspill.lexical import build, select
+from overspill.lexical.kinds import KINDS
 from overspill.mcp.client.framing import BadLine, error_reply
 from overspill.models.protocol import Response
 from overspill.models.written import find_written_calls
@@ -173,7 +174,7 @@ def test_wrappers_inside_each_other_are_taken_off_in_linear_time():
 
 def test_the_documents_are_of_every_kind():
     kinds = {build(stored(document(SIZE))).kind for document in DOCUMENTS.values()}
-    assert kinds == {"json", "ndjson", "xml", "html", "csv", "columns", "log", "diff", "matches", "code", "prose"}
+    assert kinds == {kind.name for kind in KINDS}
 
 
 def test_a_million_short_lines_are_read():

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
-from pkgutil import iter_modules
 
 import pytest
 
-from overspill.lexical import build, index, records, select
+from overspill.lexical import build, select
 from overspill.lexical.kinds import recognise
+from overspill.lexical.kinds.code import CODE
+from overspill.lexical.kinds.diff import DIFF
 from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
 from overspill.lexical.reading import find_filler, strip_colours, strip_tags, unescape
-from overspill.lexical.records.blocks import cut_blocks
-from overspill.lexical.records.hunks import cut_hunks
 from overspill.lexical.records.lines import split_long
 from overspill.lexical.records.passages import cut_passages
 from overspill.lexical.words import split_subwords, stem
@@ -52,7 +50,7 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("src/a.py:1:import os\nsrc/b.py:22:import re\nsrc/c.py:3:x", "matches"),
         ("import os\n\n\ndef run(x):\n    return os.path(x)\n\n\nclass A:\n    pass", "code"),
         ("3f1ee12 Take short texts as they are\n6d21c95 Let older clients read them\n0bed8fd Explain an error once", "log"),
-        ("commit 3f1ee12\nAuthor: Ann Low <a.low@example.com>\n\n    Mend the roof\n", "log"),
+        ("commit 3f1ee12\nAuthor: Ann Low <a.low@example.com>\n\n    Mend the roof\n", "history"),
         ("version: 3\nservices:\n  web:\n    image: x\n    ports:\n      - 80", "code"),
         (PROSE, "prose"),
         ("# Title\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n| 3 | 4 |", "prose"),
@@ -63,12 +61,12 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
     ],
 )
 def test_a_kind_is_recognised(text: str, kind: str) -> None:
-    assert recognise(text.encode()) == kind
+    assert recognise(text.encode()).name == kind
 
 
 def test_the_middle_of_a_long_text_is_looked_at_too() -> None:
     text = "header without a time\n" * 300 + "2026-01-01T10:00:00Z INFO x\n" * 12_000
-    assert recognise(text.encode()) == "log"
+    assert recognise(text.encode()).name == "log"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +141,7 @@ def test_a_block_of_code_stands_under_what_encloses_it() -> None:
     body = "".join(f"    def method_{number}(self):\n        return {number}\n\n" for number in range(60))
     text = f"import os\n\nclass Store:\n{body}\nEND = 1\n".encode()
     outline = Outline()
-    cut_blocks(text, 0, len(text), outline)
+    CODE.cut(text, 0, len(text), outline, lambda start, end: None)
     record = outline.record_at(text.index(b"method_50"))
     label = outline.lineage(record)[0]
     assert text[outline.label_starts[label] : outline.label_ends[label]] == b"class Store:\n"
@@ -154,7 +152,7 @@ def test_a_hunk_stands_under_its_file() -> None:
     text = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -9 +9 @@\n-c\n+d\n"
     text += b"diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n+z\n"
     outline = Outline()
-    cut_hunks(text, 0, len(text), outline)
+    DIFF.cut(text, 0, len(text), outline, lambda start, end: None)
     assert [text[a:b].splitlines()[0] for a, b in zip(outline.starts, outline.ends, strict=True)] == [
         b"diff --git a/x b/x", b"@@ -9 +9 @@", b"diff --git a/y b/y",
     ]  # fmt: skip
@@ -333,9 +331,3 @@ def test_a_paragraph_in_capitals_is_no_pile_of_headings() -> None:
     cut_passages(text.encode(), 0, len(text), outline)
     records = [text[start:end].strip() for start, end in zip(outline.starts, outline.ends, strict=True)]
     assert records == ["WARRANTY", "There is none.", "LIABILITY", shouted, "REST\nNothing else holds."]
-
-
-def test_the_index_uses_every_cutter() -> None:
-    modules = [import_module(f"{records.__name__}.{name}") for _, name, _ in iter_modules(records.__path__)]
-    cutters = {name for module in modules for name in vars(module) if name.startswith("cut_")}
-    assert cutters == {name for name in vars(index) if name.startswith("cut_")}

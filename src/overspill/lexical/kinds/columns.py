@@ -1,46 +1,35 @@
-"""Cuts tables in text: delimited rows, or columns aligned with spaces."""
+"""Columns aligned with spaces, as `ps`, `kubectl get` and many others print them."""
 
 from __future__ import annotations
 
 import re
 
-from overspill.lexical.kinds import find_delimiter
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Cells, Outline, Table, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines
-from overspill.text.encoding import decode
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
-_SAMPLE_BYTES = 48_000
 _SAMPLED_ROWS = 50
 _GAP = re.compile(rb"\s{2,}")
-_ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
+_GAPS = re.compile(r"\S(?: {2,}|\t+)(?=\S)")
+_DRAWN_LINE = re.compile(r"[\s|+=-]{4,}$")
+_MIN_ALIGNED_SHARE = 0.7
 
 
-def cut_delimited(text: Text, start: int, end: int, outline: Outline) -> None:
-    mark = find_delimiter(decode(bytes(text[start : min(end, start + _SAMPLE_BYTES)])).splitlines())
-    position, header, first = start, -1, len(outline)
-    if text.find(b'"', start, end) < 0:
-        position = _line_end(text, start, end)
-        header = outline.label(start, position)
-        for line_start, line_end in iterate_lines(text, position, end):
-            if line_end - line_start > 2 or not is_blank(text[line_start:line_end]):
-                outline.record(line_start, line_end, header)
-        position = end
-    while position < end:
-        found = _ROW.match(text, position, end)
-        stop = found.end() if found and found.end() > position else _line_end(text, position, end)
-        if header < 0:
-            header = outline.label(position, stop)
-        elif not is_blank(text[position:stop]):
-            outline.record(position, stop, header)
-        position = stop
-    if len(outline) > first:
-        outline.tables.append(Table(first, len(outline), header, "delimited", mark or ","))
-    elif header >= 0:
-        outline.record(outline.label_starts[header], outline.label_ends[header])
+def _are_columns(sample: Sample) -> bool:
+    lines = sample.lines
+    aligned = sum(_count_gaps(line) >= 2 for line in lines) + sum(_DRAWN_LINE.match(line) is not None for line in lines)
+    if aligned <= _MIN_ALIGNED_SHARE * len(lines):
+        return False
+    return not sample.is_wordy or (lines[0].isupper() and _count_gaps(lines[0]) >= 2)
 
 
-def cut_columns(text: Text, start: int, end: int, outline: Outline) -> None:
+def _count_gaps(line: str) -> int:
+    return len(_GAPS.findall(line))
+
+
+def _cut_columns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """The first line of each block names the columns. Lines drawn between rows are skipped."""
     header, first = -1, 0
     for line_start, line_end in iterate_lines(text, start, end):
@@ -79,6 +68,4 @@ def _cells(header: bytes, rows: list[bytes]) -> Cells:
     return "words" if narrow > max(wide, 0.9 * len(rows)) else "spaced"
 
 
-def _line_end(text: Text, position: int, end: int) -> int:
-    found = text.find(b"\n", position, end)
-    return found + 1 if found >= 0 else end
+COLUMNS = Kind("columns", _are_columns, _cut_columns, Traits(is_celled=True, size_places=6, locator="line"))

@@ -1,14 +1,32 @@
-"""Cuts source code, YAML, plans and descriptions by indentation."""
+"""Source code, YAML, plans and descriptions, cut by indentation."""
 
 from __future__ import annotations
 
+import re
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
 _MAX_BLOCK_BYTES = 900
+_CODE = re.compile(
+    r"\s*+(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
+    r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try|except|catch|with|struct|impl|enum"
+    r"|trait|interface|type|namespace|using|void|int|bool|string|case|switch|match|public|private|static|resource|variable|module|provider)\b"
+    r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*+$|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
+)
+_YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
+_MIN_YAML_SHARE = 0.7
+_MIN_CODE_SHARE, _MIN_CODE_SHARE_AMONG_WORDS = 0.45, 0.65
 
 
-def cut_blocks(text: Text, start: int, end: int, outline: Outline) -> None:
+def _is_code(sample: Sample) -> bool:
+    least = _MIN_CODE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_CODE_SHARE
+    return sample.share(_YAML.match) > _MIN_YAML_SHARE or sample.share(_CODE.match) > least
+
+
+def cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """A line and everything indented under it is a block. A block that is too large becomes a label above smaller ones."""
     lines = [(a, b, _indent(text[a:b])) for a, b in iterate_lines(text, start, end) if not is_blank(text[a:b])]
     spans = _find_block_ends(lines)
@@ -61,3 +79,11 @@ def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, out
     if lines:
         for part in split_long(text, lines[0][0], lines[-1][1], 2 * _MAX_BLOCK_BYTES):
             outline.record(*part, label)
+
+
+CODE = Kind(
+    "code",
+    _is_code,
+    cut_blocks,
+    Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
+)

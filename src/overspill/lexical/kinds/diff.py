@@ -1,9 +1,11 @@
-"""Cuts diffs: a hunk is a record, and the file it changes is its label."""
+"""Diffs: a hunk is a record, and the file it changes is its label."""
 
 from __future__ import annotations
 
 import re
 
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import iterate_lines, split_long
 
@@ -11,9 +13,17 @@ _MAX_HUNK_BYTES = 1_500
 
 _FILE = re.compile(rb"diff --git |Index: |--- \S")
 _HUNK = re.compile(rb"@@ ")
+_DIFF = re.compile(r"(?:diff --git |@@ -\d|--- \S|\+\+\+ \S|Index: )")
+_MIN_CHANGED_SHARE = 0.7
 
 
-def cut_hunks(text: Text, start: int, end: int, outline: Outline) -> None:
+def _is_diff(sample: Sample) -> bool:
+    lines = sample.lines
+    marks = sum(bool(_DIFF.match(line)) for line in lines)
+    return marks >= 2 and sum(line[:1] in "+- @" for line in lines) > _MIN_CHANGED_SHARE * len(lines)
+
+
+def cut_hunks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     label, opened, in_header = -1, start, False
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start : line_start + 12]
@@ -32,3 +42,6 @@ def cut_hunks(text: Text, start: int, end: int, outline: Outline) -> None:
 def _record_hunk(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
     for part in split_long(text, start, end, _MAX_HUNK_BYTES):
         outline.record(*part, label)
+
+
+DIFF = Kind("diff", _is_diff, cut_hunks, Traits(is_code=True, has_telling_lines=True))

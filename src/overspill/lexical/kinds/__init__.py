@@ -1,0 +1,28 @@
+"""The kinds of text. A new kind takes a module here and its place in this list."""
+
+from __future__ import annotations
+
+from overspill.lexical.kinds.code import CODE
+from overspill.lexical.kinds.columns import COLUMNS
+from overspill.lexical.kinds.delimited import CSV
+from overspill.lexical.kinds.diff import DIFF
+from overspill.lexical.kinds.history import HISTORY
+from overspill.lexical.kinds.html import HTML
+from overspill.lexical.kinds.json import JSON, NDJSON
+from overspill.lexical.kinds.kind import Kind
+from overspill.lexical.kinds.log import LOG
+from overspill.lexical.kinds.matches import MATCHES
+from overspill.lexical.kinds.prose import PROSE
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.xml import XML
+from overspill.lexical.outline import Text
+
+KINDS: tuple[Kind, ...] = (NDJSON, JSON, HTML, XML, HISTORY, DIFF, CSV, LOG, MATCHES, COLUMNS, CODE, PROSE)
+"""In the order in which they are tried: kinds that a beginning shows, then those that lines show, the surest first."""
+LINES = LOG
+"""What is recognised as nothing else is read line by line."""
+
+
+def recognise(data: Text, start: int = 0, end: int | None = None) -> Kind:
+    sample = Sample(data, start, len(data) if end is None else end)
+    return next((kind for kind in KINDS if kind.recognise(sample)), LINES)

@@ -1,0 +1,31 @@
+"""Web pages: paragraphs, list items and table rows, under headings."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.reading import strip_tags
+from overspill.lexical.records.passages import cut_passages
+
+_TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
+_DOCTYPE = re.compile(rb"\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
+_XML_START = b"<?xml"
+_HEAD_BYTES = 2_000
+_MAX_BYTES_PER_TAG = 700
+
+
+def _is_html(sample: Sample) -> bool:
+    head = sample.head
+    if head.lstrip()[:5] == _XML_START and b"<html" not in head[:_HEAD_BYTES]:
+        return False
+    return _DOCTYPE.match(head) is not None or len(_TAG.findall(head)) * _MAX_BYTES_PER_TAG > len(head) > 0
+
+
+def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    cut_passages(text, start, end, outline, wrapped=False)
+
+
+HTML = Kind("html", _is_html, _cut, Traits(is_markup=True, memory_per_byte=8), strip_tags)

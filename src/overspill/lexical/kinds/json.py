@@ -1,0 +1,61 @@
+"""JSON, one document or one for each line: nested elements, cut until they are small enough to read."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical import reading
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.tree import cut_tree, json_tree
+
+_JSON = re.compile(
+    rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
+    rb"|\[\s*+(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z))))"
+)
+_NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
+_ESCAPED_LETTER = b"\\u"
+
+
+def _is_json(sample: Sample) -> bool:
+    return _JSON.match(sample.head) is not None
+
+
+def _is_ndjson(sample: Sample) -> bool:
+    """Whether the first element ends on the first line and another follows."""
+    if not _is_json(sample):
+        return False
+    first_end, opening = _NEXT_OBJECT.search(sample.head), sample.head.find(b"\n")
+    return first_end is not None and first_end.start() <= opening
+
+
+def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    cut_tree(text, json_tree(text, start, end), start, end, outline, cut_embedded)
+
+
+def _read(text: Text, size: int, fill: bytes) -> Text:
+    return reading.spell_letters(text, 0, size, fill) if text.find(_ESCAPED_LETTER, 0, size) >= 0 else text
+
+
+JSON = Kind(
+    "json",
+    _is_json,
+    _cut,
+    Traits(is_celled=True, has_string_escapes=True, memory_per_byte=6, locator="pointer"),
+    _read,
+)
+NDJSON = Kind(
+    "ndjson",
+    _is_ndjson,
+    _cut,
+    Traits(
+        is_celled=True,
+        is_program_output=True,
+        has_telling_lines=True,
+        has_string_escapes=True,
+        memory_per_byte=6,
+        locator="line",
+    ),
+    _read,
+)

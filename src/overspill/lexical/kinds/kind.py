@@ -1,0 +1,51 @@
+"""A kind of text: how to recognise it, how to read and cut it, and what the rest of the engine must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+
+CutEmbedded: TypeAlias = Callable[[int, int], None]
+"""Cuts a span that is a text itself, whatever its kind."""
+Locator: TypeAlias = Literal["pointer", "line", "heading"]
+"""How a record is located: by a JSON pointer, by its line, or by its line and the heading above it."""
+
+
+class Traits(Struct, frozen=True):
+    is_celled: bool = False
+    """Whether it has cells, so that a term that fills one counts more."""
+    is_code: bool = False
+    """Whether keywords stand for what people ask for: `def` for functions."""
+    has_definitions: bool = False
+    """Whether what is below a requested definition is no further definition of that kind."""
+    is_program_output: bool = False
+    """Whether programs write it while they run. Elsewhere "error" is only a word, unless something visibly gives up."""
+    is_log: bool = False
+    """Whether it tells what happened, in order: the marks of a test runner are evidence, and the newest is at one end."""
+    has_telling_lines: bool = False
+    """Whether a list may show the matching line of each record instead of fewer records."""
+    is_running_text: bool = False
+    """Whether it says the same thing in other words, so that the words of the best passages help to find more."""
+    is_markup: bool = False
+    """Whether runs of white space in it mean nothing."""
+    has_string_escapes: bool = False
+    """Whether letters in its strings may be escaped."""
+    size_places: int = 0
+    """Among how many first words of a line its size may be."""
+    memory_per_byte: int = 1
+    """Bytes of memory per byte of text that the index takes."""
+    locator: Locator = "heading"
+
+
+class Kind(Struct, frozen=True):
+    name: str
+    recognise: Callable[[Sample], bool]
+    cut: Callable[[Text, int, int, Outline, CutEmbedded], None]
+    traits: Traits = Traits()
+    read: Callable[[Text, int, bytes], Text] | None = None
+    """Makes its reading, padded with the given byte. Without it, only colours are left out."""

@@ -1,0 +1,38 @@
+"""Prose and Markdown: paragraphs under headings, and the tables between them."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.passages import cut_passages
+
+_MIN_LINE_CHARS = 50
+"""The average length of a line of running text, even if it is wrapped."""
+_HEADING = re.compile(r"#{1,6} \S")
+_TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
+_COLOUR_START = "\x1b["
+
+
+def _is_prose(sample: Sample) -> bool:
+    lines = sample.lines
+    if not lines:
+        return True
+    if any(_COLOUR_START in line for line in lines):
+        return False
+    return (sample.is_wordy and sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines)) or _is_markdown(lines)
+
+
+def _is_markdown(lines: list[str]) -> bool:
+    headings = sum(_HEADING.match(line) is not None for line in lines)
+    ruled = any(_TABLE_RULE.match(line) for line in lines) and sum(line[:1] == "|" for line in lines) > 0.3 * len(lines)
+    return ruled or (headings >= 2 and headings > 0.02 * len(lines))
+
+
+def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    cut_passages(text, start, end, outline)
+
+
+PROSE = Kind("prose", _is_prose, _cut, Traits(is_running_text=True, memory_per_byte=2))

@@ -1,0 +1,46 @@
+"""A kind of text takes a module and its place in one list."""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+from overspill.lexical import build, kinds
+from overspill.lexical.kinds import KINDS
+from overspill.lexical.kinds.kind import Kind
+
+SHARED = {"kind", "sample"}
+SOURCE = Path(kinds.__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", [name for _, name, _ in iter_modules(kinds.__path__) if name not in SHARED])
+def test_every_kind_is_registered(name: str):
+    module = import_module(f"{kinds.__name__}.{name}")
+    made = {value.name for value in vars(module).values() if isinstance(value, Kind)}
+    assert made
+    assert made <= {kind.name for kind in KINDS}
+
+
+def test_kinds_have_names_of_their_own():
+    assert len({kind.name for kind in KINDS}) == len(KINDS)
+
+
+def test_nothing_outside_the_kinds_asks_which_kind_it_is():
+    """What differs by kind is a trait."""
+    asking = [
+        f"{file.relative_to(SOURCE)}:{node.lineno}"
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Compare) and ".kind" in ast.unparse(node)
+    ]
+    assert asking == []
+
+
+def test_a_history_is_cut_into_commits_though_blank_lines_are_in_them():
+    commits = "".join(f"commit {number:040x}\nAuthor: A\n\n    change {number}\n\n" for number in range(5))
+    index = build(commits.encode())
+    assert (index.kind, len(index.outline)) == ("history", 5)
