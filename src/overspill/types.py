@@ -97,6 +97,8 @@ class Kept(Struct, frozen=True):
     """The byte offsets at which the second and later text blocks begin; empty for a single block."""
     missing: str = ""
     """Empty when every byte is stored; otherwise what is not, and why."""
+    is_plain: bool = False
+    """Whether all of it is known to be UTF-8 without NUL."""
 
     @property
     def handle(self) -> str:

@@ -54,8 +54,10 @@ class _NoText(Struct, frozen=True):
 _Kind: TypeAlias = Compression | _Text | pdf.Pdf | _NoText
 
 
-def decode(reader: Reader, limits: Limits = Limits()) -> Decoded:  # noqa: B008  # frozen
-    """Blocks. Raises NotText for what it cannot read, and MissingPackage."""
+def decode(reader: Reader, limits: Limits = Limits(), *, is_plain: bool = False) -> Decoded:  # noqa: B008  # frozen
+    """Blocks. Raises NotText for what it cannot read, and MissingPackage. `is_plain`: it is known to be UTF-8 without NUL."""
+    if is_plain:
+        return Decoded(reader, Decoding(remarks=tuple(filter(None, [_plain_text(reader.read(0, HEAD_BYTES)).remark]))))
     return _Layers(reader, limits).open()
 
 
@@ -151,7 +153,7 @@ def _recognise_format(reader: Reader) -> _Kind | None:
     """What it is for certain, or nearly so: UTF-16 and UTF-32 without a mark have a pattern that nothing else has."""
     head = reader.read(0, HEAD_BYTES)
     if encodings.is_utf8_text(reader):
-        return _Text(remark=_PLAIN_PDF if formats.is_pdf_source(head) else "")
+        return _plain_text(head)
     if compression := formats.find_compression(head):
         return compression
     if mark := formats.find_byte_order_mark(head):
@@ -164,6 +166,10 @@ def _recognise_format(reader: Reader) -> _Kind | None:
     if unicode := encodings.find_unicode(head, is_utf8=is_utf8):
         return _Text(unicode, guessed=True)
     return _Text() if is_utf8 else None
+
+
+def _plain_text(head: bytes) -> _Text:
+    return _Text(remark=_PLAIN_PDF if formats.is_pdf_source(head) else "")
 
 
 def _guess(reader: Reader) -> _Kind:

@@ -275,6 +275,7 @@ class Gate:
             source=describe_source(call.name, call.args),
             blocks=collected.boundaries,
             missing=missing,
+            is_plain=sealed.is_plain,
         )
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:

@@ -53,7 +53,7 @@ class TextViews:
             decoding = self._decoding.setdefault(key, Lock())
         try:
             with decoding:
-                found = self._find(kept.sha256) or self._decode(kept.sha256, reader)
+                found = self._find(kept.sha256) or self._decode(kept, reader)
         finally:
             with self._lock:
                 self._decoding.pop(key, None)
@@ -65,9 +65,9 @@ class TextViews:
         with self._lock:
             return self._recent.get(sha256) if sha256 else None
 
-    def _decode(self, sha256: str, reader: Reader) -> _Outcome:
+    def _decode(self, kept: Kept, reader: Reader) -> _Outcome:
         try:
-            found = decode(reader)
+            found = decode(reader, is_plain=kept.is_plain)
         except NotText as error:
             outcome = _Outcome(error=error)
         else:
@@ -76,9 +76,9 @@ class TextViews:
                 outcome = _Outcome(TextView(text, _measure(text), View(text), decoding))
             else:
                 outcome = _Outcome(remarks=decoding if decoding.remarks else None)
-        if sha256:  # an output that is still growing has none
+        if kept.sha256:  # an output that is still growing has none
             with self._lock:
-                self._recent[sha256] = outcome
+                self._recent[kept.sha256] = outcome
         return outcome
 
 

@@ -35,6 +35,12 @@ class Meter:
         """(bytes, characters, line ends) at places from which a reader may start to count."""
         self._tokens = _TokenMeter(model, min(max(exact_bytes, _MIN_EXACT), tokens.MAX_EXACT_CHARS))
         self._size: Size | None = None
+        self._is_plain = True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether everything so far is valid UTF-8 without NUL. Nothing has to look for another format in it then."""
+        return self._is_plain and not self._tail
 
     def add(self, data: bytes, chars: int | None = None) -> None:
         """`chars`: how many characters these bytes are, if that is known."""
@@ -45,6 +51,7 @@ class Meter:
             self._ends -= 1  # the CR before it was the first half of this line end
         self._ends += count_line_ends(data)
         self._last = data[-1:]
+        self._is_plain = self._is_plain and b"\0" not in data
         if chars is None or self._tail:
             self._count_chars(data)
         else:
@@ -73,8 +80,15 @@ class Meter:
             return
         data = self._tail + data
         end = encoding.complete_length(data)
-        self._chars += len(encoding.decode(data[:end]))
+        self._chars += self._count_decoded(data[:end])
         self._tail = data[end:]
+
+    def _count_decoded(self, data: bytes) -> int:
+        try:
+            return len(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            self._is_plain = False
+            return len(encoding.decode(data))
 
 
 class _TokenMeter:

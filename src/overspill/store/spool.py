@@ -28,6 +28,7 @@ class SealedOutput(Struct, frozen=True):
     missing: str
     checkpoints: list[tuple[int, int, int]]
     """Noted by `Meter`, so that a reader need not count from the start."""
+    is_plain: bool
 
 
 class Spool:
@@ -125,7 +126,8 @@ class Spool:
             assert self._writer is not None
             if self._writer.size < self._meter.bytes:  # the disk was full: measure what is really there
                 self._meter = self._measure_again(self._shelf.open(self.id))
-            return SealedOutput(self._meter.size(), self._hash.hexdigest(), self.failure, self._meter.checkpoints)
+            meter = self._meter
+            return SealedOutput(meter.size(), self._hash.hexdigest(), self.failure, meter.checkpoints, meter.is_plain)
 
     def rescue(self, most: int, why: str) -> tuple[bytes, SealedOutput] | None:
         """The beginning of an output that could not be stored, as far as it is still in memory."""
@@ -137,7 +139,8 @@ class Spool:
             meter = self._new_meter()
             meter.add(data)
             missing = wording.lost_bytes(self.total - len(data), why) if len(data) < self.total else ""
-            return data, SealedOutput(meter.size(), hashlib.sha256(data).hexdigest(), missing, meter.checkpoints)
+            sha256 = hashlib.sha256(data).hexdigest()
+            return data, SealedOutput(meter.size(), sha256, missing, meter.checkpoints, meter.is_plain)
 
     def discard(self) -> None:
         with self._lock:

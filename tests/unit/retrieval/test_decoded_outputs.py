@@ -173,3 +173,22 @@ async def test_every_compression_can_be_asked(name: str):
     assert "kein Platz für Müller übrig" in found.text
     assert found.decoding is not None
     assert found.decoding.formats == (name,)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_plain"), [("Größe\n" * 100_000, True), ("Größe\n".encode("latin-1") * 100_000, False), (PACKED, False)]
+)
+async def test_plain_text_is_noted_while_it_is_stored(data: str | bytes, is_plain: bool):
+    async with Session() as session:
+        kept = await session.keep(data)
+        assert kept.is_plain == is_plain
+        with session.open(kept.handle) as stored:
+            assert (stored.decoded().reader is stored.reader) == is_plain
+
+
+async def test_a_pdf_that_is_text_says_so_in_every_answer():
+    async with Session() as session:
+        kept = await session.keep(make_pdf("hello", binary=False, compress=False))
+        found = await session.extract(kept.handle, "hello")
+        assert kept.is_plain
+    assert found.warnings == ("It looks like a PDF file, but it is valid UTF-8, so its source was searched, not its pages.",)

@@ -106,3 +106,24 @@ def test_the_size_of_an_output_that_grows_is_measured_anew():
     meter.add(b"two three")
     assert before.tokens < meter.size().tokens
     assert meter.size() is meter.size()
+
+
+@pytest.mark.parametrize(
+    ("data", "is_plain"),
+    [
+        (b"", True),
+        (b"plain", True),
+        ("Größe № 17 😀".encode(), True),
+        (b"with\0zero", False),
+        ("Größe".encode("latin-1"), False),
+        ("Größe".encode("utf-16"), False),
+        ("Größe".encode()[:-2], False),
+        ("\ud800".encode("utf-8", "surrogatepass"), False),
+    ],
+)
+def test_plain_text_is_noted_wherever_it_is_cut(data: bytes, is_plain: bool):
+    for step in (1, 2, 3, 100):
+        meter = Meter()
+        for start in range(0, len(data), step):
+            meter.add(data[start : start + step])
+        assert meter.is_plain == is_plain
