@@ -176,7 +176,7 @@ class Requester:
     are not there. It can read every output of the session.
     """
 
-    def __init__(self, kind: str = "", *, comes_back: bool = True) -> None:
+    def __init__(self, kind: bytes = b"", *, comes_back: bool = True) -> None:
         self.kind = kind
         self.comes_back = comes_back
         """Whether it will ask for an output that comes later. While it may not, its calls are answered only when they end."""

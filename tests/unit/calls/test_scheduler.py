@@ -432,7 +432,7 @@ def requested_by(client: Requester) -> Iterator[None]:
 
 
 async def test_a_client_is_told_about_its_own_jobs_and_those_it_inherits(jobs: JobScheduler):
-    left, mine, others = Requester("kind"), Requester("kind"), Requester("kind")
+    left, mine, others = Requester(b"kind"), Requester(b"kind"), Requester(b"kind")
     for client, tool in ((left, "left"), (mine, "mine"), (others, "others")):
         with requested_by(client):
             jobs.start(job(tool), returning(1))
@@ -443,7 +443,7 @@ async def test_a_client_is_told_about_its_own_jobs_and_those_it_inherits(jobs: J
             await anyio.lowlevel.checkpoint()
         assert [each.tool for each in jobs.ended()] == ["left", "mine"]
         assert {each.tool for each in await jobs.wait(0)} == {"left", "mine"}
-    with requested_by(Requester("another kind")):
+    with requested_by(Requester(b"another kind")):
         assert await jobs.wait(0) == []
     with requested_by(others):
         assert [each.tool for each in await jobs.wait(SOON)] == ["others"]

@@ -49,7 +49,7 @@ class ServedClient:
         self.options = options
         self.session = session
         self.client = client
-        self.requester = Requester(dumps(client.info).decode(), comes_back=outlived_by_jobs)
+        self.requester = Requester(dumps(client.info), comes_back=outlived_by_jobs)
         self.channel: ClientChannel | None = None
         self.servers = {
             name: Server(config, options.environ, client, self, log=log, on_up=self._on_server_up)
