@@ -13,7 +13,7 @@ from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.errors import OverspillError, StoreError
 from overspill.gate import replies
-from overspill.gate.blobs import blob_size, decode_blob, describe_blob
+from overspill.gate.blobs import blob_size, decode_blob
 from overspill.gate.collect import CollectedResult, block_text, join_texts, replace_texts, text_block, write_arguments
 from overspill.gate.decide import (
     Cut,
@@ -253,12 +253,13 @@ class Gate:
         collected = CollectedResult(partial(self._spool, settings))
         collected.media = "binary"
         await anyio.to_thread.run_sync(lambda: collected.spool.add(decode_blob(block)))
-        what = describe_blob(block)
         try:
             kept = await self.keep(call, collected, "binary")
         except StoreError as error:
             return None, wording.incomplete_output(None, collected.spool.total, str(error), ())
-        return kept, self._describe_binary(kept, collected.spool.total, kept.missing, what)
+        offered = self.settings.surface
+        drafts = await anyio.to_thread.run_sync(replies.draft_binary, kept, collected.spool, kept.missing, offered, block)
+        return kept, drafts[0].text
 
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
         missing = sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}")
@@ -284,12 +285,6 @@ class Gate:
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
-
-    def _describe_binary(self, kept: Kept | None, total: int, unstored: str, what: str) -> str:
-        offered = self.settings.surface
-        if kept is None or unstored:
-            return wording.incomplete_output(kept, total, unstored, offered)
-        return wording.binary_message(kept, what, offered)
 
     def _tokens_of(self, collected: CollectedResult, size: Size) -> int:
         return size.tokens + sum(self._count_tokens(note) for note in collected.notes)

@@ -10,13 +10,15 @@ from msgspec import Struct
 from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
+from overspill.gate.blobs import describe_blob
+from overspill.gate.collect import field
 from overspill.reading import query
 from overspill.settings import Settings
 from overspill.store.protocols import Reader
 from overspill.store.spool import Spool
 from overspill.text import encoding
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
-from overspill.types import Kept, Size, Truncation
+from overspill.types import Block, Kept, Size, Truncation
 
 _MAX_OUTLINED_BYTES = 8 << 20  # of JSON, parsed for a preview
 _MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
@@ -131,8 +133,8 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
     return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
 
 
-def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[str]) -> list[ReplyDraft]:
-    """For an output that is not plain text: what it is, and how to read it."""
+def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[str], block: Block = None) -> list[ReplyDraft]:
+    """For an output that is not plain text: what it is, by its block or by its bytes, and how to read it. Blocks."""
     if kept is None or why:
         return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, offered),))]
     try:
@@ -140,7 +142,9 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[
     except StoreError:  # removed since
         head = b""
     found = describe(head)
-    return [ReplyDraft((wording.binary_message(kept, found.what, offered, has_text=found.has_text),))]
+    what = describe_blob(block) if block is not None else found.what
+    has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
+    return [ReplyDraft((wording.binary_message(kept, what, offered, has_text=has_text),))]
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:

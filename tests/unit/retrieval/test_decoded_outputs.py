@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -10,7 +11,7 @@ import pytest
 from compressed import COMPRESS
 from pdfs import make_pdf
 
-from overspill import Session, Settings
+from overspill import Output, Session, Settings
 from overspill.errors import NotText
 from overspill.record.events import OutputExtracted, Quote
 from overspill.retrieval.archive import Archive
@@ -133,6 +134,19 @@ async def test_a_tool_that_returns_compressed_data_is_answered_with_what_it_is()
         assert (
             f'Search the text in it with tool_output(handle = "{reply.kept.handle}", extract = "what to extract").' in reply.text
         )
+
+
+async def test_an_embedded_file_that_is_compressed_can_be_searched():
+    blob = base64.b64encode(PACKED).decode()
+    block = {"type": "resource", "resource": {"uri": "file:///a.gz", "mimeType": "application/gzip", "blob": blob}}
+    async with Session(Settings(maxInlineBlob=100)) as session:
+        reply = await session.call("download", {}, lambda: Output([block]))
+        assert reply.kept is not None
+        assert reply.text.startswith(
+            "Resource application/gzip (736 bytes) is stored but not shown, because it is not plain text."
+        )
+        found = await session.invoke("tool_output", {"handle": reply.kept.handle, "extract": "why did step 300 fail"})
+    assert "kein Platz für Müller übrig" in found.text
 
 
 @pytest.mark.promise("every-quote-checked")

@@ -8,7 +8,7 @@ from overspill import wording
 from overspill.errors import BadRequest, ExpiredHandle, MalformedHandle, UnknownHandle
 from overspill.text.humanize import format_short_size, format_size
 from overspill.text.names import describe_source
-from overspill.types import Kept, Size, ToolCall
+from overspill.types import Decoding, Kept, Size, ToolCall
 from overspill.wording import JobStatus
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"
@@ -94,6 +94,32 @@ def test_binary_output():
         f'{message}\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
     assert wording.binary_message(kept, "Image image/png", ["tool_output"]) == message
+
+
+def test_binary_output_with_text_in_it():
+    message = (
+        f"Gzip data (46 KB) is stored but not shown, because it is not plain text.\n[Artifact: {ID}] read_file: a.txt (46 KB)"
+    )
+    kept = replace(KEPT, media="binary")
+    assert wording.binary_message(kept, "Gzip data", ["get_artifact"], has_text=True) == (
+        f'{message}\nRead its bytes with get_artifact(id="{ID}", bytes="0-999").'
+    )
+    assert wording.binary_message(kept, "Gzip data", ["get_tool_output"], has_text=True) == (
+        f'{message}\nSearch the text in it with get_tool_output(id="{ID}", mode="grep", pattern="what to find").'
+        f'\nRead its bytes with get_tool_output(id="{ID}", mode="slice", slice={{"start": 0, "length": 1000}}).'
+    )
+    assert wording.binary_message(kept, "Gzip data", ["tool_output"], has_text=True) == (
+        f'{message}\nSearch the text in it with tool_output(handle = "{HANDLE}", extract = "what to extract").'
+    )
+
+
+def test_decoded_text():
+    how = Decoding(("gzip", "windows-1252"), guessed=True, bytes=9, remarks=("It stopped.",))
+    words = "Decoded from gzip, then windows-1252 (a guess). Lines, positions and quotes refer to the decoded text."
+    assert wording.decoding(how) == words
+    assert wording.decoding_notes(how) == [f"[{words}]", "[It stopped.]"]
+    assert wording.decoding_notes(Decoding(remarks=("It stopped.",))) == ["[It stopped.]"]
+    assert wording.decoding_notes(None) == []
 
 
 def test_the_model_reads_what_was_not_saved_and_what_to_do():
