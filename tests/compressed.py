@@ -29,6 +29,12 @@ def make_zstandard_with_window(log: int, data: bytes) -> bytes:
     return compressor.compress(data) + compressor.flush()
 
 
+def make_zstandard_with_dictionary(data: bytes) -> bytes:
+    library: Any = zstd
+    dictionary = library.train_dict([b"request %d served by worker %d" % (n, n % 7) for n in range(2000)], 10_000)
+    return library.compress(data, zstd_dict=dictionary)
+
+
 def make_xz_with_dictionary(code: int, data: bytes) -> bytes:
     """The header of the first block asks for a dictionary of 4 GiB if the code is 40. Encoding with one would take 40 GiB."""
     made = bytearray(lzma.compress(data))

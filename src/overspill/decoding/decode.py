@@ -14,14 +14,15 @@ from overspill.decoding.limits import Allowance, Limits
 from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
 from overspill.store.protocols import Reader
+from overspill.text.humanize import count_noun
 from overspill.types import Decoding
 
 UNKNOWN = "data in an unknown format"
 BINARY = "Binary output"
 _UNPACK = " Unpack it and search the files in it."
 _PLAIN_PDF = "It looks like a PDF file, but it is valid UTF-8, so its source was searched, not its pages."
-_DAMAGED = "It is not valid UTF-8. Bytes that are not read as U+FFFD."
-_REPLACED = "{count:,} characters of the decoded text are U+FFFD: the bytes there are not valid {name}."
+_DAMAGED = "It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD."
+_REPLACED = "{characters} could not be decoded as {name}. U+FFFD marks the place."
 
 
 class Decoded(Struct, frozen=True):
@@ -119,8 +120,8 @@ class _Layers:
                 return
             case _Text():
                 done = encodings.reencode(self.reader, kind.encoding, self._allowance)
-                replaced = _REPLACED.format(count=done.replaced, name=kind.encoding) if done.replaced else ""
-                self._take(kind.encoding, done.reader, done.stopped, replaced)
+                replaced = _REPLACED.format(characters=count_noun(done.replaced, "character"), name=kind.encoding)
+                self._take(kind.encoding, done.reader, done.stopped, replaced if done.replaced else "")
             case pdf.Pdf():
                 pages = pdf.read_pages(self.reader, self._inside(), self._allowance.limits)
                 self._take("PDF", pages.reader, pages.stopped, pages.remark)

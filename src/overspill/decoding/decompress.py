@@ -94,7 +94,7 @@ class _Decompression:
             step = min(max(self._sink.size // _STEP_SHARE, _MIN_STEP_BYTES), _MAX_STEP_BYTES)
             decoded = stream.decompress(data, min(step, self._allowance.limits.bytes - self._sink.size))
             if not (data or decoded or stream.eof) and stream.needs_input:
-                return self._describe_stop("the data ends too early: it is incomplete")
+                return self._describe_stop("the data is incomplete")
             self._sink.add(decoded)
             data = b""
         return ""
@@ -113,7 +113,7 @@ def _explain(error: Exception) -> str:
     words = str(error)
     if "emory" in words or "indow" in words:
         return f"it takes more than {format_size(MAX_WINDOW_BYTES)} of memory"
-    return "the data is damaged"
+    return "it needs a dictionary that is not in it" if "ictionary" in words else "the data is damaged"
 
 
 class _GzipStream:

@@ -73,7 +73,7 @@ def test_json_says_how_the_text_was_decoded(place: Place):
         (b"PK\x03\x04" + bytes(range(256)), "a ZIP archive. It was not searched. Unpack it and search the files in it."),
         (bytes(range(256)) * 9, "data in an unknown format. It was not searched."),
         (gzip.compress(b"\x7fELF" + bytes(range(256))), "an ELF program or library inside gzip. It was not searched."),
-        (gzip.compress(LOG.encode())[:12], "gzip data that cannot be decompressed: the data ends too early: it is incomplete. "
+        (gzip.compress(LOG.encode())[:12], "gzip data that cannot be decompressed: the data is incomplete. "
          "It was not searched."),
     ],
 )  # fmt: skip
@@ -92,7 +92,7 @@ def test_standard_input_that_is_not_text_ends_with_exit_code_2(place: Place):
 def test_where_decoding_stopped_is_a_warning_and_no_match_is_about_the_rest(place: Place):
     done = place.overspill("extract", "zebra crossing", write(gzip.compress(LOG.encode())[:-100], "a.gz"))
     assert (done.code, done.out) == (1, "")
-    assert ": the data ends too early: it is incomplete. What follows was not searched.\n" in done.err
+    assert ": the data is incomplete. What follows was not searched.\n" in done.err
     assert "overspill: No match in the part of a.gz that was searched." in done.err
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compressed import COMPRESS, make_xz_with_dictionary, make_zstandard_with_window, nest
+from compressed import COMPRESS, make_xz_with_dictionary, make_zstandard_with_dictionary, make_zstandard_with_window, nest
 
 from overspill.decoding import Decoded, decode
 from overspill.decoding.limits import MAX_RATIO, UNCHECKED_RATIO_BYTES, Limits
@@ -56,8 +56,7 @@ def test_of_an_incomplete_file_what_there_is_is_read(name: str):
     assert found.reader.size > 0
     assert TEXT.startswith(read(found))
     assert found.decoding.remarks == (
-        f"Decompressing {name} stopped after {found.reader.size:,} bytes: the data ends too early: it is incomplete. "
-        "What follows was not searched.",
+        f"Decompressing {name} stopped after {found.reader.size:,} bytes: the data is incomplete. What follows was not searched.",
     )
 
 
@@ -144,6 +143,11 @@ def test_a_file_that_asks_for_much_memory_gets_none(name: str, packed: bytes):
         f"The stored output is {name} data that cannot be decompressed: it takes more than 134.2 MB of memory. "
         "It was not searched."
     )
+
+
+def test_a_file_that_needs_a_dictionary_says_so():
+    with pytest.raises(NotText, match="cannot be decompressed: it needs a dictionary that is not in it"):
+        open_bytes(make_zstandard_with_dictionary(TEXT[:1000]))
 
 
 def test_a_file_of_the_strongest_presets_is_read():

@@ -111,14 +111,14 @@ def test_utf8_with_a_damaged_byte_stays_utf8_and_says_so(damage: bytes):
     reader = DecodedReader(data)
     found = decode(reader)
     assert found.reader is reader
-    assert found.decoding.remarks == ("It is not valid UTF-8. Bytes that are not read as U+FFFD.",)
+    assert found.decoding.remarks == ("It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD.",)
 
 
 def test_characters_that_cannot_be_decoded_are_counted():
     data = ENGLISH.encode("utf-16") + b"\x00\xdc" + "end".encode("utf-16-le")
     found = open_bytes(data)
     assert read(found) == ENGLISH + "\ufffdend"
-    assert found.decoding.remarks == ("1 characters of the decoded text are U+FFFD: the bytes there are not valid UTF-16LE.",)
+    assert found.decoding.remarks == ("1 character could not be decoded as UTF-16LE. U+FFFD marks the place.",)
 
 
 def test_decoding_stops_at_the_limit():
