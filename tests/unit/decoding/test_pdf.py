@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from pathlib import Path
 
 import pytest
 from compressed import COMPRESS
@@ -135,15 +134,6 @@ def test_no_more_pages_are_read_than_the_limit():
 )
 def test_a_damaged_pdf_is_not_searched(data: bytes):
     assert is_refused(data) == "The stored output is a PDF that cannot be read: it is damaged. It was not searched."
-
-
-@pytest.mark.slow
-def test_a_pdf_opens_no_file(tmp_path: Path):
-    secret = tmp_path / "secret.txt"
-    secret.write_text("BT /F1 12 Tf (your secret) Tj ET")
-    outside = b"<< /Length 0 /F (%s) >>\nstream\n\nendstream" % str(secret).encode()
-    found = open_bytes(break_page(1, outside))
-    assert "secret" not in read(found)
 
 
 @pytest.mark.slow
