@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from overspill.cli import layout
 from overspill.cli.consoles import console
 from overspill.text.humanize import escape_invisible
 
-_UNBOUNDED_WIDTH = 100_000
+_MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
@@ -21,20 +21,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     for column in (columns[index] for index in shown):
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
-    for row in rows:
-        table.add_row(*(Text(escape_invisible(row[index])) for index in shown))
-    _print(table)
+    cells = [[escape_invisible(row[index]) for index in shown] for row in rows]
+    if len(rows) > _MAX_ROWS_OF_RICH:
+        layout.print_long_table(console(), table, cells)
+    else:
+        layout.print_table(console(), table, cells)
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
     table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
     for name, value in facts:
         table.add_row(name, Text(escape_invisible(value), overflow="fold"))
-    _print(table)
-
-
-def _print(table: Table) -> None:
-    terminal = console()
-    if Measurement.get(terminal, terminal.options.update(width=_UNBOUNDED_WIDTH), table).maximum > terminal.width:
-        table.padding = 0
-    terminal.print(table)
+    layout.print_table(console(), table, ())
