@@ -529,3 +529,20 @@ def test_an_emptied_shelf_goes_on_without_its_outputs(store):
     shelf.append_journal(b"{}\n")
     with pytest.raises(UnknownHandle):
         store.empty_shelf(handles.new())
+
+
+def test_what_was_not_recorded_is_removed_from_a_reopened_shelf_and_nothing_else(make):
+    store = make()
+    shelf = store.open_shelf(handles.new(), name="again", retention="keep")
+    recorded, unrecorded = stored(shelf, b"recorded"), stored(shelf, b"unknown to all")
+    shelf.create(unfinished := handles.new()).append(b"cut off")
+    shelf.close()
+    again = store.open_shelf(handles.new(), name="again", retention="keep")
+    assert again.remove_unrecorded({recorded}) == len(b"unknown to all" + b"cut off")
+    assert again.open(recorded).read(0, 99) == b"recorded"
+    for id in (unrecorded, unfinished):
+        with pytest.raises(UnknownHandle):
+            again.open(id)
+    assert again.remove_unrecorded({recorded}) == 0
+    with pytest.raises(StoreError, match="for reading only"):
+        store.read_shelf(again.session).remove_unrecorded(())

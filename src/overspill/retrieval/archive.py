@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -68,18 +69,18 @@ class Archive:
         """Everything that is stored, oldest first."""
         found = {
             event.kept.id: ArchivedOutput(event.kept, label)
-            for label, shelf in self._shelves()
-            for event in self._events(label, shelf)
+            for label, shelf, entries in self._shelves()
+            for event in entries
             if isinstance(event, OutputStored) and event.kept.session == label.session and _is_there(shelf, event.kept.id)
         }
         return sorted(found.values(), key=lambda item: item.kept.created_ms)
 
     def find(self, spelling: str) -> ArchivedOutput:
         session, file = handles.parse(spelling)
-        for label, shelf in self._shelves(session):
+        for label, shelf, entries in self._shelves(session):
             if not _is_there(shelf, file):
                 continue
-            for event in self._events(label, shelf):
+            for event in entries:
                 if isinstance(event, OutputStored) and event.kept.id == file and event.kept.session == label.session:
                     return ArchivedOutput(event.kept, label)
         raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
@@ -92,19 +93,23 @@ class Archive:
             yield stored
 
     def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:
-        """Check the size and SHA-256 of each output, and every passage that an extraction quoted from it."""
+        """Check the size and SHA-256 of each output, and every passage that an extraction quoted from it. Outputs that were
+        removed since they were listed are left out."""
         quotes: dict[str, Quotes] = {}
         for item in items:
             try:
-                yield Check(item.kept, self._problem(item.kept, quotes))
+                problem = self._problem(item.kept, quotes)
             except (HandleError, StoreError) as error:
-                yield Check(item.kept, str(error))
+                if self._is_gone(item.kept):
+                    continue
+                problem = str(error)
+            yield Check(item.kept, problem)
 
     def counters(self) -> list[tuple[ShelfLabel, Counters]]:
         counted: list[tuple[ShelfLabel, Counters]] = []
-        for label, shelf in self._shelves():
+        for label, _, entries in self._shelves():
             counters = Counters()
-            for event in self._events(label, shelf):
+            for event in entries:
                 counters.add(event)
             counted.append((label, counters))
         return counted
@@ -112,8 +117,8 @@ class Archive:
     def jobs(self) -> list[ArchivedJob]:
         """Background jobs of live sessions, in the order they were asked for."""
         lines: dict[str, ArchivedJob] = {}
-        for label, shelf in self._shelves():
-            for event in self._events(label, shelf) if label.live else ():
+        for label, _, entries in self._shelves(live_only=True):
+            for event in entries:
                 if isinstance(event, JobChanged) and handles.is_uuid(event.id):
                     lines[event.id] = ArchivedJob(label.session, event, handles.created_ms(event.id))
         return sorted(lines.values(), key=lambda line: line.asked_ms)
@@ -157,10 +162,14 @@ class Archive:
             return "its bytes are not those that were stored: the SHA-256 differs"
         return misquoted
 
-    def _shelves(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Shelf]]:
-        """Every session, or only one, open for reading."""
+    def _shelves(
+        self, session: str | None = None, *, live_only: bool = False
+    ) -> Iterator[tuple[ShelfLabel, Shelf, Iterator[Entry]]]:
+        """Every session, or only one or the live ones, open for reading, with its events."""
         for store in self._stores:
             for label in store.shelves() if session is None else _find_label(store, session):
+                if live_only and not label.live:
+                    continue
                 try:
                     shelf = store.read_shelf(label.session)
                 except HandleError:
@@ -169,10 +178,12 @@ class Archive:
                     self._report(f"Session {label.session} is skipped. {error}")
                     continue
                 try:
-                    if _is_unreadable(label, shelf):
+                    entries = self._events(store, label, shelf)
+                    first = next(entries, None)
+                    if first is not None or not _needs_record(label):
+                        yield label, shelf, entries if first is None else chain([first], entries)
+                    elif not _has_ended(store, label):
                         self._report(_DAMAGED.format(session=label.session))
-                    else:
-                        yield label, shelf
                 finally:
                     shelf.close()
 
@@ -185,15 +196,25 @@ class Archive:
     def _is_damaged(self, store: Store, label: ShelfLabel) -> bool:
         shelf = store.read_shelf(label.session)
         try:
-            return _is_unreadable(label, shelf)
+            return _needs_record(label) and next(events.decode_events(shelf.journal()), None) is None
         finally:
             shelf.close()
 
-    def _events(self, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
+    def _events(self, store: Store, label: ShelfLabel, shelf: Shelf) -> Iterator[Entry]:
         try:
             yield from events.decode_events(shelf.journal())
         except StoreError as error:
-            self._report(f"Session {label.session} is skipped. {error}")
+            if not _has_ended(store, label):
+                self._report(f"Session {label.session} is skipped. {error}")
+
+    def _is_gone(self, kept: Kept) -> bool:
+        try:
+            with self._reading(kept.session) as shelf:
+                return not _is_there(shelf, kept.id)
+        except UnknownHandle:
+            return True
+        except StoreError:
+            return False
 
     @contextmanager
     def _reading(self, session: str) -> Generator[Shelf]:
@@ -210,9 +231,14 @@ class Archive:
         raise UnknownHandle(f"session-{session}")
 
 
-def _is_unreadable(label: ShelfLabel, shelf: Shelf) -> bool:
-    """Whether a kept session's journal says nothing: its outputs are there, but there is no record of what they are."""
-    return not label.live and label.retention == "keep" and next(events.decode_events(shelf.journal()), None) is None
+def _has_ended(store: Store, label: ShelfLabel) -> bool:
+    """Whether the session was removed since it was listed, so that it is no wonder that it cannot be read."""
+    return not _find_label(store, label.session)
+
+
+def _needs_record(label: ShelfLabel) -> bool:
+    """Whether a journal that says nothing is damaged: the outputs are kept, but there is no record of what they are."""
+    return not label.live and label.retention == "keep"
 
 
 def _find_label(store: Store, session: str) -> list[ShelfLabel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
-from overspill.errors import BadRequest
+from overspill.errors import BadRequest, StoreError
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
@@ -103,7 +103,7 @@ class SessionParts:
 
 
 @asynccontextmanager
-async def hold_shelf(store: Store, settings: Settings, name: str) -> AsyncGenerator[Shelf]:
+async def hold_shelf(store: Store, settings: Settings, id: str, name: str) -> AsyncGenerator[Shelf]:
     """Open a shelf for a session that is about to begin, and close it again if the session does not begin.
 
     A session with a name is kept.
@@ -112,7 +112,7 @@ async def hold_shelf(store: Store, settings: Settings, name: str) -> AsyncGenera
     wanted = True
 
     def work() -> None:
-        found.append(_open_shelf(store, settings, name))
+        found.append(_open_shelf(store, settings, id, name))
         if not wanted:  # the caller was cancelled, but this thread could not be interrupted
             found[0].close()
 
@@ -127,7 +127,16 @@ async def hold_shelf(store: Store, settings: Settings, name: str) -> AsyncGenera
         raise
 
 
-def _open_shelf(store: Store, settings: Settings, name: str) -> Shelf:
+def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
     retention = "keep" if name else settings.retention
     limits = KeepLimits(settings.keep_days, settings.keep_bytes) if retention == "keep" else None
-    return store.open_shelf(handles.new(), name=name, retention=retention, limits=limits)
+    shelf = store.open_shelf(id, name=name, retention=retention, limits=limits)
+    if shelf.session != id:
+        # The process that had it may have died while it stored something. If that cannot be removed, the session works anyway.
+        with suppress(StoreError):
+            shelf.remove_unrecorded(_list_recorded(shelf))
+    return shelf
+
+
+def _list_recorded(shelf: Shelf) -> set[str]:
+    return {event.kept.id for event in events.decode_events(shelf.journal()) if isinstance(event, OutputStored)}

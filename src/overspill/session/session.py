@@ -65,7 +65,8 @@ class Session:
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
-        self.name = f"{family}/{handles.new()}" if family and not name else name
+        self._new_id = handles.new()
+        self.name = f"{family}/{self._new_id}" if family and not name else name
         self.family = family
         self.budget = budget
         self._store = store or open_store(self.settings.store_dir, run_bytes=self.settings.max_run_bytes)
@@ -86,7 +87,8 @@ class Session:
                 return
             if self._preloads:
                 await anyio.to_thread.run_sync(tokens.load, self.settings.model)
-            async with hold_shelf(self._store, self.settings, self.name) as shelf:
+            id, self._new_id = self._new_id, handles.new()
+            async with hold_shelf(self._store, self.settings, id, self.name) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = SessionGroup(self._store, self.family) if self.family else None

@@ -13,6 +13,7 @@ from overspill.store.quota import Quota
 
 HOUR = 3600.0
 _REST_AFTER_FUTILE_SWEEP = 20  # times as long as the sweep took, so that a full store costs a twentieth of a thread at most
+_MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
 class KeepGuard:
@@ -25,15 +26,26 @@ class KeepGuard:
         self._expire = expire
         self._sweep_seconds = sweep_seconds
         self._kept_bytes = 0
+        self._granted = 0  # since the start, less what was given back
         self._no_sweep_before = 0.0
-        self._counting = Lock()
         self._live: dict[str, KeepLimits] = {}
         self._stop = Event()
-        self._membership = Lock()  # taken last: a store that opens or closes a session holds its own locks
+        self._sweeping = Lock()  # so that of many outputs over the limit, one sweeps for all
+        # Both are taken last and nothing is called while they are held: a store that opens a session holds its own locks.
+        self._counting = Lock()
+        self._membership = Lock()
 
-    def join(self, session: str, limits: KeepLimits, kept_bytes: int) -> None:
-        """Hold the limits for this session too, until it leaves. `kept_bytes` was just measured."""
-        self._kept_bytes = kept_bytes
+    def apply(self, limits: KeepLimits) -> None:
+        """Remove what is over the limits, and count from what is left. What is granted meanwhile may be counted twice, until
+        the next time, but is never forgotten."""
+        with self._counting:
+            before = self._granted
+        left = self._expire(limits).bytes
+        with self._counting:
+            self._kept_bytes = left + self._granted - before
+
+    def join(self, session: str, limits: KeepLimits) -> None:
+        """Hold the limits for this session too, until it leaves."""
         with self._membership:
             if not self._live:
                 self._stop = Event()
@@ -47,25 +59,38 @@ class KeepGuard:
 
     def take(self, limits: KeepLimits, wanted: int) -> int:
         """As many of these bytes as the limit allows, after removing what may go."""
-        with self._counting:
-            if self._kept_bytes + wanted > limits.bytes and time.monotonic() >= self._no_sweep_before:
-                self._sweep(limits, wanted)
-            granted = max(0, min(wanted, limits.bytes - self._kept_bytes))
-            self._kept_bytes += granted
+        if (granted := self._grant(limits, wanted, all_or_none=True)) == wanted:
             return granted
+        with self._sweeping:
+            if not self._has_room(limits, wanted) and time.monotonic() >= self._no_sweep_before:
+                self._sweep(limits, wanted)
+            return self._grant(limits, wanted)
 
     def give_back(self, unused: int) -> None:
         with self._counting:
             self._kept_bytes -= unused
+            self._granted -= unused
 
     def is_full(self, limits: KeepLimits) -> bool:
         return self._kept_bytes >= limits.bytes
 
-    def _sweep(self, limits: KeepLimits, wanted: int = 0) -> None:
-        """Apply the limits so that `wanted` bytes more fit in them."""
+    def _has_room(self, limits: KeepLimits, wanted: int) -> bool:
+        return self._kept_bytes + wanted <= limits.bytes
+
+    def _grant(self, limits: KeepLimits, wanted: int, *, all_or_none: bool = False) -> int:
+        with self._counting:
+            if all_or_none and not self._has_room(limits, wanted):
+                return 0
+            granted = max(0, min(wanted, limits.bytes - self._kept_bytes))
+            self._kept_bytes += granted
+            self._granted += granted
+            return granted
+
+    def _sweep(self, limits: KeepLimits, wanted: int) -> None:
+        """Make room for `wanted` bytes, and some more."""
         started = time.monotonic()
-        self._kept_bytes = self._expire(KeepLimits(limits.days, max(0, limits.bytes - wanted))).bytes
-        if self._kept_bytes + wanted > limits.bytes:
+        self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)))
+        if not self._has_room(limits, wanted):
             now = time.monotonic()
             self._no_sweep_before = now + (now - started) * _REST_AFTER_FUTILE_SWEEP
 
@@ -75,8 +100,8 @@ class KeepGuard:
                 all_limits = set(self._live.values())
             for limits in all_limits:
                 # A store that fails now is tried again next time; sessions that use it report the failure.
-                with suppress(StoreError, OSError), self._counting:
-                    self._sweep(limits)
+                with suppress(StoreError, OSError):
+                    self.apply(limits)
 
 
 class KeepQuota:

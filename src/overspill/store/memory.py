@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from threading import RLock
 
@@ -33,7 +33,8 @@ class MemoryStore:
         rules.check_id(session)
         rules.check_name(name)
         with self._mutex:
-            kept_bytes = self.expire(limits).bytes if limits else 0
+            if limits:
+                self._guard.apply(limits)
             held = self._find_by_name(name) if name else None
             if held is None:
                 if session in self._sessions:
@@ -43,7 +44,7 @@ class MemoryStore:
             quota: OutputQuota = self._quota
             if limits and held.retention == "keep":
                 quota = KeepQuota(self._quota, self._guard, limits)
-                self._guard.join(held.session, limits, kept_bytes)
+                self._guard.join(held.session, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
             return shelf
 
@@ -106,6 +107,13 @@ class MemoryStore:
             if session.retention == "session":
                 self._remove(session)
 
+    def remove_outputs(self, session: HeldSession, ids: Sequence[str]) -> int:
+        with self._mutex:
+            removed = sum(len(session.outputs[id].data) for id in ids)
+            for id in ids:
+                self._remove_output(session, id)
+            return removed
+
     def _find_by_name(self, name: str) -> HeldSession | None:
         of_that_name = [found for found in self._sessions.values() if found.name == name]
         if any(found.holder for found in of_that_name):
@@ -162,6 +170,9 @@ class MemoryShelf:
         self._check_open()
         return iter(list(self._held.lines))
 
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        raise rules.read_only_error(self.session)
+
     def close(self) -> None:
         self._open = False
 
@@ -188,6 +199,10 @@ class LiveMemoryShelf(MemoryShelf):
         self._check_open()
         self._held.lines += [line + b"\n" for line in lines[:-1].split(b"\n")]
         self._held.used = time.time()
+
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        self._check_open()
+        return self._store.remove_outputs(self._held, [id for id in self._held.outputs if id not in recorded])
 
     def close(self) -> None:
         if self._open:

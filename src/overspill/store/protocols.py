@@ -6,7 +6,7 @@ live until it closes it, and is its only writer. All methods block; callers on a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -104,6 +104,12 @@ class Shelf(Protocol):
     def journal(self) -> Iterator[bytes]:
         """The journal's whole lines, oldest first, without a torn last line. The store writes the first:
         {"event":"session","session":…,"name":…,"retention":…,"t":unix ms}."""
+        ...
+
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        """Remove the outputs whose ids are not among these, complete or not, and return how many bytes they had. For a shelf that
+        was just reopened: a process that died may have left outputs that nobody knows of. What the journal may have failed to
+        record stays."""
         ...
 
     def close(self) -> None:

@@ -38,6 +38,11 @@ def check_name(name: str) -> None:
         )
 
 
+def is_unique(name: str, session: str) -> bool:
+    """Whether no other session can have this name, because it ends with the session's own id."""
+    return name.endswith(session)
+
+
 def check_lines(lines: bytes) -> None:
     if not lines.endswith(b"\n"):
         raise StoreError("A journal holds whole lines. End each with a line feed.")

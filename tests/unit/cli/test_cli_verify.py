@@ -4,8 +4,14 @@ import json
 import os
 from pathlib import Path
 
+import anyio
 import pytest
 from commands import Place
+
+from overspill.retrieval.archive import Archive
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.store.files.store import FileStore
 
 
 @pytest.fixture
@@ -106,3 +112,33 @@ def test_a_folder_of_another_user_is_skipped(place: Place):
     if place.file(mine).parent.parent != place.file(theirs).parent.parent:
         assert mine.artifact_id in out
     assert place.overspill("artifacts", "show", theirs.artifact_id).code == 2
+
+
+@pytest.mark.parametrize("ends", ["before it is opened", "while it is read"])
+def test_a_session_that_ends_meanwhile_is_no_damage(place: Place, ends: str):
+    store = FileStore(place.store)
+
+    class Ending(FileStore):
+        """Its sessions end after they were listed."""
+
+        def read_shelf(self, session: str):
+            if listed and ends == "before it is opened":
+                store.close()
+            shelf = super().read_shelf(session)
+            if listed:
+                store.close()
+            return shelf
+
+    listed = False
+
+    async def run() -> None:
+        nonlocal listed
+        async with Session(Settings(retention="process"), store=store) as session:
+            await session.keep("one", "a")
+        archive = Archive([Ending(place.store)], warn=warnings.append)
+        items = archive.items()
+        listed = True
+        assert (len(items), list(archive.verify(items)), warnings) == (1, [], [])
+
+    warnings: list[str] = []
+    anyio.run(run)

@@ -145,7 +145,7 @@ for name in names:
             continue
         raise AssertionError(path)
 """
-    with staying(US, "held = lock.hold_alone(layout.Root(root).open()); held.__enter__()", shared):
+    with staying(US, "held = lock.hold_alone(layout.Root(root).open(), within=60); held.__enter__()", shared):
         be(STRANGER, attempt, shared)
 
 
@@ -155,12 +155,12 @@ def test_processes_of_one_user_take_turns_whatever_others_do(shared: Path, died:
     count = """
 (root / "ours" / "count").touch()
 for _ in range(25):
-    with layout.Root(root).open() as directory, lock.hold_alone(directory):
+    with layout.Root(root).open() as directory, lock.hold_alone(directory, within=60):
         number = (root / "ours" / "count").read_text() or "0"
         (root / "ours" / "count").write_text(str(int(number) + 1))
 """
     if died:
-        with staying(US, "held = lock.hold_alone(layout.Root(root).open()); held.__enter__()", shared):
+        with staying(US, "held = lock.hold_alone(layout.Root(root).open(), within=60); held.__enter__()", shared):
             pass
         assert [name for name in os.listdir(shared) if name.startswith("overspill-lock-")]
     with ExitStack() as all_of_them:

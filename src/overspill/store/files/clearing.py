@@ -1,37 +1,61 @@
 """Remove only what no session needs any more: names of exactly our layout that belong to this user and are not locked.
 
-If two processes clear the same run, they meet each other's locks or find files gone. Both are fine.
+If two processes clear the same run, they meet each other's locks or find files gone. Both are fine. So is a process that opens
+a session in what is being removed: it finds its lock gone, or the directory stays because the new lock is in it.
 """
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Mapping
 from contextlib import suppress
 
 from overspill.errors import StoreError
 from overspill.store.files import layout, lock
-from overspill.store.files.journal import read_opening
+from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
+from overspill.store.files.survey import Place
 
 
 def remove_session(run: Directory, session: str, directory: Directory) -> None:
     """The caller holds its lock. If the directory contains other files, it stays, with those files."""
     layout.sweep(directory)
-    if not directory.names():
-        with suppress(FileNotFoundError):
-            run.remove_directory(layout.session_directory(session))
+    try:
+        run.remove_directory(layout.session_directory(session))
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+            raise
 
 
-def remove_free_session(run: Directory, session: str) -> bool:
-    """False while another process holds it."""
+def remove_free_session(run: Directory, session: str, *, unused_since: float | None = None) -> bool:
+    """False while another process holds it, or if it was used after `unused_since`."""
     with run.open_directory(layout.session_directory(session)) as directory:
         hold = lock.take(directory)
         if hold is None:
             return False
         try:
+            if unused_since is not None and last_used(layout.measure_files(directory)) > unused_since:
+                return False
             remove_session(run, session, directory)
         finally:
             hold.release()
     return True
+
+
+def remove_unfinished(root: Directory, place: Place) -> int:
+    """Remove the outputs that a process was still writing when it ended. Returns how many bytes. Leaves a live session alone."""
+    with (
+        suppress(FileNotFoundError),
+        root.open_directory(place.run) as run,
+        run.open_directory(layout.session_directory(place.session)) as directory,
+    ):
+        hold = lock.take(directory)
+        if hold is not None:
+            try:
+                return layout.remove_outputs(directory, is_doomed=lambda name: name.endswith(layout.PART))
+            finally:
+                hold.release()
+    return 0
 
 
 def remove_empty_run(root: Directory, run: Directory) -> None:
@@ -64,6 +88,11 @@ def clear_dead_run(root: Directory, name: str) -> None:
                 hold.release()
 
 
+def last_used(files: Mapping[str, tuple[int, float]]) -> float:
+    """When a session was last used, from the files in it."""
+    return max((used for name, (_, used) in files.items() if name != layout.LOCK), default=0.0)
+
+
 def _is_kept(run: Directory, session: str) -> bool:
     with run.open_directory(layout.session_directory(session)) as directory:
-        return read_opening(session, directory).retention == "keep"
+        return (read_opening(session, directory) or Opening(session)).retention == "keep"

@@ -4,56 +4,52 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from msgspec import Struct
-
 from overspill import handles
 from overspill.store.files import layout
-from overspill.store.files.layout import Directory
-from overspill.store.files.survey import Place, survey
+from overspill.store.files.clearing import last_used
+from overspill.store.files.layout import PART, Directory
+from overspill.store.files.survey import Place, ShelfIndex, Visit
 from overspill.store.rules import KeptItem
 
 
-class KeptContent(Struct, frozen=True):
-    items: list[KeptItem]
-    bytes: int
-    """The size of everything, including what cannot be removed."""
-    places: dict[str, Place]
-    outputs: dict[str, set[str]]
-    """The outputs of each live session, including those that are still being written."""
+class KeptContent:
+    """Everything that is kept in a root, measured without stopping anybody who writes there meanwhile."""
 
+    def __init__(self, root: Directory, index: ShelfIndex) -> None:
+        self.items: list[KeptItem] = []
+        self.bytes = 0
+        """The size of everything, including what cannot be removed."""
+        self.places: dict[str, Place] = {}
+        self.outputs: dict[str, set[str]] = {}
+        """The outputs of each live session, including those that are still being written."""
+        self.unfinished: list[Place] = []
+        """Closed sessions with outputs that nobody writes any more."""
+        index.visit(root, self._add)
 
-def measure_kept(root: Directory) -> KeptContent:
-    content = KeptContent([], 0, {}, {})
-    total = 0
-    for place, label in survey(root).shelves:
-        if label.retention != "keep":
-            continue
-        # Its owner may remove it while we look.
-        with (
-            suppress(FileNotFoundError),
-            root.open_directory(place.run) as run,
-            run.open_directory(layout.session_directory(place.session)) as directory,
-        ):
-            files = _measure_files(directory)
-            total += sum(size for size, _ in files.values())
-            content.places[place.session] = place
-            if label.live:
-                content.outputs[place.session] = {name.removesuffix(layout.PART) for name in files}
-                content.items.extend(
-                    KeptItem(place.session, name, used, size) for name, (size, used) in files.items() if handles.is_uuid(name)
-                )
-            else:
-                used = max((used for name, (_, used) in files.items() if name != layout.LOCK), default=0.0)
-                content.items.append(KeptItem(place.session, "", used, sum(size for size, _ in files.values())))
-    return KeptContent(content.items, total, content.places, content.outputs)
+    def _add(self, visit: Visit) -> None:
+        if visit.opening.retention != "keep":
+            return
+        place, files = visit.place, layout.measure_files(visit.directory)
+        size = sum(size for size, _ in files.values())
+        self.bytes += size
+        self.places[place.session] = place
+        if visit.label.live:
+            self.outputs[place.session] = {name.removesuffix(PART) for name in files}
+            self.items += [
+                KeptItem(place.session, name, used, size) for name, (size, used) in files.items() if handles.is_uuid(name)
+            ]
+        else:
+            self.items.append(KeptItem(place.session, "", last_used(files), size))
+            if any(name.endswith(PART) for name in files):
+                self.unfinished.append(place)
 
 
 def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
     """Remove it in one step: a process that dies here leaves all of the output or nothing. False if it was read meanwhile."""
     with (
+        suppress(FileNotFoundError),
         root.open_directory(place.run) as run,
         run.open_directory(layout.session_directory(place.session)) as directory,
-        suppress(FileNotFoundError),
     ):
         if directory.stat(item.id).st_mtime > item.used:
             return False
@@ -61,11 +57,12 @@ def remove_output(root: Directory, place: Place, item: KeptItem) -> bool:
     return True
 
 
-def _measure_files(directory: Directory) -> dict[str, tuple[int, float]]:
-    """The size of each file and when it was last used, by name."""
-    files: dict[str, tuple[int, float]] = {}
-    for name in directory.names():
-        with suppress(FileNotFoundError):
-            found = directory.stat(name)
-            files[name] = found.st_size, found.st_mtime
-    return files
+def is_gone(root: Directory, place: Place, id: str) -> bool:
+    """Whether an output was removed. A list of files alone does not tell: one that is renamed meanwhile may be missing in it."""
+    with (
+        suppress(FileNotFoundError),
+        root.open_directory(place.run) as run,
+        run.open_directory(layout.session_directory(place.session)) as directory,
+    ):
+        return not layout.has_output(directory, id)
+    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +24,8 @@ _BLOCK = 1 << 16
 
 
 class Opening(Struct, frozen=True, tag_field="event", tag="session"):
-    """The first line. A shelf without a complete one was never used; a shelf whose first line cannot be parsed is kept."""
+    """The first line, which never changes. A shelf without a complete one was never used; a shelf whose first line cannot be
+    parsed is kept."""
 
     session: str
     name: str = ""
@@ -39,8 +41,16 @@ class Opening(Struct, frozen=True, tag_field="event", tag="session"):
         return msgspec.json.encode(self) + b"\n"
 
 
+_MODE, _MODE_IF_LINES_ARE_MISSING = 0o600, 0o700
+
+
 class Journal:
+    """If a line cannot be written, the mode of the file says so until it can: a full disk has no room for more."""
+
     def __init__(self, fd: int, directory: Directory) -> None:
+        self.may_lack_lines = stat.S_IMODE(os.fstat(fd).st_mode) == _MODE_IF_LINES_ARE_MISSING
+        """A process could not write everything, and died."""
+        self._is_marked = False
         self._fd = fd
         self._closed = False
         self._path = directory.path / layout.JOURNAL
@@ -65,13 +75,22 @@ class Journal:
             try:
                 written = self._write(line)
             except OSError as error:
+                self._mark(_MODE_IF_LINES_ARE_MISSING)
                 raise to_store_error(f"write to {self._path}", error) from error
             if written < len(line):
+                self._mark(_MODE_IF_LINES_ARE_MISSING)
                 # Readers would otherwise see its complete lines, and again when the caller retries the write.
                 with suppress(OSError):
                     os.ftruncate(self._fd, self._end)
                 raise StoreFull(f"Could not write to {self._path}: the disk is full. Free space or set another storeDir.")
             self._end += written
+            if self._is_marked and not self.may_lack_lines:
+                self._mark(_MODE)
+
+    def _mark(self, mode: int) -> None:
+        with suppress(OSError):
+            os.fchmod(self._fd, mode)
+            self._is_marked = mode != _MODE
 
     def _write(self, line: bytes) -> int:
         found = os.fstat(self._fd)
@@ -101,14 +120,15 @@ def whole_lines(directory: Directory) -> Iterator[bytes]:
             yield line
 
 
-def read_opening(session: str, directory: Directory) -> Opening:
+def read_opening(session: str, directory: Directory) -> Opening | None:
+    """None if it was never finished, or not yet."""
     try:
         fd = directory.open_file(layout.JOURNAL)
     except FileNotFoundError:
-        return Opening(session)
+        return None
     try:
         line, ended, _ = os.pread(fd, _MAX_FIRST_LINE_BYTES, 0).partition(b"\n")
-        return msgspec.json.decode(line, type=Opening) if ended else Opening(session)
+        return msgspec.json.decode(line, type=Opening) if ended else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Opening(session, retention="keep")
     finally:

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -196,14 +197,49 @@ def list_outputs(session: Directory) -> list[str]:
     return [name for name in session.names() if handles.is_uuid(name)]
 
 
+def has_output(session: Directory, id: str) -> bool:
+    """Complete or not. The final name is looked for again, because the output may be completed after the first look."""
+    for name in (id, id + PART, id):
+        with suppress(FileNotFoundError):
+            session.stat(name)
+            return True
+    return False
+
+
 def sweep(session: Directory) -> None:
     """Remove what we created in it: outputs first, then the journal, and the lock last, so that an interrupted sweep leaves a
     shelf that the next start recognises as abandoned."""
-    outputs = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART))]
-    for name in (*outputs, JOURNAL, LOCK):
-        with suppress(FileNotFoundError):
-            if stat.S_ISREG(session.stat(name).st_mode) and _is_ours(session, name):
-                session.remove_file(name)
+    remove_outputs(session, is_doomed=lambda _: True)
+    for name in (JOURNAL, LOCK):
+        _remove_own_file(session, name)
+
+
+def remove_outputs(session: Directory, *, is_doomed: Callable[[str], bool]) -> int:
+    """Remove the outputs whose file names say so, complete or not. Returns how many bytes they had."""
+    doomed = [name for name in session.names() if handles.is_uuid(name.removesuffix(PART)) and is_doomed(name)]
+    return sum(_remove_own_file(session, name) for name in doomed)
+
+
+def measure_files(session: Directory) -> dict[str, tuple[int, float]]:
+    """The size of each file and when it was last used, by name."""
+    files: dict[str, tuple[int, float]] = {}
+    for listed in session.names():
+        for name in (listed, listed.removesuffix(PART)):  # it may have been completed since it was listed
+            with suppress(FileNotFoundError):
+                found = session.stat(name)
+                files[name] = found.st_size, found.st_mtime
+                break
+    return files
+
+
+def _remove_own_file(directory: Directory, name: str) -> int:
+    """Returns how many bytes it had."""
+    with suppress(FileNotFoundError):
+        found = directory.stat(name)
+        if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+            directory.remove_file(name)
+            return found.st_size
+    return 0
 
 
 def _is_session(name: str) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 
+from overspill.errors import StoreError
 from overspill.store.files import layout
 from overspill.store.files.layout import LOCK, Directory
+
+_MAX_PAUSE_SECONDS = 0.05  # between two looks at a lock that another process holds
 
 
 class Lock:
@@ -23,6 +28,10 @@ class Lock:
         """True in a forked child, whose parent holds the lock."""
         return self._pid != os.getpid()
 
+    def write(self, data: bytes) -> None:
+        """Write to the lock file, only to see whether that works."""
+        os.write(self._fd, data)
+
     def release(self) -> None:
         # A forked child shares the lock. Closing it without unlocking here would leave the child holding it; unlocking in the
         # child would take it from the parent.
@@ -31,23 +40,36 @@ class Lock:
         os.close(self._fd)
 
 
-def hold(directory: Directory) -> Lock:
-    """Lock a directory that was just created. At most, a process that only checks (`is_held`) has it for a moment."""
-    fd = directory.make_file(LOCK)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    return Lock(fd)
+def make_held(above: Directory, new_name: Callable[[], str]) -> tuple[Directory, Lock]:
+    """Make a directory and lock it. A process that clears up may find it before it is locked, take it for abandoned and remove
+    it; then another one is made."""
+    while True:
+        with ExitStack() as undo, suppress(FileNotFoundError):
+            directory = undo.enter_context(above.make_directory(new_name()))
+            undo.callback(layout.remove_lock_directory, above, directory)
+            try:
+                fd = directory.make_file(LOCK)
+            except FileExistsError:  # the other process has made it to look whether somebody holds it
+                fd = directory.open_file(LOCK, os.O_RDWR)
+            undo.callback(os.close, fd)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if _is_there(directory, fd):
+                undo.pop_all()
+                return directory, Lock(fd)
+        if not os.fstat(above.fd).st_nlink:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(above.path))
 
 
 def take(directory: Directory) -> Lock | None:
-    """Lock an existing directory. Returns None while another process holds it."""
-    fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
-    while not _try_lock(fd, fcntl.LOCK_EX):
-        # A process that only checks is in the way for a moment, a holder for good.
-        if not _try_lock(fd, fcntl.LOCK_SH):
+    """Lock an existing directory. Returns None while another process holds it. Raises FileNotFoundError if it was removed."""
+    while True:
+        fd = directory.open_file(LOCK, os.O_RDWR | os.O_CREAT)
+        if not _lock_unless_held(fd):
             os.close(fd)
             return None
-        fcntl.flock(fd, fcntl.LOCK_UN)
-    return Lock(fd)
+        if _is_there(directory, fd):
+            return Lock(fd)
+        os.close(fd)  # its holder has removed it, and with it perhaps the directory
 
 
 def is_held(directory: Directory) -> bool:
@@ -64,13 +86,15 @@ def is_held(directory: Directory) -> bool:
 
 
 @contextmanager
-def hold_alone(root: Directory) -> Generator[None]:
-    """Let one of this user's processes at a time start a run, clear up or assign names. Leaves nothing behind.
+def hold_alone(root: Directory, *, within: float) -> Generator[None]:
+    """Let one of this user's processes at a time assign names. Leaves nothing behind. Raises StoreError after `within` seconds,
+    since a process that holds it may be stopped.
 
     In a directory that everyone may write to, like /tmp, another user could take any fixed name and hold it forever. So the lock
     has a random name, in a directory that only this user can enter, and a process is alone when it holds all such locks. If two
     processes each make one, the later finds the other's.
     """
+    deadline = time.monotonic() + within
     while True:
         with ExitStack() as locks:
             names = layout.list_lock_directories(root)
@@ -80,7 +104,7 @@ def hold_alone(root: Directory) -> Generator[None]:
                     root.make_directory(layout.new_lock_directory()).close()
                 continue
             # All processes use the same order, so that no two wait for each other.
-            found = [locks.enter_context(_wait_for(root, name)) for name in names]
+            found = [locks.enter_context(_wait_for(root, name, deadline)) for name in names]
             if None not in found and layout.list_lock_directories(root) == names:
                 try:
                     yield
@@ -92,7 +116,7 @@ def hold_alone(root: Directory) -> Generator[None]:
 
 
 @contextmanager
-def _wait_for(root: Directory, name: str) -> Generator[Directory | None]:
+def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Directory | None]:
     """None if the process before us removed it while we waited."""
     with ExitStack() as opened:
         try:
@@ -102,9 +126,30 @@ def _wait_for(root: Directory, name: str) -> Generator[Directory | None]:
             yield None
             return
         opened.callback(os.close, fd)
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        _lock_before(fd, deadline, root)
         opened.callback(fcntl.flock, fd, fcntl.LOCK_UN)
         yield directory if _is_there(directory, fd) else None
+
+
+def _lock_before(fd: int, deadline: float, root: Directory) -> None:
+    pause = 0.001
+    while not _try_lock(fd, fcntl.LOCK_EX):
+        if time.monotonic() > deadline:
+            raise StoreError(
+                f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+                "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
+            )
+        time.sleep(pause)
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+
+
+def _lock_unless_held(fd: int) -> bool:
+    while not _try_lock(fd, fcntl.LOCK_EX):
+        # A process that only checks is in the way for a moment, a holder for good.
+        if not _try_lock(fd, fcntl.LOCK_SH):
+            return False
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    return True
 
 
 def _is_there(directory: Directory, fd: int) -> bool:

@@ -11,8 +11,6 @@ import uuid
 from contextlib import ExitStack
 from threading import RLock
 
-from msgspec import Struct
-
 from overspill.store.files import clearing, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
@@ -22,22 +20,13 @@ from overspill.store.protocols import KeepLimits, Retention
 from overspill.store.quota import OutputQuota, Quota
 
 
-class Allowance(Struct, frozen=True):
-    """The keep limits of a session, and how much was kept when it was opened."""
-
-    limits: KeepLimits
-    kept_bytes: int
-
-
 class StoreRun:
     def __init__(self, root: Root, *, run_bytes: int, mutex: RLock, guard: KeepGuard) -> None:
-        self._guard = guard
+        self.guard = guard
         with ExitStack() as undo:
             self._root = undo.enter_context(root.open())
-            self._directory = undo.enter_context(self._root.make_directory(_name()))
-            undo.callback(clearing.remove_empty_run, self._root, self._directory)
             self.quota = Quota(min(run_bytes, shutil.disk_usage(root.path).free // 2))
-            self._lock = lock.hold(self._directory)
+            self._directory, self._lock = lock.make_held(self._root, _name)
             undo.pop_all()
         self._shelves: set[LiveFileShelf] = set()
         self._mutex = mutex
@@ -49,20 +38,21 @@ class StoreRun:
         """False after it has ended, in a forked child, and if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
-    def create_shelf(self, session: str, name: str, retention: Retention, allowance: Allowance | None) -> LiveFileShelf:
+    def create_shelf(self, session: str, name: str, retention: Retention, limits: KeepLimits | None) -> LiveFileShelf:
         with ExitStack() as undo:
-            directory = undo.enter_context(self._directory.make_directory(layout.session_directory(session)))
-            undo.callback(clearing.remove_session, self._directory, session, directory)
-            hold = lock.hold(directory)
+            directory, hold = lock.make_held(self._directory, lambda: layout.session_directory(session))
+            undo.enter_context(directory)
             undo.callback(hold.release)
+            undo.callback(clearing.remove_session, self._directory, session, directory)
             journal = Journal.create(directory)
             undo.callback(journal.close, durable=False)
             journal.append(Opening.now(session, name, retention).line)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, retention, allowance if retention == "keep" else None)
+        return self._make_shelf(session, directory, hold, journal, retention, limits if retention == "keep" else None)
 
-    def reopen_shelf(self, session: str, directory: Directory, allowance: Allowance | None) -> LiveFileShelf | None:
-        """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it."""
+    def reopen_shelf(self, session: str, directory: Directory, limits: KeepLimits | None) -> LiveFileShelf | None:
+        """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it. Raises
+        FileNotFoundError if it was removed."""
         with ExitStack() as undo:
             undo.enter_context(directory)
             hold = lock.take(directory)
@@ -71,7 +61,7 @@ class StoreRun:
             undo.callback(hold.release)
             journal = Journal.reopen(directory)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, "keep", allowance)
+        return self._make_shelf(session, directory, hold, journal, "keep", limits)
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -101,12 +91,12 @@ class StoreRun:
         hold: lock.Lock,
         journal: Journal,
         retention: Retention,
-        allowance: Allowance | None,
+        limits: KeepLimits | None,
     ) -> LiveFileShelf:
         quota: OutputQuota = self.quota
-        if allowance is not None:
-            quota = KeepQuota(self.quota, self._guard, allowance.limits)
-            self._guard.join(session, allowance.limits, allowance.kept_bytes)
+        if limits is not None:
+            quota = KeepQuota(self.quota, self.guard, limits)
+            self.guard.join(session, limits)
         shelf = LiveFileShelf(
             session,
             directory,
@@ -123,7 +113,7 @@ class StoreRun:
     def _forget_shelf(self, shelf: LiveFileShelf) -> None:
         """Called with the mutex held."""
         self._shelves.discard(shelf)
-        self._guard.leave(shelf.session)
+        self.guard.leave(shelf.session)
         if shelf.retention == "session":
             clearing.remove_session(self._directory, shelf.session, shelf.directory)
             self.quota.release(shelf.session)

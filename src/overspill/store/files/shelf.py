@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack, suppress
 from threading import Lock as Mutex
 from threading import RLock
@@ -11,6 +11,7 @@ from threading import RLock
 from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
+from overspill.store.files import layout
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Journal, whole_lines
 from overspill.store.files.layout import PART, Directory
@@ -49,6 +50,9 @@ class FileShelf:
     def journal(self) -> Iterator[bytes]:
         return whole_lines(self.directory)
 
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        raise rules.read_only_error(self.session)
+
     def close(self) -> None:
         self.directory.close()
 
@@ -84,7 +88,7 @@ class LiveFileShelf(FileShelf):
         handle = handles.handle(self.session, id)
         with self._mutex, explain_failures(f"create {handle}"):
             self._check_writable()
-            if self._is_there(id):
+            if layout.has_output(self.directory, id):
                 raise rules.already_exists_error(handle)
             durable = self.retention == "keep"
             writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._note_written)
@@ -95,6 +99,16 @@ class LiveFileShelf(FileShelf):
         rules.check_lines(lines)
         self._check_writable()
         self._journal.append(lines)
+
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        def is_doomed(name: str) -> bool:
+            id = name.removesuffix(PART)
+            is_unfinished = id != name
+            return id not in recorded and id not in self._writers and (is_unfinished or not self._journal.may_lack_lines)
+
+        with self._mutex, explain_failures(f"clear up session {self.session}"):
+            self._check_writable()
+            return layout.remove_outputs(self.directory, is_doomed=is_doomed)
 
     def close(self) -> None:
         with self._closing, explain_failures(f"close session {self.session}"), ExitStack() as last:
@@ -118,13 +132,6 @@ class LiveFileShelf(FileShelf):
             raise StoreError(
                 f"Session {self.session} belongs to the process this one was forked from. Open a new session in this process."
             )
-
-    def _is_there(self, id: str) -> bool:
-        for name in (id, id + PART):
-            with suppress(FileNotFoundError):
-                self.directory.stat(name)
-                return True
-        return False
 
     def _note_written(self, id: str) -> None:
         self._writers.pop(id, None)

@@ -11,23 +11,34 @@ from threading import RLock
 
 from overspill.store import rules
 from overspill.store.files import clearing, layout, lock
-from overspill.store.files.expiry import measure_kept, remove_output
+from overspill.store.files.expiry import KeptContent, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.layout import Directory, Root
-from overspill.store.files.run import Allowance, StoreRun
+from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, find, read_label, survey, unknown_session_error
+from overspill.store.files.survey import Place, ShelfIndex, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
 
+_MAX_WAIT_SECONDS = 30.0  # for a process that assigns a name, which takes it a fraction of a second
+
 
 class FileStore:
     """Nothing is created before the first `open_shelf`. `close`, or the end of the process, removes what is not to be kept."""
 
-    def __init__(self, root: Path | None = None, *, run_bytes: int = 10 * GIB, sweep_seconds: float = HOUR) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        run_bytes: int = 10 * GIB,
+        sweep_seconds: float = HOUR,
+        max_wait_seconds: float = _MAX_WAIT_SECONDS,
+    ) -> None:
         self._sweep_seconds = sweep_seconds
+        self._max_wait_seconds = max_wait_seconds
+        self._index = ShelfIndex()
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: StoreRun | None = None
@@ -50,14 +61,14 @@ class FileStore:
     ) -> LiveFileShelf:
         rules.check_id(session)
         rules.check_name(name)
-        with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root, lock.hold_alone(root):
-            allowance = Allowance(limits, self._expire(root, limits).bytes) if limits else None
-            kept = _find_by_name(root, name) if name else None
-            run = self._ensure_run(root)
+        with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root:
+            run = self._ensure_run(root, limits)
             try:
-                return (
-                    _reopen(root, kept, run, name, allowance) if kept else run.create_shelf(session, name, retention, allowance)
-                )
+                if not name or (rules.is_unique(name, session) and not self._index.knows(session)):
+                    return run.create_shelf(session, name, retention, limits)
+                self._index.survey_openings(root)  # before others have to wait for us
+                with lock.hold_alone(root, within=self._max_wait_seconds):
+                    return self._reopen(root, name, run, limits) or run.create_shelf(session, name, retention, limits)
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -67,7 +78,7 @@ class FileStore:
         with explain_failures(f"read session {session}"):
             if not self.root.exists():
                 raise unknown_session_error(session)
-            with self.place.open() as root, root.open_directory(find(root, session).run) as run:
+            with self.place.open() as root, root.open_directory(self._index.find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def label(self, session: str) -> ShelfLabel:
@@ -76,22 +87,22 @@ class FileStore:
             if not self.root.exists():
                 raise unknown_session_error(session)
             with self.place.open() as root:
-                return read_label(root, find(root, session))
+                return self._index.read_label(root, self._index.find(root, session))
 
     def shelves(self) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
             if not self.root.exists():
                 return []
             with self.place.open() as root:
-                return sorted((label for _, label in survey(root).shelves), key=lambda label: label.session)
+                return sorted((label for _, label in self._index.survey(root).shelves), key=lambda label: label.session)
 
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
         with explain_failures(f"remove session {session}"):
             if not self.root.exists():
                 raise unknown_session_error(session)
-            with self.place.open() as root, lock.hold_alone(root):
-                if not self._remove_place(root, find(root, session)):
+            with self.place.open() as root:
+                if not self._remove_place(root, self._index.find(root, session)):
                     raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
@@ -101,7 +112,7 @@ class FileStore:
                 raise unknown_session_error(session)
             with (
                 self.place.open() as root,
-                root.open_directory(find(root, session).run) as run,
+                root.open_directory(self._index.find(root, session).run) as run,
                 run.open_directory(layout.session_directory(session)) as directory,
             ):
                 removed = layout.list_outputs(directory)
@@ -116,8 +127,19 @@ class FileStore:
         with explain_failures(f"apply the keep limits in {self.root}"):
             if not self.root.exists():
                 return Expired([], [], 0)
-            with self.place.open() as root, lock.hold_alone(root):
+            with self.place.open() as root:
                 return self._expire(root, limits)
+
+    def check_writable(self) -> None:
+        """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
+        with explain_failures(f"write to {self.root}"), self.place.open() as root:
+            directory, hold = lock.make_held(root, layout.new_lock_directory)
+            with directory:
+                try:
+                    hold.write(b"\n")
+                finally:
+                    layout.remove_lock_directory(root, directory)
+                    hold.release()
 
     def free(self) -> int:
         with self._mutex, explain_failures(f"measure {self.root}"):
@@ -133,66 +155,80 @@ class FileStore:
                 self._run.end()
                 self._run = None
 
-    def _ensure_run(self, root: Directory) -> StoreRun:
-        """This process's run. The first call starts it and removes what dead runs left."""
-        if self._run is None or not self._run.usable:
-            for name in layout.list_runs(root):
-                clearing.clear_dead_run(root, name)
-            guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
-            self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
+    def _ensure_run(self, root: Directory, limits: KeepLimits | None) -> StoreRun:
+        """This process's run, after the limits were applied. The first call starts it and removes what dead runs left."""
+        if self._run is not None and self._run.usable:
+            if limits:
+                self._run.guard.apply(limits)
+            return self._run
+        guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
+        if limits:
+            guard.apply(limits)
+        for name in self._index.list_clearable_runs(root):
+            clearing.clear_dead_run(root, name)
+        self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
+    def _reopen(self, root: Directory, name: str, run: StoreRun, limits: KeepLimits | None) -> LiveFileShelf | None:
+        """The kept session of that name, if there is one."""
+        place = self._find_by_name(root, name)
+        if place is None:
+            return None
+        try:
+            with root.open_directory(place.run) as parent:
+                shelf = run.reopen_shelf(place.session, parent.open_directory(layout.session_directory(place.session)), limits)
+        except FileNotFoundError:  # another process has applied its keep limits
+            return None
+        if shelf is None:
+            raise rules.name_in_use_error(name)
+        return shelf
+
+    def _find_by_name(self, root: Directory, name: str) -> Place | None:
+        found = self._index.find_named(root, name)
+        for place, label in found.shelves:
+            if label.retention == "keep":
+                return place
+            if label.live:
+                raise rules.name_in_use_error(name)
+        # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
+        if found.refusals:
+            raise found.refusals[0]
+        return None
+
     def _expire(self, root: Directory, limits: KeepLimits) -> Expired:
-        """Called while no other process of this user opens or removes anything."""
         run = self._run
         held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
-        content = measure_kept(root)
-        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time())
+        content = KeptContent(root, self._index)
+        unfinished = sum(clearing.remove_unfinished(root, place) for place in content.unfinished)
+        doomed = rules.expired_items(content.items, content.bytes - unfinished, limits, now=time.time())
         removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
         gone = {item.id for item in removed}
         for session, outputs in content.outputs.items():
             # Including what another process has removed, which would otherwise be freed only in that process's quota.
             for id in held.get(session, set()) - (outputs - gone):
-                if run:
+                if run and is_gone(root, content.places[session], id):
                     run.quota.release(session, id)
         return Expired(
             sessions=[item.session for item in removed if not item.id],
             outputs=[item.id for item in removed if item.id],
-            bytes=content.bytes - sum(item.bytes for item in removed),
+            bytes=content.bytes - unfinished - sum(item.bytes for item in removed),
         )
 
     def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
-        return remove_output(root, place, item) if item.id else self._remove_place(root, place)
+        """False if it has been used since it was measured."""
+        return remove_output(root, place, item) if item.id else self._remove_place(root, place, unused_since=item.used)
 
-    def _remove_place(self, root: Directory, place: Place) -> bool:
-        with root.open_directory(place.run) as run:
-            if not clearing.remove_free_session(run, place.session):
-                return False
+    def _remove_place(self, root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
+        try:
+            with root.open_directory(place.run) as run:
+                if not clearing.remove_free_session(run, place.session, unused_since=unused_since):
+                    return False
+        except FileNotFoundError:  # another process was faster
+            pass
         if self._run:
             self._run.quota.release(place.session)
         clearing.clear_dead_run(root, place.run)
         return True
-
-
-def _find_by_name(root: Directory, name: str) -> Place | None:
-    found = survey(root)
-    for place, label in found.shelves:
-        if label.name == name and label.retention == "keep":
-            return place
-        if label.name == name and label.live:
-            raise rules.name_in_use_error(name)
-    # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
-    if found.refusals:
-        raise found.refusals[0]
-    return None
-
-
-def _reopen(root: Directory, place: Place, run: StoreRun, name: str, allowance: Allowance | None) -> LiveFileShelf:
-    with root.open_directory(place.run) as parent:
-        shelf = run.reopen_shelf(place.session, parent.open_directory(layout.session_directory(place.session)), allowance)
-    if shelf is None:
-        raise rules.name_in_use_error(name)
-    return shelf
 
 
 def file_store(directory: str | None, run_bytes: int) -> FileStore:

@@ -11,7 +11,7 @@ from overspill.errors import SettingsError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-from overspill.store.files.survey import survey
+from overspill.store.files.survey import ShelfIndex
 from overspill.store.open import open_store
 from overspill.text import humanize
 
@@ -31,6 +31,8 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
     if problem := _find_problem(store.root):
         return [_wrong(problem, _USE_OTHER_FOLDER)]
     try:
+        if os.path.lexists(store.root):
+            store.check_writable()
         return [*_find_untrusted(store), _describe_content(store, settings), *_find_leftovers(store), *_check_space(store)]
     except StoreError as error:
         return [_wrong(str(error), _USE_OTHER_FOLDER)]
@@ -44,19 +46,26 @@ def _find_problem(root: Path) -> str:
     folder = next(part for part in (root, *root.parents) if os.path.exists(part))
     if not folder.is_dir():
         return f"Nothing can be stored in {root}: {folder} is not a folder."
+    found = folder.stat()
     if not os.access(folder, os.W_OK | os.X_OK):
-        return f"Nothing can be stored in {root}: you cannot write to {folder}."
-    mode = folder.stat().st_mode
+        return f"Nothing can be stored in {root}: you cannot write to {folder}{_say_why(folder, found.st_uid)}."
+    mode = found.st_mode
     if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
         return f"{folder} is not safe: any user can remove what others store there."
     return ""
+
+
+def _say_why(folder: Path, owner: int) -> str:
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return ", because its file system is read-only"
+    return "" if owner == os.geteuid() else f", which belongs to another user (uid {owner})"
 
 
 def _find_untrusted(store: FileStore) -> list[Finding]:
     if not store.root.exists():
         return []
     with store.place.open() as directory:
-        return [_wrong(str(refusal), "") for refusal in survey(directory).refusals]
+        return [_wrong(str(refusal), "") for refusal in ShelfIndex().survey(directory).refusals]
 
 
 def _describe_content(store: FileStore, settings: Settings) -> Finding:
