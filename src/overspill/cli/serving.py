@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 
-from overspill import handles
 from overspill.cli.models import endpoints
 from overspill.cli.settings import read_variable
 from overspill.cli.stderr import inform
@@ -17,7 +16,6 @@ from overspill.errors import SettingsError
 from overspill.mcp.client.process import end_unused
 from overspill.mcp.proxy import ListenOptions, ProxyOptions, open_clients, serve_http, serve_stdio
 from overspill.settings import Settings
-from overspill.store.open import open_store
 
 _TOKEN_VARIABLE = "OVERSPILL_PROXY_TOKEN"  # noqa: S105
 
@@ -28,7 +26,6 @@ async def serve(
     """Serve with the options of `overspill proxy`, by name, until the client leaves or `stop` is set."""
     try:
         served = endpoints(settings, os.environ)
-        _check_store(settings)
         listen = _read_listen_options(given, os.environ) if given["address"] else None
         listener = listen.open_socket() if listen is not None else None
         if listen is not None and listener is not None:
@@ -42,11 +39,6 @@ async def serve(
     finally:
         with anyio.CancelScope(shield=True):
             await end_unused(options.servers.values())
-
-
-def _check_store(settings: Settings) -> None:
-    """Fail now if the store does not work: you can fix it, while later only the client would see the error."""
-    open_store(settings.store_dir, run_bytes=settings.max_run_bytes).open_shelf(handles.new()).close()
 
 
 def _read_listen_options(given: Mapping[str, Any], environ: Mapping[str, str]) -> ListenOptions:

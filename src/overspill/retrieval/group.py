@@ -63,11 +63,17 @@ class SessionGroup:
 
     def _ended_sessions(self, session: str | None = None) -> Iterator[Shelf]:
         """Newest first, open for reading. A session that is removed meanwhile is left out."""
-        labels = reversed(self._store.shelves()) if session is None else self._find_label(session)
+        labels = reversed(self._list_labels()) if session is None else self._find_label(session)
         for label in labels:
             if label.name.startswith(self._prefix) and not label.live:
                 with suppress(HandleError, StoreError):
                     yield self._store.read_shelf(label.session)
+
+    def _list_labels(self) -> list[ShelfLabel]:
+        try:
+            return self._store.shelves()
+        except StoreError:  # a store that cannot be read has nothing to offer, and the session works without
+            return []
 
     def _find_label(self, session: str) -> list[ShelfLabel]:
         try:

@@ -19,12 +19,13 @@ from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.open import STORES, open_store
 from overspill.store.protocols import Store
+from overspill.store.recovering import RecoveringStore
 
 EXAMPLES = {"file": "file:///var/outputs", "memory": "memory:"}
 
 
 def store_classes() -> set[type]:
-    """Everything in the package that can do what a store can do."""
+    """Everything in the package that can do what a store can do, and does it itself."""
     names = [module.name for module in pkgutil.walk_packages(overspill.store.__path__, "overspill.store.")]
     classes = {
         each
@@ -32,7 +33,7 @@ def store_classes() -> set[type]:
         for each in vars(importlib.import_module(name)).values()
         if inspect.isclass(each) and each.__module__ == name and hasattr(each, "open_shelf")
     }
-    return classes - {Store}
+    return classes - {Store, RecoveringStore}
 
 
 def test_every_kind_of_store_is_registered_and_has_an_example():

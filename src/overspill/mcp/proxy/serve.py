@@ -33,6 +33,7 @@ async def open_clients(
 ) -> AsyncGenerator[ServedClients]:
     async with anyio.create_task_group() as group:
         clients = ServedClients(group, settings, options, endpoints, log)
+        group.start_soon(clients.check_store)
         try:
             yield clients
         finally:

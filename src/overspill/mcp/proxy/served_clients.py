@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 from msgspec import Struct
 
 from overspill import wording
@@ -23,6 +24,8 @@ from overspill.mcp.proxy.served_client import ServedClient, open_client
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
+from overspill.store.open import open_store
+from overspill.store.recovering import RecoveringStore
 from overspill.text.lenient_json import dumps
 
 _MAX_KINDS = 8  # of clients that a principal of the newer protocol keeps; one that comes back later starts anew
@@ -57,6 +60,7 @@ class ServedClients:
         self._settings = settings
         self._endpoints = endpoints
         self._log = log
+        self._store = RecoveringStore(open_store(settings.store_dir, run_bytes=settings.max_run_bytes), log)
         self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
         self._sessions: dict[str, Session] = {}
         self._served = Counter[str]()
@@ -72,6 +76,11 @@ class ServedClients:
         async with self._opening:
             entry = self._open_clients.get((owner, kind)) or await self._open(owner, kind, identity, outlived_by_jobs)
         return entry.client
+
+    async def check_store(self) -> None:
+        """Log why nothing can be stored, if that is so, before the first client finds out, and even if it leaves before."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._store.check)
 
     def count_sessions(self, principal: str) -> int:
         """How many sessions a principal has open, with those whose jobs still run."""
@@ -108,8 +117,14 @@ class ServedClients:
             self._open_clients.pop(key).left.set()
         session = self._sessions.get(owner.principal)
         if session is None:
-            family = self.options.family(owner.principal)
-            session = Session(self._settings, family=family, endpoints=self._endpoints, notice=False, preload=False)
+            session = Session(
+                self._settings,
+                family=self.options.family(owner.principal),
+                store=self._store,
+                endpoints=self._endpoints,
+                notice=False,
+                preload=False,
+            )
             await session.begin()
             self._sessions[owner.principal] = session
         entry: _OpenClient = await self._group.start(self._serve, owner, session, identity, outlived_by_jobs)
