@@ -90,6 +90,8 @@ class Archive:
         kept = self.find(spelling).kept
         with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
             shelf.note_read(kept.id)
+            if stored.damage:
+                self._report(f"{kept.artifact_id} is damaged on disk: {stored.damage}.")
             yield stored
 
     def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from overspill import handles, reading
 from overspill.calls.job import Job, requester
-from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, UnknownHandle
+from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, StoreError, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.reading import references
@@ -30,7 +30,10 @@ _EVERYTHING = reading.Bound(1 << 62)
 
 
 class StoredOutput:
-    """One stored output, to read without a model. Bytes and characters count from 0, lines from 1."""
+    """One stored output, to read without a model. Bytes and characters count from 0, lines from 1.
+
+    The methods that read raise StoreError if another program has shortened or extended its file.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,19 @@ class StoredOutput:
         self.view = View(reader, checkpoints=checkpoints)
         self._views = views or TextViews()
 
+    @property
+    def damage(self) -> str:
+        """What is wrong with its size, or an empty string. `overspill verify` also checks its content."""
+        size, stored = self.reader.size, self.kept.size.bytes
+        return "" if size == stored else f"it has {size:,} bytes; {stored:,} were stored"
+
+    def check(self) -> None:
+        if damage := self.damage:
+            again = f"Call {one_line(self.kept.tool)} again." if self.kept.tool else "Call the tool again."
+            raise StoreError(f"The output {self.kept.artifact_id!r} is damaged on disk: {damage}. {again}")
+
     def bytes(self, start: int = 0, end: int | None = None) -> bytes:
+        self.check()
         return self.reader.read(start, self.reader.size if end is None else end)
 
     def text(self) -> str:
@@ -53,19 +68,23 @@ class StoredOutput:
     def decoded(self) -> TextView:
         """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
         of a PDF. Raises NotText if there is none."""
+        self.check()
         return self._views.get(self.kept, self.reader, self.view)
 
     def lines(self, first: int = 1, last: int | None = None) -> str:
         """Lines `first` to `last`, both included."""
+        self.check()
         return reading.lines(self.reader, self.view, first, last, _EVERYTHING).text
 
     def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> reading.Grep:
+        self.check()
         return reading.grep(
             self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
         )
 
     def query(self, expression: str) -> Found:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
+        self.check()
         return query(self.reader, expression, _EVERYTHING)
 
     def close(self) -> None:
@@ -170,6 +189,9 @@ class StoredOutputs:
             if stored is not None and stored.reader.is_removed:
                 del self._recent[kept.id]  # left open: another retrieval may be reading it
                 raise _expired_error(kept, spelling)
+            if stored is not None and stored.damage:
+                del self._recent[kept.id]  # what is known about it, such as where its lines are, is no longer true
+                stored.check()
             if stored is not None and kept.id not in self._held:
                 self._shelf_of(kept).note_read(kept.id)
             if stored is None:
@@ -188,7 +210,13 @@ class StoredOutputs:
         except UnknownHandle:
             raise _expired_error(kept, spelling) from None
         shelf.note_read(kept.id)
-        return StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views)
+        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views)
+        try:
+            stored.check()
+        except StoreError:
+            stored.close()
+            raise
+        return stored
 
     def _shelf_of(self, kept: Kept) -> Shelf:
         return self._shelf if kept.session == self._shelf.session else self._relatives[kept.id].shelf

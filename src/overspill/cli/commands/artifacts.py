@@ -186,7 +186,7 @@ def _find_span(stored: StoredOutput, lines: str | None, bytes_: str | None) -> t
 
 
 def _describe_part(stored: StoredOutput, start: int, end: int) -> dict[str, Any]:
-    data = stored.bytes(start, end)
+    data = stored.reader.read(start, end)
     position = {"artifact_id": stored.kept.artifact_id, "start_byte": start, "end_byte": end, "total_bytes": stored.reader.size}
     if stored.kept.media == "binary":
         return {**position, "base64": base64.b64encode(data).decode()}
