@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence, Sized
 from contextlib import closing
 from inspect import isasyncgen, isgenerator
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
-import msgspec
 
 from overspill import wording
+from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
 from overspill.types import Block, Media, Output, ToolCall
 
 _SNIFFED_BYTES = 64 * 1024  # looked at to tell text from binary data
 _MAX_CHARS_ON_LOOP = 256 * 1024  # encoded without leaving the event loop
+_MAX_ENTRIES_ON_LOOP = 1_000  # of a list
 
+T = TypeVar("T")
 RunInThread: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs a function that may block, off the event loop."""
 
@@ -73,16 +74,14 @@ class CollectedResult:
         elif result is None:
             self.plain = wording.NO_OUTPUT
         elif isinstance(result, str):
-            self.plain = result
-            if len(result) > _MAX_CHARS_ON_LOOP:
-                await anyio.to_thread.run_sync(lambda: self.spool)
+            await self._take_text(result)
         elif isinstance(result, bytes | bytearray | memoryview):
             await self._take_stream(_slices(memoryview(cast("bytes", result))))
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
             await self._take_generator(cast("Generator[Any, Any, Any]", result), run_in_thread)
-        elif is_blocks(result):
+        elif await _run_if_many(lambda: is_blocks(result), result):
             await self._take_blocks(result)
         else:
             await self._take_json(result)
@@ -152,32 +151,45 @@ class CollectedResult:
         self._head += data[: _SNIFFED_BYTES - len(self._head)]
         spool.add(data)
 
+    async def _take_text(self, content: str) -> None:
+        self.plain = content
+        if len(content) > _MAX_CHARS_ON_LOOP:
+            await anyio.to_thread.run_sync(lambda: self.spool)
+
     async def _take_blocks(self, blocks: Sequence[Block]) -> None:
         starts: list[int] = []
-        for block in blocks:
-            if (content := block_text(block)) is not None:
+
+        def add(texts: Iterable[str]) -> None:
+            for content in texts:
                 starts.append(self.spool.total)
-                if len(content) > _MAX_CHARS_ON_LOOP:
-                    await anyio.to_thread.run_sync(self.spool.add_text, content)
-                else:
-                    self.spool.add_text(content)
+                self.spool.add_text(content)
+
+        texts = await _run_if_many(lambda: [text for block in blocks if (text := block_text(block)) is not None], blocks)
+        if len(texts) > _MAX_ENTRIES_ON_LOOP or any(len(text) > _MAX_CHARS_ON_LOOP for text in texts):
+            await anyio.to_thread.run_sync(add, texts)
+        else:
+            add(texts)
         self.content = list(blocks)
         self.boundaries = tuple(starts[1:])
 
     async def _take_json(self, value: Any) -> None:
         try:
-            content = to_json(value)  # not in a thread: that would block the event loop just as long
-        except (TypeError, ValueError, RecursionError) as error:
-            content = wording.not_serialisable(type(value).__name__, str(error))
-            self.is_error, self.error = True, TypeError(content)
-        await self.take(content)
+            if (content := write_small(value)) is not None:
+                await self._take_text(content)
+            else:
+                await anyio.to_thread.run_sync(self._add_json, value)
+        except (TypeError, ValueError, RuntimeError) as error:  # the last one where something changes it meanwhile
+            self.discard()
+            self._spool = None
+            self.plain = wording.not_serialisable(type(value).__name__, str(error))
+            self.is_error, self.error = True, TypeError(self.plain)
 
-
-def to_json(value: Any) -> str:
-    """Compact JSON that keeps the order of keys, big integers and non-ASCII characters."""
-    if hasattr(value, "model_dump_json"):
-        return value.model_dump_json(by_alias=True)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    def _add_json(self, value: Any) -> None:
+        spool = self.spool
+        for piece in write_json(value):
+            spool.add(piece)
+            if spool.due:
+                spool.flush()
 
 
 def write_arguments(call: ToolCall) -> str:
@@ -254,10 +266,10 @@ def describe(error: BaseException) -> str:
     return f"{name}: {message}" if message else name
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json", by_alias=True)
-    return msgspec.to_builtins(value)
+async def _run_if_many(work: Callable[[], T], entries: object) -> T:
+    """Run work on each entry of a list in a thread, if there are many."""
+    many = isinstance(entries, Sized) and len(entries) > _MAX_ENTRIES_ON_LOOP
+    return await anyio.to_thread.run_sync(work) if many else work()
 
 
 def _media(head: bytes) -> Media:

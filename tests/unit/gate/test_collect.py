@@ -90,6 +90,28 @@ async def test_a_value_becomes_one_string(got: CollectedResult, result: Any, tex
     assert (got.is_error, got.error, got.media, got.content, got.complete) == (False, None, "text", None, True)
 
 
+async def test_a_large_value_is_stored_in_pieces_and_whole(got: CollectedResult):
+    value = {"rows": [{"id": number, "name": "é" * 20} for number in range(30_000)]}
+    await got.take(value)
+    assert (got.plain, got.complete, got.is_error) == (None, True, False)
+    assert content(got) == to_json(value).encode()
+
+
+async def test_a_large_value_that_cannot_be_written_leaves_nothing_but_the_reason(got: CollectedResult):
+    await got.take([*range(30_000), object()])
+    assert got.is_error
+    assert got.plain is not None
+    assert got.plain.startswith("The tool returned a value of type list, which cannot be written as JSON: ")
+    assert content(got) == got.plain.encode()
+
+
+async def test_many_blocks_are_taken_like_a_few(got: CollectedResult):
+    blocks = [{"type": "text", "text": f"{number},"} for number in range(3_000)]
+    await got.take(blocks)
+    assert content(got) == "".join(f"{number}," for number in range(3_000)).encode()
+    assert (len(got.boundaries), got.boundaries[:2]) == (2_999, (2, 4))
+
+
 async def test_a_text_passes_as_the_same_object(got: CollectedResult):
     text = "é" * 10
     await got.take(text)
