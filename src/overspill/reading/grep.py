@@ -63,8 +63,8 @@ def grep(
         raise BadRequest(_NO_PATTERN.format(value=pattern))
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
     line = view.line_at(start)
-    page = _Page(reader, view, bound, min(around, _MAX_CONTEXT_LINES), line)
     buffer = reader.buffer()[: view.bytes]
+    page = _Page(buffer, view, bound, min(around, _MAX_CONTEXT_LINES), line)
     search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach)
     hits = search.hits()
     hit = next(hits, None)
@@ -91,14 +91,14 @@ def grep(
 class _Page:
     """The rows of an answer, added group by group while they fit."""
 
-    def __init__(self, reader: Reader, view: View, bound: Bound, context: int, line: int) -> None:
+    def __init__(self, buffer: memoryview, view: View, bound: Bound, context: int, line: int) -> None:
         self.text: list[str] = []
         self.hits = 0
         self.context = context
         self.reach = max(
             min(_MAX_REACH_BYTES, (bound.bytes - _MAX_ROW_PREFIX_BYTES) // (2 * _MAX_SHOWN_BYTES_PER_BYTE)), _MIN_REACH_BYTES
         )
-        self._reader = reader
+        self._buffer = buffer
         self._view = view
         self._room = bound
         self._asked = context
@@ -137,7 +137,7 @@ class _Page:
         first = max(line - context, self._line + 1)
         last = line + context
         # A match at the very end is where the next line would begin.
-        if following and (following.start < (end := self._view.line_start(last + 1)) or end == self._view.bytes):
+        if context and following and (following.start < (end := self._view.line_start(last + 1)) or end == self._view.bytes):
             last = min(max(self._view.line_at(following.start) - 1, line), last)
         rows = ["--"] if self._asked and self.hits and first > self._line + 1 else []
         rows += [self._context_row(number) for number in range(first, line)]
@@ -148,18 +148,21 @@ class _Page:
         return rows, last
 
     def _hit_row(self, line: int, hit: Hit) -> str:
-        start = max(self._view.line_start(line), self._byte, self._character(hit.start - self.reach))
-        return self._row(line, ":", start, hit.end)
+        line_start = self._view.line_start(line)
+        start = max(line_start, self._byte)
+        if hit.start - start > self.reach:
+            start = self._character(hit.start - self.reach)
+        return self._row(line, ":", line_start, start, hit.end)
 
     def _context_row(self, line: int) -> str:
         start = self._view.line_start(line)
-        data = self._reader.read(start, min(start + 2 * self.reach, self._view.line_start(line + 1)))
-        return self._row(line, "-", start, self._character(start + len(data.rstrip(b"\r\n"))))
+        data = bytes(self._buffer[start : min(start + 2 * self.reach, self._view.line_start(line + 1))])
+        return self._row(line, "-", start, start, self._character(start + len(data.rstrip(b"\r\n"))))
 
-    def _row(self, line: int, mark: str, start: int, end: int) -> str:
-        text = decode(self._reader.read(start, end))
-        before = start > self._view.line_start(line)
-        after = end < self._view.bytes and self._reader.read(end, end + 1) not in (b"\r", b"\n")
+    def _row(self, line: int, mark: str, line_start: int, start: int, end: int) -> str:
+        text = decode(bytes(self._buffer[start:end]))
+        before = start > line_start
+        after = end < self._view.bytes and self._buffer[end] not in b"\r\n"
         if not before and not after:
             return f"{line}{mark}{text}"
         place = f" (byte {start}, char {self._view.char_at(start)})"
@@ -168,4 +171,4 @@ class _Page:
     def _character(self, byte: int) -> int:
         """The byte, or the start of the character that contains it."""
         start = max(byte - 3, 0)
-        return start + character_start(self._reader.read(start, byte + 3), max(byte, 0) - start)
+        return start + character_start(bytes(self._buffer[start : max(byte + 3, 0)]), max(byte, 0) - start)

@@ -6,10 +6,8 @@ as U+FFFD. A line ends with LF, CRLF or CR; a trailing line end adds no line.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
-from itertools import islice
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from threading import Lock
 from typing import NamedTuple
@@ -21,7 +19,7 @@ from overspill.text.lines import count_line_ends
 _BLOCK_BYTES = 64 * 1024
 _MAX_CONTINUATION_BYTES = 3  # bytes after the first byte of a character
 _MAX_MARK_GAP_BYTES = 2 << 20  # a wider gap would make every look-up slow
-_LINE_END = re.compile(rb"\r\n|\r|\n")
+_MAX_STEPS = 64  # lines to walk from the last look-up, instead of counting from the start of the block
 
 
 class Mark(NamedTuple):
@@ -32,14 +30,29 @@ class Mark(NamedTuple):
     ends: int
 
 
+class _Block(NamedTuple):
+    """The bytes from one mark to the next, where every line end is an LF at its last byte."""
+
+    mark: Mark
+    data: bytes
+
+
+class _Cursor(NamedTuple):
+    """The last look-up: the line end number `ends` of a block, counted from 1, is at `at`. 0 is the start, at -1."""
+
+    block: _Block
+    ends: int
+    at: int
+
+
 _BYTE, _CHARS, _ENDS = attrgetter("byte"), attrgetter("chars"), attrgetter("ends")
 
 
 class View:
     """Positions in the bytes that a reader had when the view was made. Thread-safe.
 
-    The bytes are scanned once, only as far as needed, and each block of 64 KiB leaves a mark of three numbers. Positions inside
-    a block are counted again for each look-up. `checkpoints` are marks made earlier: (bytes, characters, line ends).
+    The bytes are scanned once, only as far as needed, and each block of 64 KiB leaves a mark of three numbers. Lines inside a
+    block are counted from the last look-up. `checkpoints` are marks made earlier: (bytes, characters, line ends).
     """
 
     def __init__(self, reader: Reader, block: int = _BLOCK_BYTES, checkpoints: Iterable[tuple[int, int, int]] = ()) -> None:
@@ -54,6 +67,8 @@ class View:
                 break
             self._marks.append(Mark(*place))
         self._growing = Lock()
+        start = _Block(Mark(-1, 0, 0), b"")
+        self._cursor = _Cursor(start, 0, -1)
 
     @property
     def chars(self) -> int:
@@ -74,11 +89,8 @@ class View:
             self._grow(last)
         if line <= 1:
             return 0
-        block = bisect_left(self._marks, line - 1, key=_ENDS) - 1
-        before, after = self._marks[block : block + 2]
-        data = self._reader.read(before.byte, after.byte)
-        found = next(islice(_LINE_END.finditer(data), line - 2 - before.ends, None))
-        return before.byte + found.end()
+        block = self._read(*self._find_gap(line - 1, _ENDS))
+        return block.mark.byte + self._find_line_end(block, line - 1 - block.mark.ends) + 1
 
     def line_span(self, first: int, last: int) -> tuple[int, int]:
         """The bytes of lines first..last, counted from 1, including line ends. A range past the end is clipped."""
@@ -92,11 +104,13 @@ class View:
         """The line that contains the byte, counted from 1. For the end of the output, this is the last line."""
         if byte >= self.bytes:
             return self.lines
-        mark, head = self._head(byte)
-        # The LF of a CRLF belongs to the line that the CR ends.
-        if head.endswith(b"\r") and self._reader.read(byte, byte + 1) == b"\n":
-            head = head[:-1]
-        return mark.ends + count_line_ends(head) + 1
+        self._scan_to(byte + 1)
+        block, cursor = self._read(*self._find_gap(byte + 1, _BYTE)), self._cursor
+        offset = byte - block.mark.byte
+        known = cursor if cursor.block is block and cursor.at < offset else _Cursor(block, 0, -1)
+        ends = known.ends + block.data.count(b"\n", known.at + 1, offset)
+        self._cursor = _Cursor(block, ends, block.data.rfind(b"\n", 0, offset))
+        return block.mark.ends + ends + 1
 
     def char_at(self, byte: int) -> int:
         """The number of characters before the one that contains the byte."""
@@ -106,7 +120,8 @@ class View:
 
     def _head(self, byte: int) -> tuple[Mark, bytes]:
         self._scan_to(byte)
-        mark = self._marks[bisect_right(self._marks, byte, key=_BYTE) - 1]
+        last = self._marks[-1]
+        mark = last if last.byte == byte else self._find_gap(byte + 1, _BYTE)[0]
         return mark, self._reader.read(mark.byte, byte)
 
     def _char_start(self, char: int) -> int:
@@ -114,9 +129,45 @@ class View:
             if last.byte >= self.bytes:
                 return self.bytes
             self._grow(last)
-        block = bisect_right(self._marks, char, key=_CHARS) - 1
-        before, after = self._marks[block : block + 2]
+        before, after = self._find_gap(char + 1, _CHARS)
         return before.byte + byte_offset(self._reader.read(before.byte, after.byte), char - before.chars)
+
+    def _read(self, before: Mark, after: Mark) -> _Block:
+        if (block := self._cursor.block).mark is before and len(block.data) == after.byte - before.byte:
+            return block
+        data = self._reader.read(before.byte, after.byte)
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+        return _Block(before, data)
+
+    def _find_line_end(self, block: _Block, number: int) -> int:
+        cursor = self._cursor
+        if cursor.block is not block or abs(cursor.ends - number) > _MAX_STEPS:
+            at = _find_nth(block.data, number)
+        else:
+            at = cursor.at
+            for _ in range(cursor.ends, number):
+                at = block.data.find(b"\n", at + 1)
+            for _ in range(number, cursor.ends):
+                at = block.data.rfind(b"\n", 0, at)
+        self._cursor = _Cursor(block, number, at)
+        return at
+
+    def _find_gap(self, wanted: int, key: Callable[[Mark], int]) -> tuple[Mark, Mark]:
+        """The last mark below `wanted` and the next one. Checkpoints may be far apart: what is between them is scanned first."""
+        marks = self._marks
+        at = bisect_left(marks, wanted, key=key) - 1
+        if marks[at + 1].byte - marks[at].byte > 2 * self._block:
+            with self._growing:
+                marks = self._marks
+                at = bisect_left(marks, wanted, key=key) - 1
+                between, end = [marks[at]], marks[at + 1].byte
+                while between[-1].byte < end:
+                    between.append(self._after(between[-1], end))
+                # A new list: other threads have places in the old one.
+                self._marks = marks = [*marks[:at], *between[:-1], *marks[at + 1 :]]
+            at = bisect_left(marks, wanted, key=key) - 1
+        return marks[at], marks[at + 1]
 
     def _scan_to(self, byte: int) -> None:
         while (last := self._marks[-1]).byte < byte:
@@ -125,11 +176,29 @@ class View:
     def _grow(self, last: Mark) -> None:
         with self._growing:
             if self._marks[-1] is last:
-                self._marks.append(self._after(last))
+                self._marks.append(self._after(last, self.bytes))
 
-    def _after(self, mark: Mark) -> Mark:
-        data = self._reader.read(mark.byte, min(mark.byte + self._block + _MAX_CONTINUATION_BYTES, self.bytes))
+    def _after(self, mark: Mark, limit: int) -> Mark:
+        data = self._reader.read(mark.byte, min(mark.byte + self._block + _MAX_CONTINUATION_BYTES, limit))
         end = min(self._block, len(data))
         end = end - 1 if data[end - 1 : end + 1] == b"\r\n" else character_start(data, end)
         data = data[:end]
         return Mark(mark.byte + end, mark.chars + count_characters(data), mark.ends + count_line_ends(data))
+
+
+def _find_nth(data: bytes, number: int) -> int:
+    """Where the line end with this number is, counted from 1. Halves what is left: counting is fast, finding each is not."""
+    if number < 1:
+        return -1
+    start, end = 0, len(data)
+    while end - start > _MAX_STEPS:
+        middle = (start + end) // 2
+        before = data.count(b"\n", start, middle)
+        if before >= number:
+            end = middle
+        else:
+            start, number = middle, number - before
+    at = start - 1
+    for _ in range(number):
+        at = data.find(b"\n", at + 1)
+    return at

@@ -51,6 +51,7 @@ class ReferenceSource(Struct, frozen=True):
 
     reader: Reader
     kept: Kept
+    view: View
 
 
 class ReferenceUse(Struct, frozen=True):
@@ -111,6 +112,7 @@ class _Filling:
         self._server = server
         self._allow = allow
         self._most = max_ref_bytes
+        self._used = 0
 
     def fill(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
@@ -137,6 +139,7 @@ class _Filling:
         except OverspillError as error:
             raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
         self.uses.append(ReferenceUse(reference[1], size, place))
+        self._used += size
         return content
 
     def _content(self, handle: str, part: str | None) -> tuple[Any, int]:
@@ -145,7 +148,7 @@ class _Filling:
         if part is None:
             return self._text(source.reader, 0, source.reader.size)
         if found := _LINES.fullmatch(part):
-            return self._text(source.reader, *_line_span(source.reader, int(found[1]), int(found[2])))
+            return self._text(source.reader, *_line_span(source.view, int(found[1]), int(found[2])))
         if part.startswith("/"):
             return self._value(source.reader, part)
         raise RefError(_FORM)
@@ -180,11 +183,10 @@ class _Filling:
         return _plain(value), len(text.encode("utf-8", "surrogatepass"))
 
     def _room(self) -> int:
-        return self._most - sum(use.bytes for use in self.uses)
+        return self._most - self._used
 
 
-def _line_span(reader: Reader, first: int, last: int) -> tuple[int, int]:
-    view = View(reader)
+def _line_span(view: View, first: int, last: int) -> tuple[int, int]:
     if first > last or view.line_start(last) == view.bytes:
         raise RefError(_NO_LINES.format(first=first, last=last, count=view.lines))
     return view.line_span(first, last)

@@ -252,7 +252,7 @@ class StoredOutputs:
 
     def _source(self, spelling: str) -> references.ReferenceSource:
         stored = self.recent(spelling)
-        return references.ReferenceSource(stored.reader, stored.kept)
+        return references.ReferenceSource(stored.reader, stored.kept, stored.view)
 
     def partial(self, collected: CollectedResult) -> StoredOutput:
         """What a tool that is still running has produced so far."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -156,3 +157,41 @@ def test_marks_of_the_meter_spare_the_first_pass() -> None:
     for byte in range(0, len(data), 9973):
         assert (marked.line_at(byte), marked.char_at(byte)) == (alone.line_at(byte), alone.char_at(byte))
     assert (marked.lines, marked.chars) == (alone.lines, alone.chars)
+
+
+class CountingReader(BytesReader):
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.bytes_read = 0
+
+    def read(self, start: int, end: int) -> bytes:
+        self.bytes_read += max(0, min(end, self.size) - start)
+        return super().read(start, end)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_looking_up_neighbouring_lines_reads_their_block_once(end: bytes) -> None:
+    """As grep does, for a hit and the lines around it. The meter's marks are a megabyte apart for an output that is one text."""
+    data = b"".join(b"%07d" % number + end for number in range(200_000))
+    meter = Meter()
+    for start in range(0, len(data), 1 << 20):
+        meter.add(data[start : start + (1 << 20)])
+    reader = CountingReader(data)
+    view, alone = View(reader, checkpoints=meter.checkpoints), View(BytesReader(data))
+    hit = data.index(b"0150000")
+    assert view.line_at(hit) == 150_001
+    once = reader.bytes_read
+    assert once < 3 << 20
+    for line in (*range(149_800, 150_200), 150_001, *range(150_200, 149_800, -7)):
+        assert view.line_start(line) == alone.line_start(line)
+        assert view.line_at(view.line_start(line)) == line
+    assert reader.bytes_read - once < 1 << 20
+
+
+def test_lines_far_apart_are_found_in_any_order() -> None:
+    data = b"".join(b"x" * (number % 97) + (b"\n", b"\r\n", b"\r")[number % 3] for number in range(30_000))
+    view = View(BytesReader(data))
+    starts = [0, *(found.end() for found in re.finditer(rb"\r\n|\r|\n", data))]
+    for line in (number * 7919 % (len(starts) - 1) + 1 for number in range(3_000)):
+        assert view.line_start(line) == starts[line - 1]
+        assert view.line_at(starts[line - 1]) == line

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
+from linear import is_linear
 from readers import BytesReader
 
 from overspill.errors import RefError, UnknownHandle
+from overspill.reading.positions import View
 from overspill.reading.references import ReferenceSource, ReferenceUse, resolve
 from overspill.types import Kept, Media, Size
 
@@ -16,7 +19,8 @@ def stored(data: str | bytes, server: str = "", tool: str = "crawl", media: Medi
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     size = Size(bytes=len(raw), chars=0, lines=0, tokens=0)
     kept = Kept("s", "i", tool, "size_cap", size, sha256="", created_ms=0, server=server, media=media)
-    return ReferenceSource(BytesReader(raw), kept)
+    reader = BytesReader(raw)
+    return ReferenceSource(reader, kept, View(reader))
 
 
 OUTPUTS = {
@@ -227,3 +231,11 @@ def test_arguments_nested_too_deeply_are_refused() -> None:
     for _ in range(100_000):
         nested = [nested]
     assert refusal(nested) == "The argument / cannot be filled in: it is nested too deeply. The tool write was not called."
+
+
+@pytest.mark.parametrize("reference", ["{{output:text}}", "{{output:text#L2-3}}"])
+def test_many_references_take_time_in_proportion(reference: str) -> None:
+    def work(count: int) -> Callable[[], object]:
+        return partial(filled, {"texts": [reference] * count}, max_ref_bytes=10**9)
+
+    assert is_linear(work, 4_000, quick=0.0, hopeless=20.0)
