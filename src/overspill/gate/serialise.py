@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from math import isfinite
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -164,5 +164,5 @@ def _write_text(text: str) -> Iterator[bytes]:
 
 def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
-        return cast("Any", value).model_dump(mode="json", by_alias=True)
+        return value.model_dump(mode="json", by_alias=True)
     return msgspec.to_builtins(value)

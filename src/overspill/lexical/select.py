@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.confidence import estimate_confidence, measure_coverage
@@ -102,7 +101,7 @@ def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens:
         taken += 1
     draft = _assemble(index, ranking, way, additions[:taken]) if taken else _NOTHING
     if taken == len(additions):
-        return replace(draft, is_complete=filling.is_complete)
+        return _Draft(draft.excerpts, draft.text, draft.tally, filling.is_complete)
     following = additions[taken]
     before = next((each.spans for each in reversed(additions[:taken]) if each.record == following.record), [])
     for shorter in reversed(filling.shorten(following, before)):

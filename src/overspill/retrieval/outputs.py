@@ -17,6 +17,7 @@ from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
+from overspill.retrieval.readers import BytesReader, RunningReader
 from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
@@ -268,50 +269,3 @@ class StoredOutputs:
 
 def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:
     return ExpiredHandle(spelling, one_line(kept.tool))
-
-
-class BytesReader:
-    """Reads an output, or the beginning of one, that is only in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    @property
-    def size(self) -> int:
-        return len(self._data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._data[max(start, 0) : max(end, 0)]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self._data)
-
-    @property
-    def is_removed(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        pass
-
-
-class RunningReader:
-    """Reads an output that is still growing as it was when the reader was made, up to the last whole character."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        size = reader.size
-        tail = reader.read(size - 4, size)
-        self.size = size - len(tail) + encoding.complete_length(tail)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._reader.read(start, min(end, self.size))
-
-    def buffer(self) -> memoryview:
-        return self._reader.buffer()[: self.size]
-
-    @property
-    def is_removed(self) -> bool:
-        return self._reader.is_removed
-
-    def close(self) -> None:
-        self._reader.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
-from overspill.errors import BadRequest, StoreError
+from overspill.errors import BadRequest, StoreError, require
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
@@ -62,6 +62,9 @@ class SessionParts:
                 self.calls.jobs.background.note_earlier(event)
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
+        require("name", name, str, "a string")
+        if data is None:
+            raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
         blocks = data.content if isinstance(data, Output) else data if is_blocks(data) else ()
         if any(block_text(block) is None for block in blocks):
             data = await anyio.to_thread.run_sync(to_json, blocks)
@@ -81,10 +84,14 @@ class SessionParts:
     def _estimating_spool(self, settings: Settings) -> Spool:
         return Spool(self.shelf, handles.new(), settings.truncation.max_artifact_size, ESTIMATE)
 
-    async def end(self, *, abort: bool) -> list[Job]:
+    async def end(self, *, abort: bool, remove_empty: Callable[[str], None] | None) -> list[Job]:
         """Close everything. Returns the jobs whose threads could not be interrupted."""
-        left = await self.calls.jobs.abort() if abort else []
-        await anyio.to_thread.run_sync(self._close)
+        left: list[Job] = []
+        with anyio.CancelScope(shield=True):
+            left = await self.calls.jobs.abort() if abort else []
+            await anyio.to_thread.run_sync(self._close)
+            if remove_empty and not self.gate.kept and not self.calls.jobs.background:  # true of most sessions of a family
+                await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
         if left:
             logger.warning(
                 "Session %s is closed. These tools could not be interrupted and keep running: %s",

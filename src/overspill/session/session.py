@@ -105,10 +105,7 @@ class Session:
         if not has_ended:
             checks.check_loop(self._loop)
         parts, self._open, self._beginning = self._open, None, anyio.Lock()  # of whichever loop opens it next
-        with anyio.CancelScope(shield=True):
-            left = await parts.end(abort=not has_ended)
-            if self.family and not parts.gate.kept and not parts.calls.jobs.background:  # true of most sessions of a family
-                await anyio.to_thread.run_sync(self._store.remove_shelf, parts.shelf.session)
+        left = await parts.end(abort=not has_ended, remove_empty=self._store.remove_shelf if self.family else None)
         return [job.info for job in left]
 
     async def __aenter__(self) -> Session:
@@ -249,9 +246,6 @@ class Session:
         Content blocks that are not all text are stored as JSON, so that nothing is lost. Without `count_tokens`, their number is
         an estimate, which is faster.
         """
-        if data is None:
-            raise BadRequest(f"There is nothing to store as {name!r}: it is None.")
-        require("name", name, str, "a string")
         return await self._parts_here.keep(data, name, count_tokens=count_tokens)
 
     def open(self, handle: str) -> StoredOutput:
