@@ -172,6 +172,15 @@ def test_a_session_that_is_used_after_it_was_found_expired_stays(tmp_path: Path)
     store.close()
 
 
+def test_what_was_unfinished_in_an_expired_session_is_subtracted_once(tmp_path: Path):
+    expired, young = keep(tmp_path), keep(tmp_path)
+    (expired / f"{handles.new()}.part").write_bytes(b"x" * 500_000)
+    age(expired, 9)
+    left = FileStore(tmp_path).expire(WEEK)
+    assert left.sessions == [expired.name.removeprefix("session-")]
+    assert left.bytes == sum(path.stat().st_size for path in young.iterdir())
+
+
 def test_an_output_that_is_completed_while_files_are_listed_is_measured(tmp_path: Path):
     class CompletedMeanwhile(Directory):
         def names(self) -> list[str]:

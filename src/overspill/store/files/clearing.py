@@ -45,7 +45,7 @@ def remove_free_session(run: Directory, session: str, *, unused_since: float | N
 def remove_unfinished(root: Directory, place: Place) -> int:
     """Remove the outputs that a process was still writing when it ended. Returns how many bytes. Leaves a live session alone."""
     with (
-        suppress(FileNotFoundError),
+        suppress(OSError, StoreError),  # what cannot be removed must not stop a session from starting
         root.open_directory(place.run) as run,
         run.open_directory(layout.session_directory(place.session)) as directory,
     ):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+
+from msgspec.structs import replace
 
 from overspill import handles
 from overspill.store.files import layout
@@ -25,6 +28,11 @@ class KeptContent:
         self.unfinished: list[Place] = []
         """Closed sessions with outputs that nobody writes any more."""
         index.visit(root, self._add)
+
+    def note_freed(self, freed: Mapping[str, int]) -> None:
+        """So many bytes of these closed sessions are gone."""
+        self.bytes -= sum(freed.values())
+        self.items = [replace(item, bytes=item.bytes - freed.get(item.session, 0)) for item in self.items]
 
     def _add(self, visit: Visit) -> None:
         if visit.opening.retention != "keep":

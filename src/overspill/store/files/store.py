@@ -199,8 +199,8 @@ class FileStore:
         run = self._run
         held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
         content = KeptContent(root, self._index)
-        unfinished = sum(clearing.remove_unfinished(root, place) for place in content.unfinished)
-        doomed = rules.expired_items(content.items, content.bytes - unfinished, limits, now=time.time())
+        content.note_freed({place.session: clearing.remove_unfinished(root, place) for place in content.unfinished})
+        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time())
         removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
         gone = {item.id for item in removed}
         for session, outputs in content.outputs.items():
@@ -211,7 +211,7 @@ class FileStore:
         return Expired(
             sessions=[item.session for item in removed if not item.id],
             outputs=[item.id for item in removed if item.id],
-            bytes=content.bytes - unfinished - sum(item.bytes for item in removed),
+            bytes=content.bytes - sum(item.bytes for item in removed),
         )
 
     def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
