@@ -3,6 +3,7 @@
 small     a 2 KB output through Session.call, beside one tool call through an in-memory MCP client and server
 race      what letting a call race the clock adds to a fast tool, beside the same MCP call
 keep      keeping 10 MB of text, beside hashing and writing those bytes
+medium    keeping 100 and 262 KB of text, beside encoding, hashing and writing it, in processor time
 string    memory that keeping a large string adds
 stream    memory that a stream of 2 GiB adds
 """
@@ -63,8 +64,8 @@ async def small() -> None:
     print(f"race     adds {race - gate:7.1f} us   mcp call {mcp:7.1f} us   ratio {(race - gate) / mcp:6.1%}   (at most 10 %)")
 
 
-def hash_and_write(path: Path) -> None:
-    data = TEN_MB.encode()
+def hash_and_write(path: Path, text: str = TEN_MB) -> None:
+    data = text.encode()
     hashlib.sha256(data).hexdigest()
     path.write_bytes(data)
 
@@ -84,6 +85,30 @@ async def keep() -> None:
                 await session.call("t", {}, tool)
                 ratios.append((time.perf_counter() - started) / plain)
     print(f"keep     10 MB against hash and write: ratio {statistics.median(ratios):.2f}   (at most 2.5)")
+
+
+async def medium(size: int) -> None:
+    text = "".join(f"2026-11-15T04:27:09Z INFO worker {n * 7919 % 99} finished job {n * 104729 % 10**6}\n" for n in range(6000))[
+        :size
+    ]
+
+    async def tool() -> str:
+        return text
+
+    plain: list[float] = []
+    kept: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with Session(Settings(storeDir=folder)) as session:
+            await session.call("warm", {}, tool)
+            for turn in range(ROUNDS):
+                started = time.process_time()
+                hash_and_write(Path(folder, f"plain-{turn}"), text)
+                plain.append(time.process_time() - started)
+                started = time.process_time()
+                await session.call("t", {}, tool)
+                kept.append(time.process_time() - started)
+    ratio = statistics.median(kept) / statistics.median(plain)
+    print(f"medium   {size / 1000:.0f} KB against encode, hash and write: ratio {ratio:.1f}   (at most 5)")
 
 
 class Peak:
@@ -147,6 +172,8 @@ async def main() -> None:
     logging.getLogger("overspill").setLevel(logging.ERROR)
     await small()
     await keep()
+    for size in (100_000, 262_144):
+        await medium(size)
     await string(256 * 2**20)
     await stream((64 if quick else 2048) * 2**20)
 

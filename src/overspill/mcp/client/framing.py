@@ -40,8 +40,9 @@ async def read_lines(receive: Receive, limit: int = MAX_MESSAGE_BYTES) -> AsyncG
     while chunk := await _receive(receive):
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
-            yield _join_line(parts, piece, size + len(piece), limit)
-            parts, size = [], 0
+            parts.append(piece)
+            yield _take_line(parts, size + len(piece), limit)
+            size = 0
         if rest:
             parts.append(rest)
             size += len(rest)
@@ -58,11 +59,15 @@ async def _receive(receive: Receive) -> bytes:
         return b""
 
 
-def _join_line(parts: list[bytes], last: bytes, size: int, limit: int) -> bytes | BadLine:
+def _take_line(parts: list[bytes], size: int, limit: int) -> bytes | BadLine:
+    """Join the parts and drop them: a line may be large, and the next one may take its time."""
     if size > limit:
-        head, tail = _cut_edges([*parts, last])
-        return BadLine(f"a message of {size:,} bytes, more than the limit of {limit:,}", head, tail)
-    return b"".join((*parts, last)) if parts else last
+        head, tail = _cut_edges(parts)
+        line = BadLine(f"a message of {size:,} bytes, more than the limit of {limit:,}", head, tail)
+    else:
+        line = b"".join(parts)
+    parts.clear()
+    return line
 
 
 def _cut_edges(parts: list[bytes]) -> list[bytes]:

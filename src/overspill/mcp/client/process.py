@@ -122,11 +122,13 @@ async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMess
         with server.reading:
             async for line in found:
                 message = _parse(server, line)
+                del line  # what it says is in the message, and it may be large
                 if message is not None:
                     try:
                         await to_us.send(message)
                     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                         break
+                    del message
         await server.wait_for_exit()
     # Keep reading: a server that blocks on a full pipe could not exit by itself.
     with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -135,7 +137,7 @@ async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMess
 
 
 def _parse(server: ServerProcess, line: bytes | BadLine) -> SessionMessage | None:
-    if isinstance(line, bytes) and not line.strip():
+    if isinstance(line, bytes) and (not line or line.isspace()):
         return None
     found = line if isinstance(line, BadLine) else decode(line)
     if isinstance(found, BadLine):
