@@ -1,8 +1,14 @@
-"""A needle in 100 MB: `overspill.reading.grep` beside `grep -F` on the same file. Run: python benchmarks/grep.py [megabytes]"""
+"""Searching stored outputs, beside other ways to search the same bytes. Run: python benchmarks/grep.py [megabytes]
+
+needle    one line in 100 MB: `overspill.reading.grep` beside `grep -F` on the same file
+stored    in outputs of 1 and 10 MB that a tool returned as one text: a hit with its context beside a miss, and a pattern that
+          matches every line beside `rg` on the same file, if it is installed (on Debian: apt install ripgrep)
+"""
 
 from __future__ import annotations
 
 import mmap
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,8 +16,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+
+from overspill import Session, Settings
 from overspill.reading import Bound, grep
 from overspill.reading.positions import View
+from overspill.retrieval.outputs import StoredOutput
 
 NEEDLE = "needle-4f1c"
 ROUNDS = 5
@@ -38,11 +48,11 @@ class MappedReader:
         self._map.close()
 
 
-def fastest(action: Callable[[], object]) -> float:
+def fastest(action: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     def once() -> float:
-        start = time.perf_counter()
+        start = clock()
         action()
-        return time.perf_counter() - start
+        return clock() - start
 
     return min(once() for _ in range(ROUNDS))
 
@@ -71,9 +81,39 @@ def compare(name: str, line: bytes, path: Path, size: int) -> None:
         print(f"  {what}: {seconds * 1000:.0f} ms, {tool / seconds:.2f} of the speed of grep -F")
 
 
+async def compare_stored(folder: Path) -> None:
+    async with Session(Settings(storeDir=str(folder / "store"))) as session:
+        for size in (1_000_000, 10_000_000):
+            lines = size // len(PLAIN)
+            text = (PLAIN * (lines * 9 // 10)).decode() + f"here is the {NEEDLE}\n" + (PLAIN * (lines // 10)).decode()
+            kept = (await session.call("log", {}, lambda text=text: text)).kept
+            assert kept is not None
+            (folder / "log.txt").write_text(text)
+            with session.open(kept.handle) as stored:
+
+                def search(pattern: str, bound: int = 12_288, context: int = 2, stored: StoredOutput = stored) -> None:
+                    grep(stored.reader, stored.view, pattern, Bound(bound), context=context)
+
+                miss, hit = (fastest(lambda what=what: search(what), time.process_time) for what in ("no-such-needle", NEEDLE))
+                page, every = fastest(lambda: search("worker")), fastest(lambda: search("worker", 1 << 40, 0))
+            print(f"{size / 1e6:.0f} MB stored: a hit {hit / miss:.2f} x a miss ({miss * 1e6:.0f} us)")
+            report_beside_rg(folder / "log.txt", page, every)
+
+
+def report_beside_rg(file: Path, page: float, every: float) -> None:
+    if (rg := shutil.which("rg")) is None:
+        print(f"  a match in every line: first page {page * 1000:.1f} ms, all of them {every * 1000:.0f} ms; rg is not installed")
+        return
+    tool = fastest(lambda: subprocess.run([rg, "-n", "worker", str(file)], check=True, capture_output=True))  # noqa: S603
+    print(
+        f"  a match in every line, beside rg ({tool * 1000:.1f} ms): first page {page / tool:.2f}, all of them {every / tool:.1f}"
+    )
+
+
 def main() -> None:
     size = int(sys.argv[1] if len(sys.argv) > 1 else 100) * 1_000_000
     with tempfile.TemporaryDirectory() as folder:
+        anyio.run(compare_stored, Path(folder))
         compare("ASCII", PLAIN, Path(folder) / "plain.log", size)
         compare("accented", ACCENTED, Path(folder) / "accented.log", size)
 

@@ -13,7 +13,7 @@ from test_architecture import modules_loaded_by
 from waiting import until
 from wire import EVERY, Process, proxied
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 STUBBORN = """
 import os, signal, sys, time

@@ -104,6 +104,8 @@ class View:
         """The line that contains the byte, counted from 1. For the end of the output, this is the last line."""
         if byte >= self.bytes:
             return self.lines
+        if byte <= 0:
+            return 1
         self._scan_to(byte + 1)
         block, cursor = self._read(*self._find_gap(byte + 1, _BYTE)), self._cursor
         offset = byte - block.mark.byte
