@@ -1,6 +1,7 @@
 """How often the built-in engine's selection holds the answer, by source and by kind, on a set of questions with known answers.
 
     python benchmarks/engine_recall.py SET          or with the path in OVERSPILL_EVALSET
+    python benchmarks/engine_recall.py SET --ablate     what each signal is worth, by source
     python SET/score.py --plugin engine_recall:plugin    the set's own scorer, run from benchmarks/
 
 A set is a folder with questions.jsonl (id, doc, source, kind, question, answers, all_of) and, optionally, negatives.jsonl
@@ -15,12 +16,15 @@ import json
 import os
 import re
 import sys
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from overspill.lexical import Index, Selection, build, select
+from overspill.lexical.boost import Signal
+from overspill.lexical.signals import SIGNALS
 
 BUDGETS = (500, 1000, 2000, 4000)
 CONFIDENT = 0.5
@@ -34,6 +38,8 @@ class Result(NamedTuple):
     budget: int
     recalled: bool
     confidence: float
+    seconds: float
+    """Processor time."""
 
 
 def plugin(text: str, question: str, budget_tokens: int, meta: dict[str, str]) -> str:
@@ -53,16 +59,43 @@ def holds(selection: Selection, question: Question) -> bool:
 
 
 def run(
-    folder: Path, questions: Iterable[Question], budgets: Iterable[int], judge: Callable[[Selection, Question], bool]
+    folder: Path,
+    questions: Iterable[Question],
+    budgets: Iterable[int],
+    judge: Callable[[Selection, Question], bool],
+    signals: Sequence[Signal] = SIGNALS,
 ) -> list[Result]:
     indexes: dict[str, Index] = {}
     results: list[Result] = []
     for question in questions:
-        index = indexes.setdefault(question["doc"], build((folder / question["doc"]).read_bytes()))
+        if question["doc"] not in indexes:
+            index = indexes[question["doc"]] = build((folder / question["doc"]).read_bytes())
+            select(index, question["question"])  # the first question also cuts the text, and reads its signs of failure
+        index = indexes[question["doc"]]
         for budget in budgets:
-            selection = select(index, question["question"], max_tokens=budget)
-            results.append(Result(question, budget, judge(selection, question), selection.confidence))
+            start = time.process_time()
+            selection = select(index, question["question"], max_tokens=budget, signals=signals)
+            seconds = time.process_time() - start
+            results.append(Result(question, budget, judge(selection, question), selection.confidence, seconds))
     return results
+
+
+def ablate(folder: Path, questions: list[Question]) -> None:
+    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source."""
+    budgets = (500, 2000)
+    whole = group(run(folder, questions, budgets, holds), "source")
+    print("| signal | source | " + " | ".join(f"points at {budget}" for budget in budgets) + " | ms |\n|---|---|---|---|---|")
+    for signal in SIGNALS:
+        others = tuple(other for other in SIGNALS if other is not signal)
+        without = group(run(folder, questions, budgets, holds, others), "source")
+        for source, results in sorted(whole.items()):
+            worth = [recall(results, budget) - recall(without[source], budget) for budget in budgets]
+            took = 1000 * sum(one.seconds - other.seconds for one, other in zip(results, without[source], strict=True))
+            if any(worth) or took > len(results):
+                points = " | ".join(f"{points:+.1f}" for points in worth)
+                print(f"| {signal.__name__} | {source} | {points} | {took / len(results):.1f} |", flush=True)
+        means = " | ".join(f"{mean_of_groups(whole, budget) - mean_of_groups(without, budget):+.1f}" for budget in budgets)
+        print(f"| {signal.__name__} | mean over sources | {means} | |", flush=True)
 
 
 def half(question: Question) -> int:
@@ -74,20 +107,29 @@ def mean(values: Iterable[bool | float]) -> float:
     return 100 * sum(listed) / len(listed) if listed else float("nan")
 
 
-def table(results: list[Result], by: str) -> None:
+def group(results: list[Result], by: str) -> dict[str, list[Result]]:
     groups: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[result.question[by]].append(result)
+    return groups
+
+
+def recall(results: list[Result], budget: int) -> float:
+    return mean(result.recalled for result in results if result.budget == budget)
+
+
+def table(results: list[Result], by: str) -> None:
+    groups = group(results, by)
     print(f"\n| {by} | n | " + " | ".join(map(str, BUDGETS)) + " |\n|---|---|" + "---|" * len(BUDGETS))
-    for name, group in sorted(groups.items()):
-        cells = (f"{mean(result.recalled for result in group if result.budget == budget):.1f}" for budget in BUDGETS)
-        print(f"| {name} | {len(group) // len(BUDGETS)} | " + " | ".join(cells) + " |")
+    for name, chosen in sorted(groups.items()):
+        cells = (f"{recall(chosen, budget):.1f}" for budget in BUDGETS)
+        print(f"| {name} | {len(chosen) // len(BUDGETS)} | " + " | ".join(cells) + " |")
     macro = (mean_of_groups(groups, budget) for budget in BUDGETS)
     print(f"| mean over {by}s | | " + " | ".join(f"{value:.1f}" for value in macro) + " |")
 
 
 def mean_of_groups(groups: dict[str, list[Result]], budget: int) -> float:
-    return sum(mean(result.recalled for result in group if result.budget == budget) for group in groups.values()) / len(groups)
+    return sum(recall(results, budget) for results in groups.values()) / len(groups)
 
 
 def pooled(results: list[Result]) -> None:
@@ -98,13 +140,17 @@ def pooled(results: list[Result]) -> None:
 
 
 def main() -> None:
-    named = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("OVERSPILL_EVALSET", "")
+    paths = [argument for argument in sys.argv[1:] if argument != "--ablate"]
+    named = paths[0] if paths else os.environ.get("OVERSPILL_EVALSET", "")
     folder = Path(named)
     if not named or not (folder / "questions.jsonl").is_file():
         sys.exit(
             f"No question set at {named or '(no path given)'}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET."
         )
     questions = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+    if "--ablate" in sys.argv:
+        ablate(folder, questions)
+        return
     results = run(folder, questions, BUDGETS, holds)
     table(results, "source")
     table(results, "kind")

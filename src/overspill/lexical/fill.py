@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from overspill.lexical.boost import Order, Step
 from overspill.lexical.index import Index
-from overspill.lexical.plan import Order, Step
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import make_locator, render
 from overspill.lexical.trim import Span, intersect_spans, join_spans, list_telling_lines, trim

@@ -75,6 +75,8 @@ class Ranking(Struct):
     """Whether words of the question were ignored because they occur nearly everywhere."""
     cut: bool
     """Whether words were ignored because there are too many."""
+    leads: list[int] = []
+    """Rows that a signal found the question to lead to."""
 
     def holds(self, record: int) -> bool:
         """Whether the record itself contains what was asked for, not only its labels."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from overspill.lexical.boost import Signal
 from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.confidence import estimate_confidence, measure_coverage
-from overspill.lexical.expansion import expand
 from overspill.lexical.fill import Addition, BudgetFill, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import Plan, plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found, make_locator, render, write_closing_line
+from overspill.lexical.signals import SIGNALS
 from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
@@ -52,18 +53,24 @@ class Selection(Struct, frozen=True):
     """Whether nothing was left out for want of room: a larger budget would change nothing."""
 
 
-def select(index: Index, query: str, *, max_tokens: int = 2000, count_tokens: Callable[[str], int] | None = None) -> Selection:
+def select(
+    index: Index,
+    query: str,
+    *,
+    max_tokens: int = 2000,
+    count_tokens: Callable[[str], int] | None = None,
+    signals: Sequence[Signal] = SIGNALS,
+) -> Selection:
     """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token."""
     count = count_tokens or _estimate_tokens
     asked = parse(query)
     ranking = rank(index, asked)
-    if index.traits.is_running_text:
-        ranking = expand(index, asked, ranking)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
     if index.traits.is_program_output:
         # Read them now, so that a later question about a failure costs no more than any other.
         _ = index.signs
-    way = plan(index, asked, ranking)
+    way = plan(index, asked, ranking, signals)
+    ranking = way.ranking
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set[int]()
     draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
@@ -103,7 +110,9 @@ def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens:
     if taken == len(additions):
         return _Draft(draft.excerpts, draft.text, draft.tally, filling.is_complete)
     following = additions[taken]
-    before = next((each.spans for each in reversed(additions[:taken]) if each.record == following.record), [])
+    before = next(
+        (each.spans for each in reversed(additions[:taken]) if each.record == following.record), list[tuple[int, int]]()
+    )
     for shorter in reversed(filling.shorten(following, before)):
         longer = _assemble(index, ranking, way, [*additions[:taken], shorter])
         if count(longer.text) <= max_tokens:

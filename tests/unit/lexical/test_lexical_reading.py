@@ -7,9 +7,9 @@ import json
 import pytest
 
 from overspill.lexical import build, select
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.signals.order import find_ordered_rows
 
 WRITINGS = "".join(f"запись {number} готова\n" for number in range(50)) + (
     "«Ошибка» на диске\nСЧЁТ ЗАКРЫТ\nÄRGER MIT ÖL\nσφάλμα δίσκου\n"

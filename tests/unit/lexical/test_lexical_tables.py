@@ -8,10 +8,10 @@ import pytest
 
 from overspill.lexical import build, select
 from overspill.lexical.index import Index
-from overspill.lexical.linking import find_linked_rows
-from overspill.lexical.ordering import find_ordered_rows
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.signals.link import find_linked_rows
+from overspill.lexical.signals.order import find_ordered_rows
 
 WORKS = """\
 Title,Finished,Place,Height

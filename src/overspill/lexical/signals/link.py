@@ -11,6 +11,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
@@ -34,11 +35,23 @@ _MIN_USUAL_SHARE = 0.1
 _MAX_COMPARED_TABLES = 2
 _SAMPLED_ROWS = 1_000
 _MAX_CELL_CHARS = 100
+_MAX_UNLIKE_ROWS = 24
+_UNLIKE_EVIDENCE = 0.7
 
 
 class _Row(Struct, frozen=True):
     record: int
     table: Table
+
+
+def boost_unlike_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    rows = find_unlike_rows(index, query, ranking)
+    return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=_UNLIKE_EVIDENCE) if rows else None
+
+
+def boost_linked_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    rows = [] if ranking.leads else find_linked_rows(index, query, ranking)
+    return Boost(leads=rows) if rows else None
 
 
 def find_linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:

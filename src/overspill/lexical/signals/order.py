@@ -9,6 +9,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from overspill.lexical.boost import Boost
 from overspill.lexical.cells import MOST_ROWS, find_column, read_columns, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.listings import find_listed_rows, find_newest_rows
@@ -77,6 +78,11 @@ class _OrderQuestion(Struct, frozen=True):
     def many(self) -> int:
         at = max(self.most, self.place)
         return next((int(word) for word in self.words[max(0, at - 1) : at + 2] if _COUNT.fullmatch(word)), 1)
+
+
+def boost_ordered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    rows = find_ordered_rows(index, query, ranking, ranking.leads)
+    return Boost(rows=rows.records, evidence=rows.evidence, is_compared=rows.compared) if rows.records else None
 
 
 def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:

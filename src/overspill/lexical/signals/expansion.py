@@ -6,6 +6,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.rank import Ranking, rank
@@ -20,8 +21,10 @@ _MIN_WORD_CHARS = 4
 _MAX_PASSAGE_BYTES = 4_000
 
 
-def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
+def boost_related_words(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     """Keeps the matches, and also scores them by the words that the best of them share."""
+    if not index.traits.is_running_text:
+        return None
     asked = {term.key for term in query.terms}
     shared: Counter[str] = Counter()
     for record in ranking.best(_SAMPLED_PASSAGES):
@@ -32,9 +35,9 @@ def expand(index: Index, query: Query, ranking: Ranking) -> Ranking:
         :_MAX_ADDED_WORDS
     ]
     if not company:
-        return ranking
+        return None
     terms = tuple(Term(word, _ADDED_WORD_WEIGHT, role="wording") for word in company)
-    return replace(ranking, scores=rank(index, replace(query, terms=query.terms + terms)).scores)
+    return Boost(rescored=rank(index, replace(query, terms=query.terms + terms)).scores)
 
 
 def _is_telling(word: str) -> bool:

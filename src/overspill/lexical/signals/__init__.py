@@ -1,0 +1,25 @@
+"""What a question may want besides its words, in the order in which it is tried.
+
+`benchmarks/engine_recall.py --ablate` says what each signal is worth.
+"""
+
+from __future__ import annotations
+
+from overspill.lexical.boost import Signal
+from overspill.lexical.signals.count import boost_counts
+from overspill.lexical.signals.expansion import boost_related_words
+from overspill.lexical.signals.failure import boost_failures
+from overspill.lexical.signals.link import boost_linked_rows, boost_unlike_rows
+from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
+from overspill.lexical.signals.order import boost_ordered_rows
+
+SIGNALS: tuple[Signal, ...] = (
+    boost_related_words,
+    boost_counts,
+    boost_failures,
+    boost_bodies,
+    boost_neighbours,
+    boost_unlike_rows,
+    boost_linked_rows,
+    boost_ordered_rows,
+)

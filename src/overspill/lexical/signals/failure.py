@@ -1,0 +1,78 @@
+"""Failures: what gave up, and what probably made it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
+from overspill.lexical.failures import Signs
+from overspill.lexical.index import Index
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+
+_STRETCH_TOKENS = 450
+_MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
+_RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
+_MAX_RARE_RECORDS = 3
+"""A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
+_VERDICTS_SHARE = 0.7
+_FAILURE_TERMS_FACTOR = 0.3
+"""How much the words of a question about a failure count, compared with what looks like its cause."""
+_SMALL_OUTPUT_BYTES = 4_000_000
+
+
+def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    is_program_output = index.traits.is_program_output
+    if not query.failure or not (is_program_output or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)):
+        return None
+    signs = index.signs
+    if not (signs.evidence or is_program_output):
+        return None
+    order = order_by_score(_score_blame(ranking, signs))
+    steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
+    rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
+    return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
+
+
+def _score_rare(ranking: Ranking) -> dict[int, float]:
+    """Records with a word of the question that is in hardly any other."""
+    held = {record: {term for _, _, term in spots if ranking.terms[term].telling} for record, spots in ranking.hits.items()}
+    spread = Counter(term for terms in held.values() for term in terms)
+    rare = {term for term, times in spread.items() if times <= _MAX_RARE_RECORDS}
+    return {record: ranking.scores[record] for record, terms in held.items() if not rare.isdisjoint(terms)}
+
+
+def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
+    top = max(ranking.scores.values(), default=1.0)
+    scores = {record: score * _FAILURE_TERMS_FACTOR for record, score in ranking.scores.items()}
+    for record, share in signs.scores.items():
+        scores[record] = scores.get(record, 0.0) + top * share
+    return scores
+
+
+def _plan_failures(ranking: Ranking, signs: Signs, scores: dict[int, float]) -> list[Step]:
+    """Everything that failed: verdicts, then reports of failure, then the question's words; what surrounds them last."""
+    top = max(ranking.scores.values(), default=1.0)
+    speaking = {record: top * own + ranking.scores.get(record, 0.0) for record, own in signs.failing.items()}
+    return [
+        Step(
+            order_by_score({record: scores.get(record, 0.0) for record in signs.verdicts}),
+            lambda tokens: _VERDICTS_SHARE * tokens,
+        ),
+        Step(order_by_tier(speaking)),
+        Step(order_by_score({record: scores[record] for record in ranking.scores if record in ranking.matches})),
+    ]
+
+
+def _plan_causes(signs: Signs, order: Order) -> list[Step]:
+    """Where a cause is likeliest: before the first sign of giving up, at the first message, at the end."""
+    top = order[0][1] if order else 1.0
+    return [
+        Step([(record, top) for record in signs.before], _stretch_room),
+        Step([(record, top) for record in signs.first_message]),
+        Step([(record, top) for record in signs.end], lambda tokens: (tokens - _stretch_room(tokens)) / 2),
+    ]
+
+
+def _stretch_room(tokens: float) -> float:
+    return max(_MIN_STRETCH_SHARE * tokens, min(_MAX_STRETCH_SHARE * tokens, _STRETCH_TOKENS))
