@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from overspill.gate import serialise
-from overspill.gate.serialise import to_json, write_json, write_small
+from overspill.gate.serialise import PieceLimits, to_json, write_json, write_small
 
 pydantic = pytest.importorskip("pydantic")
 
@@ -80,9 +79,9 @@ def dumped(value: Any) -> bytes | type[Exception]:
         return type(error)
 
 
-def written(value: Any) -> bytes | type[Exception]:
+def written(value: Any, *limits: PieceLimits) -> bytes | type[Exception]:
     try:
-        return b"".join(write_json(value))
+        return b"".join(write_json(value, *limits))
     except (TypeError, ValueError, RecursionError) as error:
         return type(error)
 
@@ -96,11 +95,7 @@ def test_a_small_value_is_written_like_json(value: Any) -> None:
 
 @given(VALUES, st.integers(1, 12))
 def test_a_value_in_pieces_of_any_size_is_written_like_json(value: Any, most: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:  # limits, not code: so that small values come in many pieces
-        patch.setattr(serialise, "_MAX_VALUES", most)
-        patch.setattr(serialise, "_MAX_PIECE_CHARS", most)
-        patch.setattr(serialise, "_SLICE_CHARS", max(1, most // 2))
-        assert written(value) == dumped(value)
+    assert written(value, PieceLimits(most, most, max(1, most // 2))) == dumped(value)
 
 
 @given(st.floats())

@@ -13,17 +13,27 @@ from math import isfinite
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from overspill.text import encoding
 
-_MAX_VALUES = 20_000  # in one piece
-_MAX_PIECE_CHARS = 1 << 20
-_SLICE_CHARS = 1 << 18  # of a string that is too large for one piece
 _OPAQUE_VALUES = 20  # an object of another type counts as this many values
 _MAX_DEPTH = 1000  # where `json.dumps` gives up, too
 _CONTAINERS = frozenset((dict, list, tuple))
 _PLAIN = _CONTAINERS | {str, int, float, bool, type(None)}
 _MIN_SAME, _MAX_SAME = 1e-4, 1e16  # numbers with a fraction that both libraries write without an exponent
+
+
+class PieceLimits(Struct, frozen=True):
+    """How much is written in one piece."""
+
+    values: int = 20_000
+    chars: int = 1 << 20
+    slice_chars: int = 1 << 18
+    """Of a string that is too large for one piece."""
+
+
+_USUAL = PieceLimits()
 
 
 def to_json(value: Any) -> str:
@@ -35,16 +45,16 @@ def to_json(value: Any) -> str:
 
 def write_small(value: Any) -> str | None:
     """The same text, if writing it takes only a few milliseconds; else None."""
-    types = _weigh([value])
+    types = _weigh([value], _USUAL)
     return None if types is None else encoding.decode(_write_whole(value, types))
 
 
-def write_json(value: Any) -> Iterator[bytes]:
+def write_json(value: Any, limits: PieceLimits = _USUAL) -> Iterator[bytes]:
     """The UTF-8 of `to_json`, in pieces. Raises what that raises."""
     if type(value) not in _CONTAINERS:
         yield encoding.encode(to_json(value))
         return
-    open_containers = [_OpenContainer(value)]
+    open_containers = [_OpenContainer(value, limits)]
     yield open_containers[-1].opening
     while open_containers:
         current = open_containers[-1]
@@ -56,21 +66,22 @@ def write_json(value: Any) -> Iterator[bytes]:
         yield piece
         large, current.large = current.large, None
         if type(large) is str:
-            yield from _write_text(large)
+            yield from _write_text(large, limits.slice_chars)
         elif large is not None:
             if any(each.value is large for each in open_containers):
                 raise ValueError("Circular reference detected")
             if len(open_containers) == _MAX_DEPTH:
                 raise RecursionError("more than a thousand levels")
-            open_containers.append(_OpenContainer(large))
+            open_containers.append(_OpenContainer(large, limits))
             yield open_containers[-1].opening
 
 
 class _OpenContainer:
     """A container that is too large for one piece, and how far it is written."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, limits: PieceLimits) -> None:
         self.value = value
+        self._limits = limits
         self.large: Any = None
         """The next value, if it is too large for one piece itself."""
         self._is_dict = type(value) is dict
@@ -90,7 +101,7 @@ class _OpenContainer:
                 entries = self._ahead[: self._step]
             if not entries:
                 return None
-            types = _weigh(entries)
+            types = _weigh(entries, self._limits)
             if types is None and len(entries) > 1:
                 self._step, self._may_grow = len(entries) // 2, False
                 continue
@@ -110,7 +121,7 @@ class _OpenContainer:
         return _write_whole(dict(entries) if self._is_dict else entries, types)[1:-1]
 
 
-def _weigh(values: list[Any]) -> set[type] | None:
+def _weigh(values: list[Any], limits: PieceLimits) -> set[type] | None:
     """All types in these values; None if they are too large for one piece. `object` stands for what only `json.dumps` knows.
 
     The collector of garbage looks into containers without running any code of theirs, and much faster than a loop does.
@@ -130,7 +141,7 @@ def _weigh(values: list[Any]) -> set[type] | None:
             types.add(object)
         containers = [value for value in values if type(value) in _CONTAINERS] if found & _CONTAINERS else []
         count += len(values)
-        if count + sum(map(len, containers)) > _MAX_VALUES or chars > _MAX_PIECE_CHARS:
+        if count + sum(map(len, containers)) > limits.values or chars > limits.chars:
             return None
         values = gc.get_referents(*containers)
     return types | {object}
@@ -155,10 +166,10 @@ def _write_whole(value: Any, types: set[type] | None) -> bytes:
     return encoding.encode(to_json(value))
 
 
-def _write_text(text: str) -> Iterator[bytes]:
+def _write_text(text: str, slice_chars: int) -> Iterator[bytes]:
     yield b'"'
-    for start in range(0, len(text), _SLICE_CHARS):
-        yield _write_whole(text[start : start + _SLICE_CHARS], {str})[1:-1]
+    for start in range(0, len(text), slice_chars):
+        yield _write_whole(text[start : start + slice_chars], {str})[1:-1]
     yield b'"'
 
 
