@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-TURN_INTO_CTRL_C = "signal.signal(signal.SIGTERM, signal.default_int_handler)"
+TURN_INTO_CTRL_C = "signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))"
 ASYNCHRONOUS = """
 import asyncio, signal, sys
 from overspill import Session, Settings
@@ -46,11 +46,14 @@ def terminate(program: str, store: Path, *recipe: str) -> int:
     """Start a host, wait until it has stored something and calls a tool, and terminate it. Returns its exit status."""
     command = [sys.executable, "-c", program, str(store), *recipe]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as host:
-        assert host.stdout is not None
-        assert host.stdout.readline() == "ready\n"
-        assert outputs(store) == [100_000]
-        host.send_signal(signal.SIGTERM)
-        return host.wait(timeout=60)
+        try:
+            assert host.stdout is not None
+            assert host.stdout.readline() == "ready\n"
+            assert outputs(store) == [100_000]
+            host.send_signal(signal.SIGTERM)
+            return host.wait(timeout=60)
+        finally:
+            host.kill()
 
 
 def outputs(store: Path) -> list[int]:

@@ -103,7 +103,7 @@ def test_a_mistake_is_said_in_one_line(place: Place, monkeypatch: pytest.MonkeyP
     ("args", "words"),
     [
         (("--nonsense",), "No such option '--nonsense'."),
-        (("--tools", "never", "--", "cat"), "'never' is not one of 'when-needed', 'always'."),
+        (("--tools", "never", "--", "cat"), "'never' is not one of 'always', 'when-needed'."),
         (("--tls-cert", "nothing.pem", "--", "cat"), "File 'nothing.pem' does not exist."),
         (("--set", "toolResponseMaxByte=5", "--", "cat"), "toolResponseMaxBytes"),
         (("--set", "toolResponseMaxBytes=many", "--", "cat"), "toolResponseMaxBytes"),
