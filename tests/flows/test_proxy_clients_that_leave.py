@@ -140,12 +140,16 @@ async def test_a_client_that_vanished_answers_the_next_one_with_everything_it_ha
 
 async def test_a_call_whose_connection_breaks_is_kept_for_the_next_client(tmp_path: Path) -> None:
     with served(tmp_path) as proxy:
+        gone = ByHand(proxy.url)
+        assert gone.text("pid").isdecimal()  # its server is up, so that the call arrives there before the connection breaks
         with pytest.raises(httpx2.TimeoutException):
-            ByHand(proxy.url).text("wait", {"file": str(tmp_path / "go"), "then": "never heard"}, timeout=0.1)
+            gone.text("wait", {"file": str(tmp_path / "go"), "then": "never heard"}, timeout=0.1)
         async with proxy.client(ANN, client_info=Implementation(name="by hand", version="1")) as back:
-            (tmp_path / "go").touch()
             with anyio.fail_after(30):
                 while not (found := ID.findall(await text(back, "wait_for_tool_output"))):
+                    pass
+                (tmp_path / "go").touch()
+                while "Completed" not in await text(back, "wait_for_tool_output"):
                     pass
             assert await text(back, "get_tool_output", {"id": found[0], "mode": "raw"}) == "never heard"
 

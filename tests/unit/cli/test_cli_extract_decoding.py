@@ -76,6 +76,7 @@ def test_json_says_how_the_text_was_decoded(place: Place):
         (gzip.compress(LOG.encode())[:12], "gzip data that cannot be decompressed: the data is incomplete. "
          "It was not searched."),
     ],
+    ids=["an image", "an archive", "unknown", "a program", "incomplete"],
 )  # fmt: skip
 @pytest.mark.parametrize("option", [(), ("--json",), ("--mode", "truncate")])
 def test_what_is_not_text_ends_with_exit_code_2(place: Place, data: bytes, what: str, option: tuple[str, ...]):
