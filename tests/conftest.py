@@ -23,3 +23,8 @@ for name in ("COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATI
 if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names."""
+    return argname if isinstance(val, bytes) else None
