@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.decoding import decode, redecode
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
+from overspill.store.readers import BytesReader
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 
 
 @given(TEXT)
 def test_valid_utf8_is_itself(text: str):
-    reader = DecodedReader(text.encode())
+    reader = BytesReader(text.encode())
     found = decode(reader)
     assert found.reader is reader
     assert found.decoding.formats == ()
@@ -27,7 +27,7 @@ def test_what_was_compressed_comes_back(text: str, names: list[str]):
     data = text.encode()
     for name in names:
         data = COMPRESS[name](data)
-    found = decode(DecodedReader(data))
+    found = decode(BytesReader(data))
     assert found.reader.read(0, found.reader.size) == text.encode()
     assert found.decoding.formats == tuple(reversed(names))
 
@@ -35,7 +35,7 @@ def test_what_was_compressed_comes_back(text: str, names: list[str]):
 @given(TEXT, st.sampled_from(["utf-16", "utf-32"]))
 def test_marked_text_comes_back(text: str, codec: str):
     text = text.removeprefix("\ufeff")
-    found = decode(DecodedReader(text.encode(codec)))
+    found = decode(BytesReader(text.encode(codec)))
     assert found.reader.read(0, found.reader.size) == text.encode()
 
 
@@ -44,13 +44,13 @@ def test_marked_text_comes_back(text: str, codec: str):
 ), st.binary()))  # fmt: skip
 def test_any_bytes_are_text_or_no_text(data: bytes):
     try:
-        found = decode(DecodedReader(data))
+        found = decode(BytesReader(data))
     except NotText:
         return
     text = found.reader.read(0, found.reader.size)
     if found.decoding.formats:
         text.decode(errors="replace" if any("not valid UTF-8" in each for each in found.decoding.remarks) else "strict")
-        again = redecode(DecodedReader(data), found.decoding.formats)
+        again = redecode(BytesReader(data), found.decoding.formats)
         assert again.read(0, again.size) == text
     else:
         assert text == data
@@ -59,4 +59,4 @@ def test_any_bytes_are_text_or_no_text(data: bytes):
 @pytest.mark.parametrize("codec", ["latin-1", "cp1251", "shift_jis", "gb18030"])
 @given(text=st.text(st.sampled_from("abcdefgh \n")).filter(bool))
 def test_ascii_is_ascii_in_every_encoding(codec: str, text: str):
-    assert decode(DecodedReader(text.encode(codec))).decoding.formats == ()
+    assert decode(BytesReader(text.encode(codec))).decoding.formats == ()

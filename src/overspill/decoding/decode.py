@@ -11,9 +11,9 @@ from overspill.decoding import encodings, formats, pdf
 from overspill.decoding.decompress import decompress
 from overspill.decoding.formats import HEAD_BYTES, Compression
 from overspill.decoding.limits import Allowance, Limits
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
 from overspill.store.protocols import Reader
+from overspill.store.readers import BytesReader
 from overspill.text.humanize import count_noun
 from overspill.types import Decoding
 
@@ -72,7 +72,7 @@ def redecode(reader: Reader, names: Sequence[str], limits: Limits = Limits()) ->
 
 def describe(head: bytes) -> Description:
     """What stored bytes are, by their beginning. Takes a few milliseconds, so it guesses no encoding."""
-    kind = _recognise_format(DecodedReader(head[:HEAD_BYTES]))
+    kind = _recognise_format(BytesReader(head[:HEAD_BYTES]))
     match kind:
         case _Text():
             return Description(f"Text in {kind.encoding}" if kind.encoding else BINARY, has_text=True)
@@ -81,7 +81,7 @@ def describe(head: bytes) -> Description:
         case pdf.Pdf():
             return Description("A PDF", has_text=True)
         case None:
-            is_text = not encodings.take_sample(DecodedReader(head)).looks_binary
+            is_text = not encodings.take_sample(BytesReader(head)).looks_binary
             return Description("Text that is not UTF-8" if is_text else BINARY, has_text=is_text)
         case _:
             return Description(f"{kind[0].upper()}{kind[1:]} data", has_text=True)

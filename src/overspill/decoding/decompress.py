@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from overspill.decoding.formats import Compression, find_compression
 from overspill.decoding.limits import MAX_WINDOW_BYTES, MAX_WINDOW_LOG, Allowance
-from overspill.decoding.sink import DecodedReader, Sink
+from overspill.decoding.sink import Sink
 from overspill.store.protocols import Reader
+from overspill.store.readers import BytesReader
 from overspill.text.humanize import format_size
 
 _INPUT_BYTES = 64 * 1024
@@ -23,7 +24,7 @@ _STEP_SHARE = 64
 
 
 class Decompressed(Struct, frozen=True):
-    reader: DecodedReader
+    reader: BytesReader
     stopped: str = ""
     """Where and why; empty if everything was decompressed."""
     why: str = ""

@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from overspill.decoding.formats import HEAD_BYTES, UnicodeFormat
 from overspill.decoding.limits import Allowance
-from overspill.decoding.sink import DecodedReader, Sink
+from overspill.decoding.sink import Sink
 from overspill.store.protocols import Reader
+from overspill.store.readers import BytesReader
 from overspill.text.encoding import complete_length
 
 _BLOCK_BYTES = 1 << 20
@@ -185,7 +186,7 @@ def guess(sample: Sample) -> str | None:
 
 
 class Reencoded(Struct, frozen=True):
-    reader: DecodedReader
+    reader: BytesReader
     stopped: str
     replaced: int
     """How many characters are U+FFFD."""

@@ -44,7 +44,7 @@ class Allowance:
         self._started = time.thread_time()
 
     def find_excess(self, read: int, decoded: int) -> str:
-        """Why to stop, as the end of a sentence; empty to go on."""
+        """Why to stop, as the end of a sentence; empty to continue."""
         limits = self.limits
         if decoded >= limits.bytes:
             return f"no more than {format_size(limits.bytes)} are decoded"

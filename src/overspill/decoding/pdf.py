@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from overspill.confined.worker import Worker
 from overspill.decoding.limits import Limits
-from overspill.decoding.sink import DecodedReader, Sink
+from overspill.decoding.sink import Sink
 from overspill.errors import MissingPackage, NotText
 from overspill.store.protocols import Reader
+from overspill.store.readers import BytesReader
 from overspill.text.encoding import encode
 from overspill.text.humanize import count_noun, format_size
 
@@ -27,7 +28,7 @@ class Pdf(Struct, frozen=True):
 
 
 class Pages(Struct, frozen=True):
-    reader: DecodedReader
+    reader: BytesReader
     stopped: str
     remark: str
 

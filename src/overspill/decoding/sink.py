@@ -7,32 +7,9 @@ import tempfile
 from types import TracebackType
 
 from overspill.errors import StoreError
+from overspill.store.readers import BytesReader
 
 _MEMORY_BYTES = 1 << 20
-
-
-class DecodedReader:
-    """A `Reader` of decoded bytes."""
-
-    def __init__(self, data: bytes | mmap.mmap) -> None:
-        self._data = data
-
-    @property
-    def size(self) -> int:
-        return len(self._data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._data[max(start, 0) : max(end, 0)]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self._data)
-
-    @property
-    def is_removed(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Views may still be in use. The memory is freed with the last of them."""
 
 
 class Sink:
@@ -47,13 +24,13 @@ class Sink:
             raise StoreError(f"Decoded text could not be written to {tempfile.gettempdir()}: {error.strerror}.") from None
         self.size += len(data)
 
-    def reader(self) -> DecodedReader:
+    def reader(self) -> BytesReader:
         if self.size <= _MEMORY_BYTES:
             self._file.seek(0)
-            return DecodedReader(self._file.read())
+            return BytesReader(self._file.read())
         try:
             self._file.flush()
-            return DecodedReader(mmap.mmap(self._file.fileno(), self.size, access=mmap.ACCESS_READ))
+            return BytesReader(mmap.mmap(self._file.fileno(), self.size, access=mmap.ACCESS_READ))
         except OSError as error:
             raise StoreError(f"Decoded text could not be read back: {error.strerror}.") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -159,10 +160,9 @@ def _are_same(numbers: list[float]) -> bool:
 def _write_whole(value: Any, types: set[type] | None) -> bytes:
     """`types`: all types in it, if known."""
     if types is not None and types <= _PLAIN:
-        try:
+        # Lone surrogates, keys that are no strings, integers of very many digits, deep nesting: `to_json` writes or refuses them.
+        with suppress(TypeError, ValueError, OverflowError, RecursionError):
             return msgspec.json.encode(value)
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            pass  # lone surrogates, keys that are no strings, integers of very many digits, deep nesting
     return encoding.encode(to_json(value))
 
 

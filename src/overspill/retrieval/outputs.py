@@ -17,10 +17,11 @@ from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
-from overspill.retrieval.readers import BytesReader, RunningReader
+from overspill.retrieval.readers import RunningReader
 from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
+from overspill.store.readers import BytesReader
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall

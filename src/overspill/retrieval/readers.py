@@ -1,33 +1,9 @@
-"""Readers of outputs that are not, or not yet, stored whole."""
+"""Reads outputs that are still being written."""
 
 from __future__ import annotations
 
 from overspill.store.protocols import Reader
 from overspill.text import encoding
-
-
-class BytesReader:
-    """Reads an output, or the beginning of one, that is only in memory."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    @property
-    def size(self) -> int:
-        return len(self._data)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self._data[max(start, 0) : max(end, 0)]
-
-    def buffer(self) -> memoryview:
-        return memoryview(self._data)
-
-    @property
-    def is_removed(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        pass
 
 
 class RunningReader:

@@ -60,8 +60,8 @@ class _Encoder(Protocol):
 
 
 class _Vocabulary:
-    """Counts while other threads go on: `encode_batch_flat` lets them. But it takes the spelling of a special token as the token.
-    No model does so with text from others, so a text with such a spelling is counted the slower way."""
+    """Counts while other threads keep running: `encode_batch_flat` lets them. But it reads the spelling of a special token as that
+    token. No model does so with text from others, so text with such a spelling is counted the slower way."""
 
     def __init__(self, encoder: _Encoder) -> None:
         self._encoder = encoder
@@ -79,7 +79,7 @@ class _Vocabulary:
 
 
 def load(model: str | None = None) -> None:
-    """Load the model's vocabulary now. For a tenth of a second no other thread goes on, which is better now than in a call."""
+    """Load the model's vocabulary now. It stops all other threads for a tenth of a second, which is better now than in a call."""
     _encoder(model)
 
 

@@ -7,15 +7,15 @@ from compressed import COMPRESS, make_xz_with_dictionary, make_zstandard_with_di
 
 from overspill.decoding import Decoded, decode
 from overspill.decoding.limits import MAX_RATIO, UNCHECKED_RATIO_BYTES, Limits
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
+from overspill.store.readers import BytesReader
 
 TEXT = "".join(f"INFO Schritt {number} für Müller erledigt\n" for number in range(10_000)).encode()
 formats = pytest.mark.parametrize("name", COMPRESS)
 
 
 def open_bytes(data: bytes, limits: Limits = Limits()) -> Decoded:  # noqa: B008
-    return decode(DecodedReader(data), limits)
+    return decode(BytesReader(data), limits)
 
 
 def read(decoded: Decoded) -> bytes:

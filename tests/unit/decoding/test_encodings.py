@@ -9,8 +9,8 @@ from compressed import COMPRESS
 
 from overspill.decoding import Decoded, decode
 from overspill.decoding.limits import Limits
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
+from overspill.store.readers import BytesReader
 
 LOG = "".join(f"2026-11-15 INFO request {number} served\n" for number in range(2000))
 ENGLISH = "ERROR step 3000 failed: no space left on device\n" * 3
@@ -20,7 +20,7 @@ GERMAN = "FEHLER: kein Platz für Müller übrig, Straße gesperrt\n"
 
 
 def open_bytes(data: bytes, limits: Limits = Limits()) -> Decoded:  # noqa: B008
-    return decode(DecodedReader(data), limits)
+    return decode(BytesReader(data), limits)
 
 
 def read(decoded: Decoded) -> str:
@@ -91,7 +91,7 @@ def test_older_encodings_are_guessed_and_named(text: str, codec: str, name: str)
     ids=lambda data: str(data[:20]),
 )
 def test_valid_utf8_is_never_taken_for_anything_else(data: bytes):
-    reader = DecodedReader(data)
+    reader = BytesReader(data)
     found = decode(reader)
     assert found.reader is reader
     assert (found.decoding.formats, found.decoding.remarks) == ((), ())
@@ -113,7 +113,7 @@ def test_a_letter_of_another_encoding_at_the_end_is_no_cut_off_character(text: s
 @pytest.mark.parametrize("damage", [b"\xff", b"\xc3", b"\xe4"])
 def test_utf8_with_a_damaged_byte_stays_utf8_and_says_so(damage: bytes):
     data = RUSSIAN.encode() + damage + b" and more\n" + RUSSIAN.encode()
-    reader = DecodedReader(data)
+    reader = BytesReader(data)
     found = decode(reader)
     assert found.reader is reader
     assert found.decoding.remarks == ("It is not valid UTF-8 throughout. Each invalid byte reads as U+FFFD.",)

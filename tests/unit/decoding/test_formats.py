@@ -14,8 +14,8 @@ import pytest
 from compressed import COMPRESS
 
 from overspill.decoding import decode, describe
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
+from overspill.store.readers import BytesReader
 
 NOISE = bytes(range(256)) * 8
 
@@ -66,7 +66,7 @@ SAMPLES = {
 @pytest.mark.parametrize("what", SAMPLES)
 def test_what_is_not_text_is_named(what: str):
     with pytest.raises(NotText) as caught:
-        decode(DecodedReader(SAMPLES[what]))
+        decode(BytesReader(SAMPLES[what]))
     assert caught.value.what == what
     assert str(caught.value).startswith(f"The stored output is {what}. It was not searched.")
 
@@ -80,7 +80,7 @@ def test_real_files_are_named(tmp_path: Path):
 @pytest.mark.parametrize("name", COMPRESS)
 def test_an_archive_inside_compression_is_named_and_not_opened(name: str, format: int):
     with pytest.raises(NotText) as caught:
-        decode(DecodedReader(COMPRESS[name](make_tar(format=format))))
+        decode(BytesReader(COMPRESS[name](make_tar(format=format))))
     assert str(caught.value) == (
         f"The stored output is a tar archive inside {name}. It was not searched. Unpack it and search the files in it."
     )
@@ -88,7 +88,7 @@ def test_an_archive_inside_compression_is_named_and_not_opened(name: str, format
 
 def test_a_name_says_nothing_about_the_content():
     """There is no name here at all: only bytes are looked at."""
-    assert decode(DecodedReader(b"plain text\n")).decoding.formats == ()
+    assert decode(BytesReader(b"plain text\n")).decoding.formats == ()
 
 
 @pytest.mark.parametrize(

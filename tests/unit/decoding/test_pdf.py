@@ -11,12 +11,12 @@ from pdfs import assemble, make_pdf, page_content, page_objects
 
 from overspill.decoding import Decoded, decode
 from overspill.decoding.limits import Limits
-from overspill.decoding.sink import DecodedReader
 from overspill.errors import NotText
+from overspill.store.readers import BytesReader
 
 
 def open_bytes(data: bytes, limits: Limits = Limits()) -> Decoded:  # noqa: B008
-    return decode(DecodedReader(data), limits)
+    return decode(BytesReader(data), limits)
 
 
 def read(decoded: Decoded) -> str:

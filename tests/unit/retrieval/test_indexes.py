@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from overspill.retrieval.indexes import EngineIndexes
-from overspill.retrieval.readers import BytesReader
+from overspill.store.readers import BytesReader
 
 
 class CountingReader(BytesReader):
