@@ -60,8 +60,8 @@ class _Encoder(Protocol):
 
 
 class _Vocabulary:
-    """Counts while other threads keep running: `encode_batch_flat` lets them. But it reads the spelling of a special token as that
-    token. No model does so with text from others, so text with such a spelling is counted the slower way."""
+    """Counts while other threads keep running: `encode_batch_flat` lets them. But it reads the spelling of a special token as
+    that token. No model does so with text from others, so text with such a spelling is counted the slower way."""
 
     def __init__(self, encoder: _Encoder) -> None:
         self._encoder = encoder
