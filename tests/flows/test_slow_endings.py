@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ def files(store: Path) -> list[str]:
 
 def open_files(store: Path) -> list[str]:
     """Of sessions: what belongs to the run stays open as long as the process has one."""
-    found = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if Path(f"/proc/self/fd/{fd}").is_symlink()]
+    found: list[str] = []
+    for fd in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # another thread has just closed it
+            found.append(os.readlink(f"/proc/self/fd/{fd}"))
     return [path for path in found if path.startswith(str(store)) and "/session-" in path]
 
 

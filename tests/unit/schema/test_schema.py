@@ -221,17 +221,17 @@ def test_a_schema_of_no_known_kind_is_not_called_too_large() -> None:
 
 
 def count_workers() -> int:
-    """Processes that this one started to check a schema, all at the same time: those that are still there at the end."""
+    """How many processes this one has started to check schemas, and are still running."""
     lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    started = [child for children in lists for child in children.read_text().split()]
-    return sum(map(is_worker, started))
+    started = [child for children in lists for child in read_proc(children).split()]
+    return sum(b"worker.py" in read_proc(Path(f"/proc/{child.decode()}/cmdline")) for child in started)
 
 
-def is_worker(process: str) -> bool:
+def read_proc(file: Path) -> bytes:
     try:
-        return b"worker.py" in Path(f"/proc/{process}/cmdline").read_bytes()
-    except FileNotFoundError:  # it has just ended
-        return False
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # a thread or process ended, before the file was opened or after
+        return b""
 
 
 @pytest.mark.slow
