@@ -47,17 +47,21 @@ class Places:
         waiting = list(jobs)
         for job in waiting:
             job.waits -= 1
-        for job in filter(_lacks_place, waiting):
-            with anyio.CancelScope(shield=True) as scope:
-                job.taking_back.add(scope)
-                await self._free.acquire()
-                if _lacks_place(job):
-                    job.has_place = True
-                else:  # it took one, or began to wait again, in another of its tasks
-                    self._free.release()
-            job.taking_back.discard(scope)
-            if scope.cancelled_caught:
+        for job in waiting:
+            if _lacks_place(job):
+                await self._take_back(job)
+            if job.is_ending:
                 await anyio.lowlevel.checkpoint()  # here the tool learns that its job is over
+
+    async def _take_back(self, job: Job) -> None:
+        with anyio.CancelScope(shield=True) as scope:
+            job.taking_back.add(scope)
+            await self._free.acquire()
+            if _lacks_place(job):
+                job.has_place = True
+            else:  # it took one, or began to wait again, in another of its tasks
+                self._free.release()
+        job.taking_back.discard(scope)
 
 
 def _lacks_place(job: Job) -> bool:
