@@ -33,6 +33,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Place(tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_commands_look_at_a_live_session_and_leave_it_alone(place: Place):
     def overspill(*args: str) -> subprocess.CompletedProcess[bytes]:
         return place.process(*args, capture_output=True)

@@ -202,6 +202,7 @@ async def test_a_jobs_own_limit_holds_after_its_client_left(tmp_path: Path, tagg
         assert answer == "Tool failed: TimeoutError: not finished after 2 s (toolTimeout)"
 
 
+@pytest.mark.slow
 async def test_a_client_cannot_leave_jobs_behind_without_end(tmp_path: Path) -> None:
     with served(tmp_path) as proxy:
         async with proxy.client(ANN) as client, anyio.create_task_group() as group:

@@ -14,6 +14,7 @@ TIES = 400
 DEADLINE = 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.promise("no-turn-blocked")
 async def test_no_output_of_400_near_ties_is_lost_or_delivered_twice():
     chance = random.Random(4)  # noqa: S311

@@ -52,6 +52,7 @@ async def test_a_short_beginning_is_shown_with_what_happened(tmp_path: Path, too
         assert (reply.is_error, reply.kept, session.counters.kept) == (True, None, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.promise("nothing-lost")
 @pytest.mark.parametrize("tool", [stream, generator])
 @pytest.mark.parametrize("preset", ["overspill", "artifacts", "slow", "tool_output"])

@@ -29,6 +29,7 @@ def overspill(home: Path, *args: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", PLACES)
 def test_each_known_client_is_wrapped_and_unwrapped(client: str, tmp_path: Path):
     place, text = PLACES[client]

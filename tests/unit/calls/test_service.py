@@ -48,6 +48,7 @@ def no_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.slow
 @pytest.mark.promise("cheap")
 @pytest.mark.usefixtures("no_garbage_collection")
 @pytest.mark.parametrize("background", [True, False])

@@ -727,6 +727,7 @@ async def test_retrieval_never_moves_to_the_background():
         assert reply.text.startswith("Completed tools:")
 
 
+@pytest.mark.slow
 async def test_a_large_background_output_does_not_stay_in_memory():
     tool = SlowTool("z" * 3_000_000)
     async with session() as s:

@@ -254,6 +254,7 @@ def test_control_c_ends_with_130(place: Place):
     assert "Traceback" not in seen
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_and_a_closed_output_leave_no_traceback(place: Place):
     (kept,) = place.keep(log=LINES * 20_000)
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}

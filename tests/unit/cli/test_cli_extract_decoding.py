@@ -106,6 +106,7 @@ def test_without_the_package_a_pdf_names_the_extra_to_install(place: Place):
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

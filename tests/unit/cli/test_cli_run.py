@@ -361,6 +361,7 @@ def test_ctrl_c_once_asks_for_the_report() -> None:
     assert b"The agent had to report early: the user asked to stop." in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("signals", "code"), [([signal.SIGINT, signal.SIGINT], 130), ([signal.SIGTERM], 143)])
 @pytest.mark.usefixtures("place")
 def test_ctrl_c_twice_or_a_termination_aborts_and_leaves_a_snapshot(signals: list[signal.Signals], code: int) -> None:

@@ -157,6 +157,7 @@ def test_twice_as_many_overlapping_quotes_do_not_take_twice_as_many_passes(overl
         assert result.missing == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 40])
 def test_a_document_that_hides_each_quote_behind_the_one_before_is_not_searched_for_ever(count: int):
     content = ("-" * 2000).join(PASSAGE[: 200 + end] for end in range(count))

@@ -194,6 +194,7 @@ def test_a_row_of_a_text_inside_json_leads_to_no_other_table() -> None:
     assert rows_for(output, "which customers and carriers had g7") == []
 
 
+@pytest.mark.slow
 def test_a_row_of_very_many_cells_is_shortened_to_those_that_were_asked_for() -> None:
     output = SHIPS + "Hull,2002,Peru," + "sail 77," * 200_000 + "anchor\n"
     assert "anchor" in select(build(output.encode()), "sail and anchor of Hull", max_tokens=200).text

@@ -149,6 +149,7 @@ def test_a_well_known_provider_needs_nothing_but_its_key() -> None:
     assert (mine.context_window, mine.max_output_tokens) == (16_000, 4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", get_args(ProviderKind))
 def test_every_kind_of_provider_has_a_client_that_connects(kind: ProviderKind) -> None:
     pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")

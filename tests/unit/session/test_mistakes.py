@@ -151,6 +151,7 @@ async def test_every_odd_value_is_used_or_refused_clearly(use: str, tmp_path: Pa
         assert error is None or isinstance(error, OverspillError), (use, odd, error)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("use", WITH_SESSION)
 async def test_every_odd_value_leaves_the_session_working(use: str):

@@ -110,6 +110,7 @@ def test_nothing_can_be_looked_at_in_a_session_that_is_not_open(look: str):
     assert str(caught.value) == "The session is not open. Use `with SyncSession() as session`."
 
 
+@pytest.mark.slow
 def test_threads_may_look_while_others_start_work():
     with opened() as session, ThreadPoolExecutor(4) as threads:
         work = [threads.submit(session.start, "quick", {}, lambda: "done") for _ in range(300)]

@@ -124,6 +124,7 @@ def run(code: str, *args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("removed_before_the_kill", [1, 40])
 async def test_a_process_killed_while_it_removes_leaves_each_output_whole_or_expired(

@@ -68,6 +68,7 @@ LOOKS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", LOOKS)
 def test_looking_at_four_times_as_many_sessions_opens_four_times_as_many_files(tmp_path: Path, look: str):
     def cost(count: int) -> int:
