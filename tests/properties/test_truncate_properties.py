@@ -33,13 +33,13 @@ by_ends = st.sampled_from(["head", "tail", "head_tail", "line"])
 shapes = st.builds(
     Shape,
     head_ratio=st.floats(0, 1),
-    head_lines=st.integers(1, 9),
-    tail_lines=st.integers(1, 9),
+    head_lines=st.none() | st.integers(1, 9),
+    tail_lines=st.none() | st.integers(1, 9),
     line_from=st.sampled_from(["start", "end"]),
-    depth=st.integers(1, 4),
-    first_elements=st.integers(0, 3),
-    last_elements=st.integers(0, 3),
-    max_keys=st.integers(0, 4),
+    depth=st.none() | st.integers(1, 4),
+    first_elements=st.none() | st.integers(0, 3),
+    last_elements=st.none() | st.integers(0, 3),
+    max_keys=st.none() | st.integers(0, 4),
 )
 values = st.recursive(
     st.none()

@@ -138,13 +138,19 @@ class TruncationSettings(Struct, frozen=True):
         "head_tail"
     )
     head_ratio: Annotated[Ratio, Key("The head's share of what `head_tail` keeps.", "anyone")] = 0.6
-    head_lines: Annotated[Limit, Key("The most lines that `head` keeps.", "anyone")] = 300
-    tail_lines: Annotated[Limit, Key("The most lines that `tail` keeps.", "anyone")] = 200
+    head_lines: Annotated[Limit | None, Key("The most lines that `head` keeps; null: as many as fit.", "anyone")] = None
+    tail_lines: Annotated[Limit | None, Key("The most lines that `tail` keeps; null: as many as fit.", "anyone")] = None
     line_from: Annotated[LineFrom, Key("Which end of the output `line` keeps.", "anyone")] = "start"
-    depth: Annotated[Limit, Key("How deep `element` looks into nested values.", "anyone")] = 3
-    first_elements: Annotated[Count, Key("Elements that `element` keeps from the front of a list.", "anyone")] = 5
-    last_elements: Annotated[Count, Key("Elements that `element` keeps from the end of a list.", "anyone")] = 5
-    max_keys: Annotated[Limit, Key("The most keys that `element` keeps of one object.", "anyone")] = 50
+    depth: Annotated[Limit | None, Key("How deep `element` looks into nested values; null: as deep as fits.", "anyone")] = None
+    first_elements: Annotated[
+        Count | None, Key("Elements that `element` keeps from the front of a list; null: as many as fit.", "anyone")
+    ] = None
+    last_elements: Annotated[
+        Count | None, Key("Elements that `element` keeps from the end of a list; null: as many as fit.", "anyone")
+    ] = None
+    max_keys: Annotated[
+        Limit | None, Key("The most keys that `element` keeps of one object; null: as many as fit.", "anyone")
+    ] = None
     overrides: Annotated[Mapping[str, Override], Key("Rules by tool name, in any case.", "anyone", any_case=True)] = (
         MappingProxyType({})
     )

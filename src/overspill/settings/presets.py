@@ -8,6 +8,15 @@ from typing import Any
 from overspill.settings.keys import PresetName
 
 _TEN_MEBIBYTES = 10_485_760
+_DOCUMENTED_SHAPE = {
+    "head_lines": 300,
+    "tail_lines": 200,
+    "depth": 3,
+    "first_elements": 5,
+    "last_elements": 5,
+    "max_keys": 50,
+}
+"""How much the strategies keep, whatever room there is."""
 
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "overspill": {},
@@ -17,7 +26,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
         "preview_chars": 0,
         "surface": ["tool_output"],
         "extraction_fallback": ["truncate"],
-        "truncation": {"max_artifact_size": None},
+        "truncation": {"max_artifact_size": None, **_DOCUMENTED_SHAPE},
     },
     "artifacts": {
         "tool_response_max_bytes": 0,
@@ -31,7 +40,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
         "extraction_fallback": ["truncate"],
         "store_dir": ".overspill/artifacts",
         "retention": "session",
-        "truncation": {"inline_limit": 8_000, "max_artifact_size": _TEN_MEBIBYTES},
+        "truncation": {"inline_limit": 8_000, "max_artifact_size": _TEN_MEBIBYTES, **_DOCUMENTED_SHAPE},
     },
     "slow": {
         "tool_response_max_bytes": None,
@@ -41,7 +50,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
         "surface": ["get_tool_output", "wait_for_tool_output"],
         "extraction_fallback": ["truncate"],
         "retention": "session",
-        "truncation": {"max_artifact_size": _TEN_MEBIBYTES},
+        "truncation": {"max_artifact_size": _TEN_MEBIBYTES, **_DOCUMENTED_SHAPE},
     },
 }
 

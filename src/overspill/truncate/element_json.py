@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from overspill.truncate import markers
 from overspill.truncate.shape import Shape
-from overspill.truncate.shrink import Level, find_largest, join_within, shrink_levels
+from overspill.truncate.shrink import Level, find_largest, grow_level, join_within, shrink_levels
 
 _NOTHING_FITS = f'"{markers.ELLIPSIS}"'
 _INDENTED = re.compile(r"[ \t\r\n]*[\[{]\r?\n([ \t]+)")
@@ -74,10 +74,13 @@ def _outline_documents(text: str, limit: int, shape: Shape) -> str | None:
         return None
     if not documents:
         return None
+
+    def write(level: Level) -> str | None:
+        return join_within(_Outline(level, len(text), shape.head_ratio).documents(verbatim), limit)
+
     for level in shrink_levels(shape):
-        whole = join_within(_Outline(level, len(text), shape.head_ratio).documents(verbatim), limit)
-        if whole is not None and level.first + level.last:
-            return whole
+        if level.first + level.last and write(level) is not None:
+            return write(grow_level(level, limit, shape, lambda level: write(level) is not None))
     found = find_largest(lambda level, longest: _Outline(level, longest, shape.head_ratio).documents(documents), limit, shape)
     return found[0] if found else _NOTHING_FITS
 

@@ -21,14 +21,15 @@ class Shape(Struct, frozen=True):
 
     head_ratio: float = 0.6
     """The share of the room that `head_tail`, or a string inside JSON or XML, gives to the beginning."""
-    head_lines: int = 300
-    tail_lines: int = 200
+    head_lines: int | None = 300
+    """None, here and below: as many as fit."""
+    tail_lines: int | None = 200
     line_from: Literal["start", "end"] = "start"
-    depth: int = 3
+    depth: int | None = 3
     """How many levels of arrays, objects or elements with children to show; deeper ones show only their count."""
-    first_elements: int = 5
-    last_elements: int = 5
-    max_keys: int = 50
+    first_elements: int | None = 5
+    last_elements: int | None = 5
+    max_keys: int | None = 50
 
     def __post_init__(self) -> None:
         if not 0 <= self.head_ratio <= 1:
@@ -36,8 +37,8 @@ class Shape(Struct, frozen=True):
         if self.line_from not in ("start", "end"):
             raise SettingsError(f"line_from is {self.line_from!r}; allowed are 'start' and 'end'.")
         for name, least in _MINIMUMS.items():
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name} is {getattr(self, name)}; it must be {least} or more.")
+            if (value := getattr(self, name)) is not None and value < least:
+                raise SettingsError(f"{name} is {value}; it must be {least} or more.")
 
 
 def read_shape(options: object) -> Shape:

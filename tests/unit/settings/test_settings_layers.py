@@ -330,7 +330,7 @@ def layer_of(name: str, values: dict[str, int]) -> Layer:
 def test_every_value_comes_from_the_strongest_layer_with_that_key(layers: list[dict[str, int]]) -> None:
     loaded = merge([layer_of(f"layer {number}", values) for number, values in enumerate(layers)])
     s = loaded.settings
-    expected = {"maxRunning": (64, "default"), "truncation.headLines": (300, "default")}
+    expected: dict[str, tuple[int | None, str]] = {"maxRunning": (64, "default"), "truncation.headLines": (None, "default")}
     expected |= {"toolOutput.maxChunks": (1, "default"), "keepDays": (7, "default")}
     for number, values in reversed([*enumerate(layers)]):
         for key, value in values.items():

@@ -41,15 +41,15 @@ def test_the_defaults_are_the_preset_overspill() -> None:
     assert (s.servers, s.off, s.background, s.effective_token_threshold) == ({}, False, True, 10_000)
 
 
-def test_the_sections_have_the_documents_defaults() -> None:
+def test_the_sections_have_their_defaults() -> None:
     s = Settings()
     t = s.tool_output
     assert (t.enabled, t.max_chunks, t.overlap_percent, t.avg_line_bytes_threshold, t.models) == (True, 1, 10, 1_000, ())
     assert (t.max_extraction_chunks, t.answer_within_secs) == (64, None)
     c = s.truncation
     assert (c.inline_limit, c.artifact_threshold, c.max_artifact_size, c.default_strategy) == (None, 50_000, 1024**3, "head_tail")
-    assert (c.head_ratio, c.head_lines, c.tail_lines, c.line_from) == (0.6, 300, 200, "start")
-    assert (c.depth, c.first_elements, c.last_elements, c.max_keys, c.overrides) == (3, 5, 5, 50, {})
+    assert (c.head_ratio, c.head_lines, c.tail_lines, c.line_from) == (0.6, None, None, "start")
+    assert (c.depth, c.first_elements, c.last_elements, c.max_keys, c.overrides) == (None, None, None, None, {})
     assert (s.refs.enabled, s.refs.allow, s.refs.max_ref_bytes) == (True, (), 1_000_000)
 
 
@@ -229,14 +229,14 @@ def test_a_servers_tool_has_the_rules_of_its_own_name_and_of_the_one_a_model_cal
     rules |= {"git__git_log": {"headLines": 7}}
     s = Settings(servers={"depot": {"headLines": 1, "maxKeys": 2}}, truncation={"overrides": rules})
 
-    def held(name: str, server: str) -> tuple[int, int, int]:
+    def held(name: str, server: str) -> tuple[int | None, ...]:
         found = s.for_tool(name, server).truncation
         return found.head_lines, found.tail_lines, found.max_keys
 
     assert held("depot__log", "depot") == (3, 5, 2)
     assert held("log", "depot") == (3, 4, 2)
-    assert held("shop__Log", "shop") == (3, 4, 50)
-    assert held("depot__log", "") == (300, 5, 50)
+    assert held("shop__Log", "shop") == (3, 4, None)
+    assert held("depot__log", "") == (None, 5, None)
     assert held("git__log", "git")[0] == held("git__log", "other")[0] == 6
     well_known = s.for_tool("git__git_log", "git").truncation
     assert (well_known.head_lines, well_known.default_strategy) == (7, "tail")

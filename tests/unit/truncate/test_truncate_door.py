@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 from overspill import truncate as room
 from overspill.errors import SettingsError
+from overspill.settings import Settings
 from overspill.settings.keys import Override, TruncationSettings
 from overspill.truncate import STRATEGIES, Cut, Shape, StrategyName, read_shape, truncate, truncate_ends
 
@@ -24,7 +25,10 @@ def test_every_strategy_module_is_registered_and_can_be_named_in_the_settings() 
 
 
 def test_every_option_of_a_shape_is_a_setting_and_can_be_overridden_for_a_tool() -> None:
-    assert read_shape(TruncationSettings()) == Shape()
+    fills = Shape(head_lines=None, tail_lines=None, depth=None, first_elements=None, last_elements=None, max_keys=None)
+    assert read_shape(TruncationSettings()) == fills
+    for preset in ("tool_output", "artifacts", "slow"):
+        assert read_shape(Settings(preset).truncation) == Shape()
     assert set(Shape.__struct_fields__) <= set(Override.__struct_fields__)
     other = Shape(0.5, 1, 2, "end", 4, 6, 7, 8)
     assert read_shape(TruncationSettings(**asdict(other))) == other
