@@ -22,7 +22,7 @@ HANGS = 30.0
 MODEL = "test/m"
 SLOW = "asyncTimeoutSecs: 100\ntruncation: {overrides: {depot__slow: {asyncTimeoutSecs: 0.05}}}"
 """Only that tool goes to the background, however busy the machine is."""
-_HANDLE = re.compile(r'handle = "([^"]+)"')
+_HANDLE = re.compile(r'handle = "([^"]+)"|stored as (out_\w+)')
 _ID = re.compile(r"Tool Output ID: (\S+)")
 
 
@@ -41,7 +41,7 @@ class Seen(Struct, frozen=True):
 
     @property
     def handles(self) -> list[str]:
-        return _HANDLE.findall("\n".join(self.answers))
+        return [handle or name for handle, name in _HANDLE.findall("\n".join(self.answers))]
 
     @property
     def ids(self) -> list[str]:

@@ -4,7 +4,8 @@ OverspillError
 ├── SettingsError          a key, a value or a file of the settings cannot be used
 │   └── MissingPackage     needs a package that is not installed
 ├── HandleError            there is no such output
-│   ├── MalformedHandle    (400) not a handle and not an artifact id
+│   ├── AmbiguousName      (409) a short name that several outputs have
+│   ├── MalformedHandle    (400) not a handle, an artifact id or a name
 │   ├── UnknownHandle      (404) this session has stored nothing under that handle
 │   └── ExpiredHandle      (410) the output was stored and has been removed
 ├── BadRequest             (400) a range, mode, pattern, query or argument that cannot be served
@@ -21,6 +22,7 @@ OverspillError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 _PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim", "pdf": "pypdf"}
@@ -56,7 +58,8 @@ class MalformedHandle(HandleError):
     def __init__(self, spelling: str) -> None:
         shown = spelling if len(spelling) <= 100 else spelling[:97] + "..."
         super().__init__(
-            f"{shown!r} is not a handle. A handle looks like session-<uuid>/<uuid>, an artifact id like art_<milliseconds>_<hex>."
+            f"{shown!r} is not a handle. A handle looks like session-<uuid>/<uuid>, a name like out_3f7k9q, "
+            "an artifact id like art_<milliseconds>_<hex>."
         )
 
 
@@ -74,6 +77,15 @@ class ExpiredHandle(HandleError):
     def __init__(self, spelling: str, tool: str = "") -> None:
         super().__init__(f"The output {spelling!r} has expired and was removed. Call {tool or 'the tool'} again.")
         self.tool = tool
+
+
+class AmbiguousName(HandleError):
+    """`handles` are those of the outputs that have the name."""
+
+    code = 409
+
+    def __init__(self, name: str, handles: Iterable[str]) -> None:
+        super().__init__(f"Several stored outputs have the name {name}. Use the handle of one of them: {', '.join(handles)}.")
 
 
 class BadRequest(OverspillError):

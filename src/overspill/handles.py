@@ -1,6 +1,8 @@
-"""An output has one id and two spellings of it: the handle `session-<uuid>/<uuid>` and the artifact id `art_<unix-ms>_<hex>`.
+"""An output has one id and three spellings of it: the handle `session-<uuid>/<uuid>`, the artifact id `art_<unix-ms>_<hex>` and
+the short name `out_3f7k9q`.
 
-The id is a version 7 UUID, 48 bits of time and 74 random bits. The artifact id spells the same bits differently.
+The id is a version 7 UUID, 48 bits of time and 74 random bits. The artifact id spells the same bits differently. The name spells
+only the last of the random bits, so it means something only together with the outputs of one owner.
 """
 
 from __future__ import annotations
@@ -16,6 +18,12 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _HANDLE_PATTERN = re.compile(rf"session-({_UUID})/({_UUID})")
 _ARTIFACT_PATTERN = re.compile(r"art_([1-9][0-9]{12,14})_([0-9a-f]{19})")
 _UUID_PATTERN = re.compile(_UUID)
+_NAME_START = "out_"
+_NAME_PATTERN = re.compile(r"out_([0-9a-hjkmnp-tv-z]{6,12})")
+_NAME_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: easily misread, or part of a word
+MIN_NAME_CHARS = 6
+MAX_NAME_CHARS = 12
+"""Five bits each, all of them random."""
 _AROUND = " \t\r\n\"'`\u2018\u2019\u201c\u201d"  # blanks and quotes, straight and typographic
 _LOW_BITS = 62  # random bits after the variant
 _HIGH_BITS = 12  # random bits between version and variant
@@ -35,6 +43,24 @@ def artifact_id(file: str) -> str:
     high = (value >> 64) & ((1 << _HIGH_BITS) - 1)
     low = value & ((1 << _LOW_BITS) - 1)
     return f"art_{value >> 80}_{(high << _LOW_BITS) | low:019x}"
+
+
+def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
+    """A short name, valid as a name in SQL. More characters tell apart outputs whose names would be equal."""
+    bits = UUID(file).int
+    return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(chars))
+
+
+def count_name_chars(name: str) -> int:
+    return len(name) - len(_NAME_START)
+
+
+def parse_name(spelling: object) -> str | None:
+    """The short name that this is, without what models put around it; None if it is something else."""
+    if not isinstance(spelling, str):
+        return None
+    found = _NAME_PATTERN.fullmatch(spelling.strip(_AROUND).lower())
+    return found and found[0]
 
 
 def parse(spelling: str) -> tuple[str | None, str]:

@@ -99,6 +99,13 @@ class Kept(Struct, frozen=True):
     """Empty when every byte is stored; otherwise what is not, and why."""
     is_plain: bool = False
     """Whether all of it is known to be UTF-8 without NUL."""
+    name_chars: int = handles.MIN_NAME_CHARS
+    """More only if a shorter name was taken. Outputs that were stored before there were names have the shortest."""
+
+    @property
+    def name(self) -> str:
+        """`out_3f7k9q`: short, and unique among the outputs that a session can read."""
+        return handles.name(self.id, self.name_chars)
 
     @property
     def handle(self) -> str:

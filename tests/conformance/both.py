@@ -18,7 +18,7 @@ from running import Overspill, plain_environ
 from overspill.retrieval.definitions import TOOLS
 
 _LONGEST = 90  # seconds
-_HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
+_HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|\bout_[0-9a-z]{6,12}\b")
 _STAMPS = ("resultType", "ttlMs", "cacheScope")
 _SLICE = 3000  # characters, which are within an answer's bound whatever they are
 

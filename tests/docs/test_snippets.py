@@ -34,6 +34,7 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _CHANGING = (
     (re.compile(rf"session-{_UUID}/{_UUID}"), "session-…/…"),
     (re.compile(r"art_\d+_[0-9a-f]{19,}"), "art_…"),
+    (re.compile(r"\bout_[0-9a-z]{6,12}\b"), "out_…"),
     (re.compile(r"((?:preview|untrusted data) )\d{6,}"), r"\1…"),
 )
 

@@ -61,7 +61,7 @@ async def test_what_fits_is_kept_and_the_model_is_told_what_is_not(disk: Path, f
             assert shown.endswith("line 010000\n")
         assert note.startswith(f"[The output has 120,000 bytes. Only the first {len(stored):,} were saved: ")
         assert "the disk is full" in note
-        assert f'Read what was saved with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", ' in note
+        assert f'Read what was saved with get_tool_output(id="{reply.kept.name}", mode="slice", ' in note
         assert "the disk is full" in reply.kept.missing
         assert session.open(before.handle).text() == "kept before"
         part = await session.invoke("get_tool_output", {"id": reply.kept.artifact_id, "mode": "slice", "slice": {"lines": "1-2"}})

@@ -34,7 +34,7 @@ async def test_another_process_cannot_resolve_a_handle_of_a_live_session(tmp_pat
         reply = await session.call("dump", {}, lambda: "confidential\n" * 2000)
         assert reply.kept is not None
         kept = reply.kept
-        spellings = json.dumps([kept.handle, kept.artifact_id, kept.id, f"../session-{session.id}/{kept.id}"])
+        spellings = json.dumps([kept.name, kept.handle, kept.artifact_id, kept.id, f"../session-{session.id}/{kept.id}"])
         done = ask_as_another(tmp_path, spellings)
         answers = json.loads(done)
         assert len(answers) == 20

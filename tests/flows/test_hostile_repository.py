@@ -13,7 +13,7 @@ from wire import Process, every, proxied
 
 pytestmark = pytest.mark.slow
 
-HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
+HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|\bout_[0-9a-z]{6,12}\b")
 NAME = re.compile(rf"art_\w+|{HANDLE.pattern}")
 OUTPUT = "".join(f"line {number}: the quick brown fox\n" for number in range(1, 1001))
 

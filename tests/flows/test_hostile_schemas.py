@@ -32,7 +32,7 @@ def greeted(wire: Process) -> str:
     wire.hello()
     wire.names()
     text = wire.text("give", {"text": "a" * 35 + "!\n" + "more\n" * 1000})
-    found = re.search(r'(?:handle = "|handle )([^"\s]+)"?', text)
+    found = re.search(r'(?:handle = "|handle |stored as )([^".\s]+)', text)
     assert found, text
     return f"{{{{output:{found[1]}#L1-1}}}}"
 

@@ -50,6 +50,8 @@ async def test_a_kept_session_is_opened_again_with_all_its_outputs(place: Place)
             (BUILD, "build"),
         ]
         for kept in session.kept():
+            with session.open(kept.name) as by_name:  # it was stored before there were names
+                assert by_name.kept == kept
             with session.open(kept.handle) as stored:
                 assert hashlib.sha256(stored.bytes()).hexdigest() == kept.sha256
         page = await session.invoke("get_tool_output", {"id": LOG, "mode": "grep", "pattern": "request 97 "})

@@ -85,7 +85,8 @@ def test_a_malformed_handle_is_told_what_handles_look_like():
     with pytest.raises(MalformedHandle) as raised:
         handles.parse("x9")
     assert str(raised.value) == (
-        "'x9' is not a handle. A handle looks like session-<uuid>/<uuid>, an artifact id like art_<milliseconds>_<hex>."
+        "'x9' is not a handle. A handle looks like session-<uuid>/<uuid>, a name like out_3f7k9q, "
+        "an artifact id like art_<milliseconds>_<hex>."
     )
     assert raised.value.code == 400
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from overspill import handles, wording
+from overspill import wording
 from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
 from overspill.calls.background import find_last_change, restore_job
@@ -144,7 +144,7 @@ class CallService:
     async def _fill_references(self, call: ToolCall, settings: Settings, check: references.Check | None) -> Mapping[str, Any]:
         args, uses = await anyio.to_thread.run_sync(self._resolve, call, settings, check)
         for use in uses:
-            self._ledger.record(ReferenceUsed(now_ms(), call.name, handles.parse(use.handle)[1], use.bytes))
+            self._ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
         return args
 
     def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:

@@ -36,6 +36,7 @@ from overspill.gate.kept import (
     KeptOutputs,
     LateOutput,
 )
+from overspill.gate.names import OutputNames
 from overspill.gate.off_loop import run_off_loop
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
@@ -60,6 +61,7 @@ class Gate:
         self.arguments = BoundedCache[str](MAX_ARGUMENT_CHARS, len)
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self.held = HeldOutputs()
+        self.names = OutputNames()
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
@@ -218,7 +220,7 @@ class Gate:
                 size = size_of(collected.plain, settings.model)
             source = OutputText(collected.spool, size, collected.plain)
             if collected.media == "binary":
-                return replies.draft_binary(kept, collected.spool, unstored, self.settings.surface), size
+                return replies.draft_binary(kept, collected.spool, unstored, self.settings), size
             if unstored:
                 return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
             assert kept is not None
@@ -257,8 +259,7 @@ class Gate:
             kept = await self.keep(call, collected, "binary")
         except StoreError as error:
             return None, wording.incomplete_output(None, collected.spool.total, str(error), ())
-        offered = self.settings.surface
-        drafts = await anyio.to_thread.run_sync(replies.draft_binary, kept, collected.spool, kept.missing, offered, block)
+        drafts = await anyio.to_thread.run_sync(replies.draft_binary, kept, collected.spool, kept.missing, self.settings, block)
         return kept, drafts[0].text
 
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
@@ -277,6 +278,7 @@ class Gate:
             blocks=collected.boundaries,
             missing=missing,
             is_plain=sealed.is_plain,
+            name_chars=handles.count_name_chars(self.names.give(collected.spool.id)),
         )
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -91,7 +91,7 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    message = wording.handle_message(kept)
+    message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
     if not settings.preview_chars or settings.truncation.default_strategy == "none":
         return [ReplyDraft((message,))]
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
@@ -127,16 +127,16 @@ FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "r
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     """For an output that could not be stored whole: as much as the limits allow, and what happened to the rest."""
-    note = wording.incomplete_output(kept, total, why, settings.surface)
+    note = wording.incomplete_output(kept, total, why, settings.surface, short=settings.shows_names)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
     return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
 
 
-def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[str], block: Block = None) -> list[ReplyDraft]:
+def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, block: Block = None) -> list[ReplyDraft]:
     """For an output that is not plain text: what it is, by its block or by its bytes, and how to read it. Blocks."""
     if kept is None or why:
-        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, offered),))]
+        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, settings.surface, short=settings.shows_names),))]
     try:
         head = spool.read(0, HEAD_BYTES)
     except StoreError:  # removed since
@@ -144,7 +144,8 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, offered: Collection[
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
     has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
-    return [ReplyDraft((wording.binary_message(kept, what, offered, has_text=has_text),))]
+    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, short=settings.shows_names)
+    return [ReplyDraft((message,))]
 
 
 def describe_truncation(cut: Cut | None, size: Size, count: Callable[[str], int], artifact_id: str | None) -> Truncation:

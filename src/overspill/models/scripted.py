@@ -1,7 +1,7 @@
 """A model that answers from a file, for examples that run anywhere: `scripted/FILE`.
 
 The file is a list in YAML or JSON. Each entry is one answer: `text`, `calls` (each a `tool` and its `args`), or both. Texts may
-hold <HANDLE> for the last handle, <ID> for the last background id, and <ANSWER> for the last tool's answer.
+hold <HANDLE> for the last handle or name, <ID> for the last background id, and <ANSWER> for the last tool's answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from overspill.types import ToolCall
 
 PROVIDER = "scripted"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_HANDLE = re.compile(rf"session-{_UUID}/{_UUID}")
+_HANDLE = re.compile(rf"session-{_UUID}/{_UUID}|\bout_[0-9a-z]{{6,12}}\b")
 _ID = re.compile(r"Tool Output ID: (\S+)")
 
 

@@ -55,9 +55,9 @@ class ReferenceSource(Struct, frozen=True):
 
 
 class ReferenceUse(Struct, frozen=True):
-    """A resolved reference: the output, the number of bytes, and its place in the arguments as a JSON pointer."""
+    """A resolved reference: the output's id, the number of bytes, and its place in the arguments as a JSON pointer."""
 
-    handle: str
+    id: str
     bytes: int
     path: str
 
@@ -135,15 +135,15 @@ class _Filling:
             return text
         place = reduce(append_token, path, "")
         try:
-            content, size = self._content(reference[1], reference[2])
+            source = self._fetch(reference[1])
+            content, size = self._content(source, reference[2])
         except OverspillError as error:
             raise RefError(_FAILED.format(path=place, reason=error, tool=self._tool)) from None
-        self.uses.append(ReferenceUse(reference[1], size, place))
+        self.uses.append(ReferenceUse(source.kept.id, size, place))
         self._used += size
         return content
 
-    def _content(self, handle: str, part: str | None) -> tuple[Any, int]:
-        source = self._fetch(handle)
+    def _content(self, source: ReferenceSource, part: str | None) -> tuple[Any, int]:
         self._permit(source.kept)
         if part is None:
             return self._text(source.reader, 0, source.reader.size)

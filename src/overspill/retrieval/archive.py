@@ -6,14 +6,14 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill import handles
 from overspill.decoding import redecode
-from overspill.errors import HandleError, OverspillError, StoreError, UnknownHandle
+from overspill.errors import AmbiguousName, HandleError, OverspillError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored, Quote
@@ -76,14 +76,22 @@ class Archive:
         return sorted(found.values(), key=lambda item: item.kept.created_ms)
 
     def find(self, spelling: str) -> ArchivedOutput:
-        session, file = handles.parse(spelling)
+        name = handles.parse_name(spelling)
+        if name is None:
+            found = list(islice(self._with_id(*handles.parse(spelling)), 1))
+        else:  # unique only among the outputs of one owner, and these are the outputs of all
+            found = [item for item in self.items() if item.kept.name == name]
+        if len(found) > 1:
+            raise AmbiguousName(spelling, [item.kept.handle for item in found])
+        if not found:
+            raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
+        return found[0]
+
+    def _with_id(self, session: str | None, file: str) -> Iterator[ArchivedOutput]:
         for label, shelf, entries in self._shelves(session):
-            if not _is_there(shelf, file):
-                continue
-            for event in entries:
+            for event in entries if _is_there(shelf, file) else ():
                 if isinstance(event, OutputStored) and event.kept.id == file and event.kept.session == label.session:
-                    return ArchivedOutput(event.kept, label)
-        raise HandleError(f"Nothing is stored under {spelling!r}. `overspill artifacts list` shows what is stored.")
+                    yield ArchivedOutput(event.kept, label)
 
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:

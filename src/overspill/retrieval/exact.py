@@ -76,7 +76,7 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
 
 def _query_artifact(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
     def spell(start: int) -> str:
-        return f'get_artifact(id="{stored.kept.artifact_id}", query={json.dumps(expression)}, from={start})'
+        return f'get_artifact(id="{stored.shown_id}", query={json.dumps(expression)}, from={start})'
 
     return query_page(stored, expression, start, bound, spell)
 
@@ -92,4 +92,4 @@ def _spell_artifact(stored: StoredOutput, range: Range) -> str:
     last = range.end if range.unit == "lines" else range.end - 1
     unit = "bytes" if range.unit == "chars" else range.unit
     start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, last + 1)
-    return f'get_artifact(id="{stored.kept.artifact_id}", {unit}="{start}-{end - 1}")'
+    return f'get_artifact(id="{stored.shown_id}", {unit}="{start}-{end - 1}")'

@@ -21,11 +21,12 @@ MAX_WARNING_CHARS = 2_000
 _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or read around a byte span with slice."
 
 
-def format_abstract(kept: Kept, found: Extraction, bound: Bound, *, closed_strategies: bool = False) -> Page:
+def format_abstract(kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False) -> Page:
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
     the end of the text, and always says how many checked citations it dropped.
 
-    `closed_strategies`: the first line may not name the engine, so the next one does.
+    `handle` is what the answer calls the output, if not by its handle. `closed_strategies`: the first line may not name the
+    engine, so the next one does.
     """
     is_builtin = found.model == BUILTIN
     strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
@@ -39,7 +40,7 @@ def format_abstract(kept: Kept, found: Extraction, bound: Bound, *, closed_strat
         ours = "\n\n".join(filter(None, (closing, *after)))
         shown = framing.block(framing.OPENING, answer) if answer and (before or ours or framing.imitates(answer)) else answer
         body = "\n\n".join([*before, "\n".join(filter(None, (shown, ours)))])
-        return encoding.clean(wording.abstract(kept.tool, kept.handle, strategy, body))
+        return encoding.clean(wording.abstract(kept.tool, handle or kept.handle, strategy, body))
 
     def cite(count: int, *, quoted: bool = False) -> list[str]:
         omitted = len(found.excerpts) - count

@@ -44,6 +44,23 @@ class SessionGroup:
                         return GroupOutput(kept, shelf)
         return None
 
+    def find_named(self, name: str) -> set[str]:
+        """The handles of the outputs that have this name."""
+        found: set[str] = set()
+        for shelf in self._ended_sessions():
+            with suppress(StoreError), closing(shelf):
+                names = _read_names(shelf)
+                found.update(handles.handle(shelf.session, id) for id in names if names[id] == name)
+        return found
+
+    def list_names(self) -> set[str]:
+        """All names that outputs of the family have, also those of live sessions."""
+        taken: set[str] = set()
+        for shelf in self._sessions():
+            with suppress(StoreError), closing(shelf):
+                taken.update(_read_names(shelf).values())
+        return taken
+
     def find_failed_job(self, spelling: str) -> Job | None:
         """A job of an ended session that failed, or was still running when the session ended."""
         session, file = handles.parse(spelling)
@@ -62,10 +79,13 @@ class SessionGroup:
         return False
 
     def _ended_sessions(self, session: str | None = None) -> Iterator[Shelf]:
+        return self._sessions(session, ended=True)
+
+    def _sessions(self, session: str | None = None, *, ended: bool = False) -> Iterator[Shelf]:
         """Newest first, open for reading. A session that is removed meanwhile is left out."""
         labels = reversed(self._list_labels()) if session is None else self._find_label(session)
         for label in labels:
-            if label.name.startswith(self._prefix) and not label.live:
+            if label.name.startswith(self._prefix) and not (ended and label.live):
                 with suppress(HandleError, StoreError):
                     yield self._store.read_shelf(label.session)
 
@@ -86,6 +106,13 @@ def _stored_outputs(shelf: Shelf) -> Iterator[Kept]:
     for event in events.decode_events(shelf.journal()):
         if isinstance(event, OutputStored) and event.kept.session == shelf.session:
             yield event.kept
+
+
+def _read_names(shelf: Shelf) -> dict[str, str]:
+    """The names of a session's outputs, by id."""
+    lines = (line for line in shelf.journal() if b'"event":"kept"' in line)  # most lines are not decoded
+    stored = (event.kept for event in events.decode_events(lines) if isinstance(event, OutputStored))
+    return {kept.id: kept.name for kept in stored if kept.session == shelf.session}
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

@@ -205,13 +205,14 @@ class RetrievalTools:
             tool, strategy = await self._look_up(self._outputs.tool_of, handle), str(mode) if mode in EXTRACT_MODES else "auto"
             return Page(wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))), is_error=True)
         kept = stored.kept
+        shown = kept.name if stored.shows_name else kept.handle
         try:
             found = await self._extract(stored, "tool_output", asked.extract, asked.mode)
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
-            return Page(wording.extraction_failure(kept.tool, kept.handle, mode, str(error)), kept.id, is_error=True)
+            return Page(wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id, is_error=True)
         closed = self._gate.settings.has_closed_strategies
-        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, closed_strategies=closed))
+        return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
         if not query:

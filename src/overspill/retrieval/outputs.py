@@ -1,4 +1,4 @@
-"""A session's stored outputs: found by handle or artifact id, only by the session that owns them."""
+"""A session's stored outputs: found by handle, artifact id or name, only by the session that owns them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from threading import RLock
 from types import MappingProxyType, TracebackType
 from typing import Any
 
+from msgspec import structs
+
 from overspill import handles, reading
 from overspill.calls.job import Job, requester
 from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, StoreError, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
+from overspill.gate.names import OutputNames
 from overspill.reading import references
 from overspill.reading.positions import View
 from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
 from overspill.retrieval.readers import RunningReader
+from overspill.retrieval.spelling import spell_out
 from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
 from overspill.store.protocols import Reader, Shelf
@@ -43,8 +47,13 @@ class StoredOutput:
         reader: Reader,
         checkpoints: Sequence[tuple[int, int, int]] = (),
         views: TextViews | None = None,
+        *,
+        shows_name: bool = False,
     ) -> None:
         self.kept = kept
+        self.shows_name = shows_name
+        """Whether answers call it by its name, and not by its handle or artifact id."""
+        self.shown_id = kept.name if shows_name else kept.artifact_id
         self.reader = reader
         self.view = View(reader, checkpoints=checkpoints)
         self._views = views or TextViews()
@@ -112,11 +121,16 @@ class StoredOutputs:
         checkpoints: Mapping[str, Sequence[tuple[int, int, int]]],
         held: Mapping[str, bytes] = MappingProxyType({}),
         family: SessionGroup | None = None,
+        names: OutputNames | None = None,
+        *,
+        shows_names: bool = False,
     ) -> None:
         self._shelf = shelf
         self._kept = kept
         self._held = held
         self._checkpoints = checkpoints
+        self._names = names or OutputNames()
+        self._shows_names = shows_names
         self.jobs: Mapping[str, Job] = {}
         """Background jobs, whose outputs may not exist yet."""
         self._family = family
@@ -126,7 +140,11 @@ class StoredOutputs:
         self._is_closed = False
         self._lock = RLock()
 
+    def _spell_out(self, spelling: str) -> str:
+        return spell_out(spelling, self._shelf.session, self._names, self._family)
+
     def file_id(self, spelling: str) -> str:
+        spelling = self._spell_out(spelling)
         session, file = handles.parse(spelling)
         if session not in (None, self._shelf.session) and not self._find_in_group(spelling):
             raise UnknownHandle(spelling)
@@ -137,6 +155,7 @@ class StoredOutputs:
 
         Also finds a job of an ended session of the family, if it left no output: it failed, or was interrupted.
         """
+        spelling = self._spell_out(spelling)
         _, file = handles.parse(spelling)
         job = self.jobs.get(file)
         if job is None and self._family is not None and file not in self._kept and not self._find_in_group(spelling):
@@ -147,6 +166,7 @@ class StoredOutputs:
         return job
 
     def find(self, spelling: str) -> Kept:
+        spelling = self._spell_out(spelling)
         file = self.file_id(spelling)
         kept = self._kept.get(file) or self._find_in_group(spelling)
         if kept is None:
@@ -158,6 +178,7 @@ class StoredOutputs:
     def tool_of(self, spelling: str) -> str:
         """The tool whose output it is or will be; `unknown` if there is none."""
         try:
+            spelling = self._spell_out(spelling)
             file = self.file_id(spelling)
             made = self._kept.get(file) or self._find_in_group(spelling) or self.jobs.get(file)
         except OverspillError:
@@ -205,14 +226,14 @@ class StoredOutputs:
 
     def _open_output(self, kept: Kept, spelling: str) -> StoredOutput:
         if kept.id in self._held:
-            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views)
+            return StoredOutput(kept, BytesReader(self._held[kept.id]), views=self._views, shows_name=self._shows_names)
         shelf = self._shelf_of(kept)
         try:
             reader = shelf.open(kept.id)
         except UnknownHandle:
             raise _expired_error(kept, spelling) from None
         shelf.note_read(kept.id)
-        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views)
+        stored = StoredOutput(kept, reader, self._checkpoints.get(kept.id, ()), self._views, shows_name=self._shows_names)
         try:
             stored.check()
         except StoreError:
@@ -262,10 +283,10 @@ class StoredOutputs:
         spool.flush()
         reader = BytesReader(spool.read(0, spool.total)) if spool.in_memory else RunningReader(self._shelf.open(spool.id))
         size = Size(reader.size, 0, 0, 0)
-        kept = Kept(
-            self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id), missing="still running"
-        )
-        return StoredOutput(kept, reader)
+        kept = Kept(self._shelf.session, spool.id, "", "background", size, "", handles.created_ms(spool.id))
+        chars = handles.count_name_chars(self._names.give(spool.id))
+        kept = structs.replace(kept, missing="still running", name_chars=chars)
+        return StoredOutput(kept, reader, shows_name=self._shows_names)
 
 
 def _expired_error(kept: Kept, spelling: str) -> ExpiredHandle:

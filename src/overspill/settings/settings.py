@@ -186,6 +186,11 @@ class Settings:
         return self.preset != "overspill"
 
     @property
+    def shows_names(self) -> bool:
+        """Whether a model is shown the short names of outputs. A preset that follows a document shows its handles or ids."""
+        return not self.follows_document
+
+    @property
     def has_closed_strategies(self) -> bool:
         """Whether an answer may name only the strategies in the document that its preset follows."""
         return self.follows_document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from overspill.errors import ExpiredHandle, HandleError, OverspillError
+from overspill.errors import AmbiguousName, ExpiredHandle, HandleError, OverspillError
 from overspill.text.humanize import count_noun, escape_invisible, one_line
 from overspill.types import Decoding, Excerpt, Kept
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
@@ -47,6 +47,8 @@ def retrieval_failure(tool: str, spelling: str, error: OverspillError, *, brief:
     if tool == "get_artifact":
         return f"{error.code}: {error}"
     if tool == "get_tool_output" and isinstance(error, HandleError):
+        if isinstance(error, AmbiguousName):
+            return str(error)
         if not isinstance(error, ExpiredHandle):
             return f"Unknown tool ID: {one_line(spelling)}"
         return "Tool output expired" if brief else f"Tool output expired. Call {one_line(error.tool) or 'the tool'} again."
@@ -63,7 +65,7 @@ def extraction_failure(tool: str, handle: str, strategy: str, error: str) -> str
 
 def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
     """Not an error, just like a search that finds nothing."""
-    if isinstance(error, ExpiredHandle):
+    if isinstance(error, ExpiredHandle | AmbiguousName):
         return f"Nothing was searched. {error}"
     return (
         f"Nothing was searched: this session has no stored output with the handle {one_line(handle)!r}. "

@@ -34,7 +34,7 @@ async def main(calls: str, command: str, *args: str) -> None:
         small = words(await session.call_tool(*small_call))
         told = words(await session.call_tool(*large_call))
         after = [tool.name for tool in (await session.list_tools()).tools]
-        found = re.search(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}", told)
+        found = re.search(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|\bout_[0-9a-z]{6,12}\b", told)
         parts = []
         while found and (not parts or len(parts[-1]) == SLICE):
             part = {"start": SLICE * len(parts), "length": SLICE}

@@ -56,4 +56,4 @@ def names_in_batch(seen) -> list[str]:
 
 
 def handle_in(answer: str) -> str:
-    return json.loads(answer)["results"][0]["output"].split('handle = "')[1].split('"')[0]
+    return json.loads(answer)["results"][0]["output"].split('id="')[1].split('"')[0]

@@ -9,6 +9,7 @@ import stat
 import pytest
 from agents import Stage, call, report, scripted
 
+from overspill import handles
 from overspill.agent.run.snapshot import append_accounting, snapshot, write_snapshot
 from overspill.handles import artifact_id
 
@@ -41,7 +42,7 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
         ("agent__final_report", "Your final report was ac"),
     ]
     assert tools[0]["attributes"]["tool_output_reason"] == "size_cap"
-    assert tools[0]["attributes"]["tool_output_handle"] in tools[0]["response"]
+    assert handles.name(tools[0]["attributes"]["tool_output_handle"][-36:]) in tools[0]["response"]
     sessions = [op for turn in found["opTree"]["turns"] for op in turn["ops"] if op["kind"] == "session"]
     extraction, agent_below = sessions
     assert [op["response"][-17:] for op in extraction["ops"]] == ["The disk is full."]

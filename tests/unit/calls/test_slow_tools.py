@@ -427,7 +427,7 @@ async def test_a_background_output_comes_with_its_images():
         assert text == {"type": "text", "text": "a chart"}
         assert first is image
         assert second["text"].startswith(
-            "Image image/png (1.5 MB) is stored but not shown, because it is not text.\n[Artifact: art_"
+            "Image image/png (1.5 MB) is stored but not shown, because it is not text.\n[Artifact: out_"
         )
 
 

@@ -55,6 +55,7 @@ def test_the_list_in_json_has_everything_that_is_known(place: Place):
     assert facts["stored_at"].endswith("+00:00")
     assert facts | {"stored_at": ""} == {
         "artifact_id": kept.artifact_id,
+        "name": kept.name,
         "handle": kept.handle,
         "tool": "log",
         "server": "",

@@ -147,10 +147,10 @@ async def test_size_goes_before_the_budget_and_a_failed_reservation_before_size(
 
 @pytest.mark.promise("no-answer-over-budget")
 async def test_the_preview_is_dropped_first_when_room_is_tight():
-    budget = ContextBudget(window=400)
+    budget = ContextBudget(window=150)
     reply = await reply_to("word " * 20_000, budget=budget)
     assert reply.kept is not None
-    assert reply.text.count("\n") == 3
+    assert reply.text.count("\n") == 1
     assert (reply.fits, budget.reserved == reply.tokens) == (True, True)
     assert reply.truncation is not None
     assert (reply.truncation.strategy_used, reply.truncation.truncated_size) == ("reference", 0)
@@ -160,7 +160,7 @@ async def test_a_handle_that_fits_exactly_is_not_reported_as_too_large():
     # A handle is random, and so is how many tokens it takes, within a dozen or so; the frame of a preview takes more than 24.
     needed = (await reply_to("word " * 20_000, Settings(previewChars=0))).tokens
     replies = [await reply_to("word " * 20_000, budget=ContextBudget(window=needed + extra)) for extra in (0, 24)]
-    assert [reply.text.count("\n") for reply in replies] == [3, 3]
+    assert [reply.text.count("\n") for reply in replies] == [1, 1]
     assert replies[1].fits
 
 
@@ -284,8 +284,8 @@ async def test_binary_output_is_kept_and_summarised():
     assert (reply.kept.reason, reply.kept.media) == ("binary", "binary")
     assert reply.text == (
         "A PNG image (10 bytes) is stored but not shown, because it is not text.\n"
-        f"[Artifact: {reply.kept.artifact_id}] shot: a.png (10 bytes)\n"
-        f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
+        f"[Artifact: {reply.kept.name}] shot: a.png (10 bytes)\n"
+        f'Read its bytes with get_tool_output(id="{reply.kept.name}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
 
 
@@ -293,7 +293,7 @@ async def test_binary_output_that_is_not_stored_whole_is_not_shown_as_text_eithe
     reply = await reply_to(b"\xff\0" * 1000, Settings(truncation={"max_artifact_size": 500}))
     assert reply.kept is not None
     why = "one output may have at most 500 bytes (truncation.maxArtifactSize)."
-    assert reply.text == wording.incomplete_output(reply.kept, 2000, why, ["get_tool_output"])
+    assert reply.text == wording.incomplete_output(reply.kept, 2000, why, ["get_tool_output"], short=True)
 
 
 IMAGE = {"type": "image", "data": base64.b64encode(b"\x89PNG" * 10).decode(), "mimeType": "image/png", "odd": {"field": 1}}
@@ -337,8 +337,8 @@ async def test_an_oversized_image_is_stored_and_replaced_by_text():
         assert session.open(reply.kept.handle).bytes() == data
     stands = (
         "Image image/png (400 KB) is stored but not shown, because it is not text.\n"
-        f"[Artifact: {reply.kept.artifact_id}] shot (400 KB)\n"
-        f'Read its bytes with get_tool_output(id="{reply.kept.artifact_id}", mode="slice", slice={{"start": 0, "length": 1000}}).'
+        f"[Artifact: {reply.kept.name}] shot (400 KB)\n"
+        f'Read its bytes with get_tool_output(id="{reply.kept.name}", mode="slice", slice={{"start": 0, "length": 1000}}).'
     )
     assert reply.content == [text_block("look:"), text_block(stands), IMAGE]
     assert reply.text == f"look:\n\n{stands}"
@@ -407,7 +407,7 @@ async def test_an_output_over_the_maximum_says_what_was_stored():
     shown, note = (block["text"] for block in reply.content)
     assert shown.startswith("line 00000\n")
     assert shown.endswith("line 04999\n")
-    assert note == wording.incomplete_output(reply.kept, 55_000, reply.kept.missing, ["get_tool_output"])
+    assert note == wording.incomplete_output(reply.kept, 55_000, reply.kept.missing, ["get_tool_output"], short=True)
     assert reply.truncation is not None
     assert reply.truncation.original_size == 55_000
     assert reply.truncation.omitted_chars > 54_000

@@ -47,9 +47,9 @@ def test_a_handle_with_a_preview_and_the_handle_alone(plain: bool):
     shown = "".join(f"line {number:05}\n" for number in (0, 1)) + "\n... [2,996 lines / 32,956 chars omitted] ...\n"
     shown += "line 02998\nline 02999\n"
     ending = ", 32,956 characters omitted"
-    assert unmarked(rich.text) == wording.handle_message(kept) + preview(shown, ending)
+    assert unmarked(rich.text) == wording.stored_message(kept, Settings().surface) + preview(shown, ending)
     assert rich.cut == Cut(shown, "head_tail", 2996, 32956)
-    assert poor == ReplyDraft((wording.handle_message(kept),))
+    assert poor == ReplyDraft((wording.stored_message(kept, Settings().surface),))
 
 
 def test_a_preview_has_at_most_previewchars_characters():
@@ -90,7 +90,9 @@ def test_a_preview_never_makes_an_answer_exceed_the_size_cap():
 
 def test_there_is_no_preview_if_the_size_cap_leaves_no_room():
     kept, source = given("x" * 5000)
-    assert replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=100)) == [ReplyDraft((wording.handle_message(kept),))]
+    assert replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=100)) == [
+        ReplyDraft((wording.stored_message(kept, Settings().surface),))
+    ]
 
 
 def test_without_a_size_cap_the_preview_is_as_long_as_asked_for():
@@ -105,7 +107,7 @@ def test_json_is_previewed_by_its_outline():
     kept, source = given(json)
     rich, _ = replies.draft_handle(kept, source, Settings())
     outline = 'object with 2 keys\n- total: 3\n- items: array of 2,000, the first: object with 2 keys\n  - id: 0\n  - name: "n0"'
-    assert unmarked(rich.text) == wording.handle_message(kept) + preview(outline)
+    assert unmarked(rich.text) == wording.stored_message(kept, Settings().surface) + preview(outline)
     assert rich.cut == Cut(outline, "outline", 1, len(json))
 
 
@@ -121,7 +123,8 @@ def test_lone_surrogates_are_shown_as_replacement_characters():
 )
 def test_without_a_preview_there_is_only_the_message(settings: Settings):
     kept, source = given(lines(3000))
-    assert replies.draft_handle(kept, source, settings) == [ReplyDraft((wording.handle_message(kept),))]
+    message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
+    assert replies.draft_handle(kept, source, settings) == [ReplyDraft((message,))]
 
 
 REFERENCE = f"[Artifact: {ID}] search"
@@ -171,7 +174,7 @@ def test_the_ready_text():
 def test_an_output_not_stored_whole_is_shown_as_far_as_the_limits_allow():
     kept, source = given(lines(1000))
     rich, poor = replies.draft_incomplete(kept, 99_999, "the disk is full.", source, Settings())
-    note = wording.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"])
+    note = wording.incomplete_output(kept, 99_999, "the disk is full.", ["get_tool_output"], short=True)
     assert rich.blocks == (lines(1000), note)
     assert poor.blocks == (note,)
 

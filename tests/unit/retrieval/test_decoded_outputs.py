@@ -107,9 +107,7 @@ async def test_exact_reading_says_what_the_bytes_are(mode: str):
         text, _ = await ask(session, kept, mode)
         first, _ = await ask(session, kept, "slice", slice={"start": 0, "length": 3})
     assert text.startswith(f"Gzip data ({len(PACKED)} bytes) is stored but not shown, because it is not plain text.\n")
-    assert (
-        f'\nSearch the text in it with get_tool_output(id="{kept.artifact_id}", mode="grep", pattern="what to find").\n' in text
-    )
+    assert f'\nSearch the text in it with get_tool_output(id="{kept.name}", mode="grep", pattern="what to find").\n' in text
     assert first == f"[base64 of bytes 0-2 of {len(PACKED)}]\nH4sI"
 
 
@@ -131,9 +129,7 @@ async def test_a_tool_that_returns_compressed_data_is_answered_with_what_it_is()
         reply = await session.call("download", {}, lambda: PACKED)
         assert reply.kept is not None
         assert reply.text.startswith("Gzip data (")
-        assert (
-            f'Search the text in it with tool_output(handle = "{reply.kept.handle}", extract = "what to extract").' in reply.text
-        )
+        assert f'Search the text in it with tool_output(handle = "{reply.kept.name}", extract = "what to extract").' in reply.text
 
 
 async def test_an_embedded_file_that_is_compressed_can_be_searched():

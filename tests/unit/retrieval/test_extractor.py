@@ -12,7 +12,7 @@ from frames import unmarked
 
 from overspill import Session, Settings, wording
 from overspill.errors import BadRequest
-from overspill.handles import artifact_id
+from overspill.handles import artifact_id, name
 from overspill.models.protocol import ModelError, Request, Response, Usage
 from overspill.record.events import ModelCalled, OutputExtracted, decode_events
 from overspill.record.ledger import accounting
@@ -57,7 +57,7 @@ async def test_an_abstract_is_followed_by_its_checked_citations(session: Session
     reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
     start = LOG.index(CAUSE)
     assert unmarked(reply.text) == (
-        f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n"
+        f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {name(handle[-36:])}, STRATEGY:full-chunked:\n"
         "\n"
         "[untrusted data N]\n"
         "Request 4711 failed.\n"
@@ -98,7 +98,7 @@ async def test_a_failure_names_the_strategy_that_was_used(tmp_path: Path):
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed"})
     assert (reply.is_error, reply.text) == (
         True,
-        f"TOOL_OUTPUT FAILED FOR get_log WITH HANDLE {handle}, STRATEGY:full-chunked:\n\n"
+        f"TOOL_OUTPUT FAILED FOR get_log WITH HANDLE {name(handle[-36:])}, STRATEGY:full-chunked:\n\n"
         "full-chunked extraction failed: The document could not be read. test/reader: no key. "
         "No fallback is configured. The mode truncate shows the beginning and the end.",
     )
@@ -163,7 +163,9 @@ async def test_without_any_model_the_built_in_engine_answers(tmp_path: Path):
     async with Session(Settings(storeDir=str(tmp_path))) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed and why"})
-    assert reply.text.startswith(f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {handle}, STRATEGY:builtin:\n\n[untrusted data ")
+    assert reply.text.startswith(
+        f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {name(handle[-36:])}, STRATEGY:builtin:\n\n[untrusted data "
+    )
     assert CAUSE in reply.text
     assert not reply.is_error
 

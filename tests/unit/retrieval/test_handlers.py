@@ -54,7 +54,10 @@ UNKNOWN = (
     f"No stored output has the handle '{NEVER}', or none that may be read from here. "
     "It may have expired; use handles exactly as they were given."
 )
-MALFORMED = "is not a handle. A handle looks like session-<uuid>/<uuid>, an artifact id like art_<milliseconds>_<hex>."
+MALFORMED = (
+    "is not a handle. A handle looks like session-<uuid>/<uuid>, a name like out_3f7k9q, "
+    "an artifact id like art_<milliseconds>_<hex>."
+)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ async def test_an_answer_shrinks_to_the_room_that_is_left_and_says_how_to_go_on(
         assert found
         shown = parted(reply.text)[0]
         assert len(shown) > 500
-        assert found.groups() == (kept.artifact_id, "bytes", f"{len(shown)}-{len(text) - 1}")
+        assert found.groups() == (kept.name, "bytes", f"{len(shown)}-{len(text) - 1}")
 
 
 async def test_when_not_even_the_way_to_go_on_fits_the_host_is_told():

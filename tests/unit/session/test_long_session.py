@@ -82,7 +82,7 @@ async def test_images_of_the_background_are_stored_when_memory_holds_too_many():
         shown = (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).content
         (image,) = (kept for kept in session.kept() if kept.reason == "binary")
         assert session.open(image.handle).bytes() == b"hello"
-    assert image.artifact_id in shown[1]["text"]
+    assert image.name in shown[1]["text"]
 
 
 async def test_arguments_are_remembered_as_the_model_wrote_them_not_filled():

@@ -153,10 +153,11 @@ async def test_a_turn_that_waited_delivers_a_large_output_as_if_it_had_been_quic
         assert late.kept is not None
         assert quick.kept is not None
         assert late.new
-        for part in ("handle", "artifact_id"):
+        shown, same = late.text.replace("slow", "quick"), quick.text
+        for part in ("handle", "artifact_id", "name"):
             assert getattr(late.kept, part) in late.text or getattr(quick.kept, part) not in quick.text
-        shown = late.text.replace(late.kept.handle, "HANDLE").replace(late.kept.artifact_id, "ID").replace("slow", "quick")
-        same = quick.text.replace(quick.kept.handle, "HANDLE").replace(quick.kept.artifact_id, "ID")
+            shown = shown.replace(getattr(late.kept, part), part)
+            same = same.replace(getattr(quick.kept, part), part)
         assert re.sub(r"(output|preview|data) \w+", "N", shown) == re.sub(r"(output|preview|data) \w+", "N", same)
 
 

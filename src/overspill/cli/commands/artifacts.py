@@ -30,7 +30,7 @@ _BLOCK_BYTES = 1 << 20
 def artifacts() -> None:
     """List, show, export and remove stored outputs.
 
-    ID is an artifact id (art_…) or a handle (session-…/…), as the model sees it.
+    ID is a name (out_…), an artifact id (art_…) or a handle (session-…/…), as the model sees it.
 
     \b
     Examples:
@@ -52,9 +52,9 @@ def list_(as_json: bool, **options: Any) -> None:
         click.echo("No stored outputs.")
     else:
         rows = [
-            [item.kept.artifact_id, humanize.format_size(item.kept.size.bytes), f"{item.kept.size.lines:,}", item.kept.source,
-             item.kept.server, output.format_time(item.kept.created_ms), "live" if item.label.live else "closed"]
-            for item in items
+            [kept.artifact_id, humanize.format_size(kept.size.bytes), f"{kept.size.lines:,}", kept.source, kept.server,
+             output.format_time(kept.created_ms), "live" if label.live else "closed"]
+            for kept, label in ((item.kept, item.label) for item in items)
         ]  # fmt: skip
         columns = ("ID", "Size", "Lines", "Source", "Server", "Stored", "Session")
         tables.print_table("Session Artifacts", columns, rows, numbers=("Size", "Lines"))
@@ -97,6 +97,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
         return
     kept, label = item.kept, item.label
     facts = [
+        ("Name", kept.name),
         ("Handle", kept.handle),
         ("Source", f"{kept.source} (server {kept.server})" if kept.server else kept.source),
         ("Reason", kept.reason),
@@ -231,6 +232,7 @@ def _describe(item: ArchivedOutput) -> dict[str, Any]:
     kept = item.kept
     return {
         "artifact_id": kept.artifact_id,
+        "name": kept.name,
         "handle": kept.handle,
         "tool": kept.tool,
         "server": kept.server,

@@ -37,7 +37,7 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 def _spell_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
     options = f", context={asked.context}" + (", ignore_case=true" if asked.ignore_case else "")
     pattern = json.dumps(asked.pattern)
-    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern={pattern}{options}, from={start})'
+    return f'get_tool_output(id="{stored.shown_id}", mode="grep", pattern={pattern}{options}, from={start})'
 
 
 GREP = ExactMode(read=_read, reads_running=True, reads_binary=True)

@@ -42,7 +42,7 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 
     def spell(start: int) -> str:
         quoted = json.dumps(expression)
-        return f'get_tool_output(id="{stored.kept.artifact_id}", mode="query", query={quoted}, from={start})'
+        return f'get_tool_output(id="{stored.shown_id}", mode="query", query={quoted}, from={start})'
 
     return query_page(stored, expression, asked.from_, bound, spell)
 

@@ -24,7 +24,7 @@ def _spell_bytes(stored: StoredOutput, range: Range) -> str:
 
 
 def _spell_call(stored: StoredOutput, part: str) -> str:
-    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="slice", slice={{{part}}})'
+    return f'get_tool_output(id="{stored.shown_id}", mode="slice", slice={{{part}}})'
 
 
 def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
