@@ -51,8 +51,14 @@ class CollectedResult:
         return 0 if self._spool is None else self._spool.total
 
     @property
+    def least_bytes(self) -> int:
+        """How many bytes there are at least. A text that was not encoded yet has no fewer than it has characters."""
+        return self.spool.total if self._spool is not None or self.plain is None else len(self.plain)
+
+    @property
     def spool(self) -> Spool:
-        """Created on first use: most texts are small and pass without being encoded or measured."""
+        """Created on first use, off the event loop if it is large: most texts are small and pass without being encoded or
+        measured."""
         if self._spool is None:
             self._spool = self._make_spool()
             if self.plain is not None:

@@ -75,11 +75,10 @@ class Gate:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given."""
         if collected.plain is not None and self._budget is None and (settings.off or passes_for_sure(collected.plain, settings)):
             return self._reply_text(collected, collected.plain)
-        spool = collected.spool
-        if self._budget is None and collected.media == "text" and is_over_size_cap(spool.total, settings):
+        if self._budget is None and collected.media == "text" and is_over_size_cap(collected.least_bytes, settings):
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
             return await self._keep_large_blobs(call, reply, settings)
-        size = await run_off_loop(lambda: spool.size, spool.total)
+        size = await run_off_loop(lambda: collected.spool.size, collected.least_bytes)
         match self._verdict(collected, size, settings):
             case Pass():
                 reply = await self._pass_on(collected, size, settings)

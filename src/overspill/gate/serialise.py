@@ -41,7 +41,7 @@ def to_json(value: Any) -> str:
     """Compact JSON that keeps the order of keys, big integers and non-ASCII characters."""
     if hasattr(value, "model_dump_json"):
         return value.model_dump_json(by_alias=True)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return _ENCODER.encode(value)
 
 
 def write_small(value: Any) -> str | None:
@@ -177,3 +177,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True)
     return msgspec.to_builtins(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)

@@ -12,9 +12,9 @@ from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
 _CHECKPOINT = 64 * 1024
-_SAMPLE = 1024  # bytes tokenized of each stride
-_STRIDE = 16 * 1024
-_STRIDES = 32  # after this many, strides are twice as long, so that the samples of 2 GiB are a quarter of a MB
+_SAMPLE = 256  # bytes tokenized of each stride: many short samples are as good as a few long ones that have twice as many bytes
+_STRIDE = 8 * 1024
+_STRIDES = 64  # after this many, strides are twice as long, so that the samples of 2 GiB are an eighth of a MB
 _CONTINUATION = bytes(range(0x80, 0xC0))  # bytes inside a character
 _MIN_EXACT = 32 * 1024  # bytes whose tokens are always counted exactly, because that takes no time
 
@@ -108,10 +108,10 @@ class _TokenMeter:
 
     def add(self, data: bytes) -> None:
         if self._start is not None:
-            self._start += data
-            if len(self._start) <= self._exact_bytes:
+            if len(self._start) + len(data) <= self._exact_bytes:
+                self._start += data
                 return
-            data, self._start = bytes(self._start), None
+            data, self._start = bytes(self._start) + data if self._start else data, None
         done = 0
         while done < len(data):
             at = self._bytes + done
@@ -138,7 +138,7 @@ class _TokenMeter:
         """Without the halves of characters at both ends."""
         self._samples += piece.lstrip(_CONTINUATION) if self._wanted == _SAMPLE else piece
         self._wanted -= len(piece)
-        if not self._wanted:
+        if not self._wanted and not piece.isascii():
             end = bytes(self._samples[-4:])
             del self._samples[len(self._samples) - len(end) + encoding.complete_length(end) :]
 

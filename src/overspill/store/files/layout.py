@@ -199,11 +199,19 @@ def list_outputs(session: Directory) -> list[str]:
 
 def has_output(session: Directory, id: str) -> bool:
     """Complete or not. The final name is looked for again, because the output may be completed after the first look."""
-    for name in (id, id + PART, id):
-        with suppress(FileNotFoundError):
-            session.stat(name)
-            return True
-    return False
+    return any(_has_file(session, name) for name in (id, id + PART, id))
+
+
+def is_complete(session: Directory, id: str) -> bool:
+    return _has_file(session, id)
+
+
+def _has_file(directory: Directory, name: str) -> bool:
+    try:
+        directory.stat(name)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def sweep(session: Directory) -> None:

@@ -88,12 +88,18 @@ class LiveFileShelf(FileShelf):
         handle = handles.handle(self.session, id)
         with self._mutex, explain_failures(f"create {handle}"):
             self._check_writable()
-            if layout.has_output(self.directory, id):
+            # A writer is forgotten only after its output has its final name, and an unfinished file is not opened again.
+            if id in self._writers or layout.is_complete(self.directory, id):
                 raise rules.already_exists_error(handle)
-            durable = self.retention == "keep"
-            writer = FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._note_written)
-            self._writers[id] = writer
+            try:
+                self._writers[id] = writer = self._new_writer(id)
+            except FileExistsError:
+                raise rules.already_exists_error(handle) from None
             return writer
+
+    def _new_writer(self, id: str) -> FileWriter:
+        durable = self.retention == "keep"
+        return FileWriter(self.directory, self.session, id, quota=self._quota, durable=durable, ended=self._note_written)
 
     def append_journal(self, lines: bytes) -> None:
         rules.check_lines(lines)
