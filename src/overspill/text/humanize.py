@@ -44,8 +44,15 @@ def format_tokens(count: int) -> str:
     return f"~{round(count / 1000)}K tokens" if count >= 1000 else f"~{count} tokens"
 
 
+def format_estimate(count: int) -> str:
+    """`about 33000`: as many digits as an estimate deserves."""
+    return f"about {int(float(f'{count:.2g}'))}"
+
+
 def escape_invisible(text: str) -> str:
     """Escapes control and format characters, so that text from others cannot control a terminal or hide anything."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from overspill.text.humanize import format_size, one_line
+from overspill.text.humanize import format_estimate, format_size, one_line
 from overspill.types import Kept
 from overspill.wording import framing
 
@@ -27,8 +27,9 @@ def handle_message(kept: Kept) -> str:
 
 
 def stored_message(kept: Kept, offered: Collection[str]) -> str:
-    """The same in the default preset: short, with the cheapest way to read it first."""
+    """The same in the default preset: short, with the cheapest way to read it first. An estimated number of tokens is called one."""
     size, name = kept.size, kept.name
+    tokens = format_estimate(size.tokens) if size.estimated else size.tokens
     calls: list[str] = []
     if "get_tool_output" in offered:
         calls.append(f'get_tool_output(id="{name}", mode="grep", pattern="words")')
@@ -36,7 +37,7 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
         calls.append(f'get_artifact(id="{name}", lines="1-100")')
     if "tool_output" in offered:
         calls.append("tool_output" if calls else f'tool_output(handle="{name}", extract="what to extract")')
-    facts = f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {size.tokens} tokens), stored as {name}."
+    facts = f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {tokens} tokens), stored as {name}."
     return f"{facts}\nCall {' or '.join(calls)}." if calls else facts
 
 

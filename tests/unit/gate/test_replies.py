@@ -52,6 +52,14 @@ def test_a_handle_with_a_preview_and_the_handle_alone(plain: bool):
     assert poor == ReplyDraft((wording.stored_message(kept, Settings().surface),))
 
 
+@pytest.mark.parametrize(("preset", "is_marked"), [("overspill", True), ("tool_output", False)])
+def test_an_estimate_is_called_one_except_in_the_words_of_the_document(preset: str, is_marked: bool):
+    kept, source = given(lines(30_000))
+    assert kept.size.estimated
+    first_line = replies.draft_handle(kept, source, Settings(preset=preset))[0].text.partition("\n")[0]
+    assert (f"{kept.size.tokens} tokens" in first_line, "about " in first_line) == (not is_marked, is_marked)
+
+
 def test_a_preview_has_at_most_previewchars_characters():
     kept, source = given("é" * 40_000)
     rich, _ = replies.draft_handle(kept, source, Settings())
