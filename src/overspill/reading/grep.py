@@ -62,10 +62,10 @@ def grep(
     if not isinstance(pattern, str):
         raise BadRequest(_NO_PATTERN.format(value=pattern))
     compiled = compile_pattern(pattern, ignore_case=ignore_case, literal=literal)
-    line = view.line_at(start)
+    line, line_start = view.find_line(start)
     buffer = reader.buffer()[: view.bytes]
     page = _Page(buffer, view, bound, min(around, _MAX_CONTEXT_LINES), line)
-    search = Search(buffer, compiled, start, line_start=view.line_start(line), reach=page.reach)
+    search = Search(buffer, compiled, start, line_start=line_start, reach=page.reach)
     hits = search.hits()
     hit = next(hits, None)
     waiting = 0
@@ -108,15 +108,15 @@ class _Page:
     def add(self, hit: Hit, following: Hit | None) -> bool:
         """Whether the hit fitted. The first one always does, with less context if necessary."""
         context = self._asked
-        rows, last = self._group(hit, following, context)
-        while not self._room.holds(text := self._join(rows)):
+        text, last = self._group(hit, following, context)
+        while not self._room.holds(text):
             if self.hits:
                 return False
             if not context:
                 text = clip(text, self._room)
                 break
             self.context = context = context // 2
-            rows, last = self._group(hit, following, context)
+            text, last = self._group(hit, following, context)
         self.text.append(text)
         self._room = self._room.after(text)
         self.hits += 1
@@ -129,26 +129,26 @@ class _Page:
         first = max(line - self._asked, self._line + 1)
         return self._view.line_start(first) if first <= line else self._next
 
-    def _join(self, rows: list[str]) -> str:
-        return "\n".join([""] * bool(self.hits) + rows)
-
-    def _group(self, hit: Hit, following: Hit | None, context: int) -> tuple[list[str], int]:
-        line = self._view.line_at(hit.start)
+    def _group(self, hit: Hit, following: Hit | None, context: int) -> tuple[str, int]:
+        """Its rows, as they follow those before, and the last line of them."""
+        line, line_start = self._view.find_line(hit.start)
+        separator = "\n" if self.hits else ""
+        if not self._asked:  # the quick way, for patterns that match every line
+            return separator + self._hit_row(line, line_start, hit), line
         first = max(line - context, self._line + 1)
         last = line + context
         # A match at the very end is where the next line would begin.
         if context and following and (following.start < (end := self._view.line_start(last + 1)) or end == self._view.bytes):
             last = min(max(self._view.line_at(following.start) - 1, line), last)
-        rows = ["--"] if self._asked and self.hits and first > self._line + 1 else []
+        rows = ["--"] if self.hits and first > self._line + 1 else []
         rows += [self._context_row(number) for number in range(first, line)]
-        rows.append(self._hit_row(line, hit))
+        rows.append(self._hit_row(line, line_start, hit))
         rows += [
             self._context_row(number) for number in range(line + 1, last + 1) if self._view.line_start(number) < self._view.bytes
         ]
-        return rows, last
+        return separator + "\n".join(rows), last
 
-    def _hit_row(self, line: int, hit: Hit) -> str:
-        line_start = self._view.line_start(line)
+    def _hit_row(self, line: int, line_start: int, hit: Hit) -> str:
         start = max(line_start, self._byte)
         if hit.start - start > self.reach:
             start = self._character(hit.start - self.reach)
@@ -162,7 +162,7 @@ class _Page:
     def _row(self, line: int, mark: str, line_start: int, start: int, end: int) -> str:
         text = decode(bytes(self._buffer[start:end]))
         before = start > line_start
-        after = end < self._view.bytes and self._buffer[end] not in b"\r\n"
+        after = end < len(self._buffer) and self._buffer[end] not in b"\r\n"
         if not before and not after:
             return f"{line}{mark}{text}"
         place = f" (byte {start}, char {self._view.char_at(start)})"

@@ -50,6 +50,9 @@ class Literal:
 
     def search(self, text: bytes | memoryview, at: int) -> tuple[int, int] | None:
         size, piece = len(self._needle), _FIRST_PIECE_BYTES
+        if isinstance(text, bytes):
+            found = text.find(self._needle, at)
+            return None if found < 0 else (found, found + size)
         while at < len(text):
             found = bytes(text[at : at + piece + size - 1]).find(self._needle)
             if found >= 0:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from overspill.store.protocols import Reader
 from overspill.text.encoding import byte_offset, character_start, count_characters
@@ -37,14 +37,8 @@ class _Block(NamedTuple):
     data: bytes
 
 
-class _Cursor(NamedTuple):
-    """The last look-up: the line end number `ends` of a block, counted from 1, is at `at`. 0 is the start, at -1."""
-
-    block: _Block
-    ends: int
-    at: int
-
-
+_Cursor: TypeAlias = tuple[_Block, int, int]
+"""The last look-up: a block, the number of a line end in it, counted from 1, and its place. Number 0 is the start, at -1."""
 _BYTE, _CHARS, _ENDS = attrgetter("byte"), attrgetter("chars"), attrgetter("ends")
 
 
@@ -68,7 +62,7 @@ class View:
             self._marks.append(Mark(*place))
         self._growing = Lock()
         start = _Block(Mark(-1, 0, 0), b"")
-        self._cursor = _Cursor(start, 0, -1)
+        self._cursor: _Cursor = start, 0, -1
 
     @property
     def chars(self) -> int:
@@ -102,17 +96,28 @@ class View:
 
     def line_at(self, byte: int) -> int:
         """The line that contains the byte, counted from 1. For the end of the output, this is the last line."""
+        return self.find_line(byte)[0]
+
+    def find_line(self, byte: int) -> tuple[int, int]:
+        """The line that contains the byte, as above, and the first byte of this line."""
         if byte >= self.bytes:
-            return self.lines
+            return (last := self.lines), self.line_start(last)
         if byte <= 0:
-            return 1
-        self._scan_to(byte + 1)
-        block, cursor = self._read(*self._find_gap(byte + 1, _BYTE)), self._cursor
-        offset = byte - block.mark.byte
-        known = cursor if cursor.block is block and cursor.at < offset else _Cursor(block, 0, -1)
-        ends = known.ends + block.data.count(b"\n", known.at + 1, offset)
-        self._cursor = _Cursor(block, ends, block.data.rfind(b"\n", 0, offset))
-        return block.mark.ends + ends + 1
+            return 1, 0
+        block, ends, at = self._cursor
+        (first, _, ends_before), data = block
+        if not 0 <= byte - first < len(data):
+            self._scan_to(byte + 1)
+            block, ends, at = self._read(*self._find_gap(byte + 1, _BYTE)), 0, -1
+            (first, _, ends_before), data = block
+        offset = byte - first
+        if at >= offset:
+            ends, at = 0, -1
+        if more := data.count(b"\n", at + 1, offset):
+            ends, at = ends + more, data.rfind(b"\n", at + 1, offset)
+        self._cursor = block, ends, at
+        line = ends_before + ends + 1
+        return line, first + at + 1 if ends else self.line_start(line)
 
     def char_at(self, byte: int) -> int:
         """The number of characters before the one that contains the byte."""
@@ -135,7 +140,7 @@ class View:
         return before.byte + byte_offset(self._reader.read(before.byte, after.byte), char - before.chars)
 
     def _read(self, before: Mark, after: Mark) -> _Block:
-        if (block := self._cursor.block).mark is before and len(block.data) == after.byte - before.byte:
+        if (block := self._cursor[0]).mark is before and len(block.data) == after.byte - before.byte:
             return block
         data = self._reader.read(before.byte, after.byte)
         if b"\r" in data:
@@ -143,16 +148,15 @@ class View:
         return _Block(before, data)
 
     def _find_line_end(self, block: _Block, number: int) -> int:
-        cursor = self._cursor
-        if cursor.block is not block or abs(cursor.ends - number) > _MAX_STEPS:
+        known, ends, at = self._cursor
+        if known is not block or abs(ends - number) > _MAX_STEPS:
             at = _find_nth(block.data, number)
         else:
-            at = cursor.at
-            for _ in range(cursor.ends, number):
+            for _ in range(ends, number):
                 at = block.data.find(b"\n", at + 1)
-            for _ in range(number, cursor.ends):
+            for _ in range(number, ends):
                 at = block.data.rfind(b"\n", 0, at)
-        self._cursor = _Cursor(block, number, at)
+        self._cursor = block, number, at
         return at
 
     def _find_gap(self, wanted: int, key: Callable[[Mark], int]) -> tuple[Mark, Mark]:

@@ -13,8 +13,11 @@ from typing import NamedTuple
 from overspill.reading.pattern import Literal, Pattern
 from overspill.text.encoding import character_start, make_searchable
 
-_BLOCK_BYTES = 4 * 1024 * 1024
-_PIECE_BYTES = 256 * 1024
+_FIRST_BLOCK_BYTES = 64 * 1024
+_MAX_BLOCK_BYTES = 4 * 1024 * 1024
+_BLOCK_GROWTH = 4
+_FIRST_PIECE_BYTES = 4 * 1024
+_MAX_PIECE_BYTES = 256 * 1024
 _LINE_END = re.compile(rb"[\r\n]")
 _CR_TO_LF = bytes.maketrans(b"\r", b"\n")
 _LF_BYTE, _CR_BYTE = b"\n\r"
@@ -32,14 +35,15 @@ class Search:
     """Searches from `start` on. `reached` is how far it has got."""
 
     def __init__(
-        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _BLOCK_BYTES
+        self, buffer: memoryview, pattern: Pattern, start: int, *, line_start: int, reach: int, block: int = _MAX_BLOCK_BYTES
     ) -> None:
         self.reached = start
         self._buffer = buffer
         self._pattern = pattern
         self._line_start = line_start
         self._reach = reach
-        self._block = block
+        self._max_block = min(block, _MAX_PIECE_BYTES) if isinstance(pattern, Literal) else block
+        self._block = min(block, _FIRST_BLOCK_BYTES)  # small, because many searches end with their first page
 
     def hits(self) -> Iterator[Hit]:
         start = self._line_start
@@ -47,21 +51,27 @@ class Search:
             end, following = self._whole_lines(start)
             yield from self._hits_in(start, end)
             self.reached = start = following
+            self._block = min(self._block * _BLOCK_GROWTH, self._max_block)
 
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
-        text = self._buffer[start:end] if isinstance(self._pattern, Literal) else _normalize_block(self._buffer[start:end])
-        at = self.reached - start
-        while at <= len(text) and (match := self._pattern.search(text, at)):
+        text = self._prepare(self._buffer[start:end])
+        at, size, reach, search = self.reached - start, end - start, self._reach, self._pattern.search
+        while at <= size and (match := search(text, at)):
             first, last = match
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
                 at = first + 1  # there is no line between CR and LF
                 continue
-            far = max(last, first + self._reach)
+            far = max(last, first + reach)
             line_end = _LINE_END.search(text, last, far + 1)
-            stop = line_end.start() if line_end else len(text)
-            shown = _between_characters(text, min(stop, first + self._reach))
+            stop = line_end.start() if line_end else size
+            shown = stop if stop <= first + reach else _between_characters(text, first + reach)
             at = stop + 1 if stop <= far else max(last, shown)
             yield Hit(start + first, start + shown, start + at)
+
+    def _prepare(self, block: memoryview) -> bytes | memoryview:
+        if not isinstance(self._pattern, Literal):
+            return _normalize_block(block)
+        return bytes(block) if len(block) <= 2 * _MAX_PIECE_BYTES else block  # a block that ends with a very long line
 
     def _whole_lines(self, start: int) -> tuple[int, int]:
         """Where a block of whole lines ends, without its last line end, and where the next block begins."""
@@ -75,11 +85,11 @@ class Search:
 
 
 def _line_end(buffer: memoryview, start: int) -> int:
-    for at in range(start, len(buffer), _PIECE_BYTES):
-        piece = bytes(buffer[at : at + _PIECE_BYTES])
-        found = [place for place in (piece.find(b"\n"), piece.find(b"\r")) if place >= 0]
-        if found:
-            return at + min(found)
+    at, size = start, _FIRST_PIECE_BYTES
+    while at < len(buffer):
+        if found := _LINE_END.search(buffer, at, at + size):
+            return found.start()
+        at, size = at + size, min(2 * size, _MAX_PIECE_BYTES)
     return len(buffer)
 
 
@@ -87,7 +97,7 @@ def _normalize_block(block: memoryview) -> bytes | memoryview:
     """The block as RE2 needs it: valid UTF-8, LF between lines, every byte at its position. Copied only if necessary."""
     at, size, returns = 0, len(block), False
     while at < size:
-        end = min(at + _PIECE_BYTES, size)
+        end = min(at + _MAX_PIECE_BYTES, size)
         try:
             text, used = codecs.utf_8_decode(block[at:end], "strict", end == size)
         except UnicodeDecodeError:

@@ -100,6 +100,16 @@ def test_a_crlf_across_blocks_is_one_line_end() -> None:
     assert view(b"abc\r\nd", block=4).line_span(2, 2) == (5, 6)
 
 
+def test_a_line_is_found_with_its_first_byte_wherever_the_blocks_end() -> None:
+    data = b"a\r\nbb\r\rccccccccc\n\nd"
+    fresh = [view(data, block=4).find_line(byte) for byte in range(len(data) + 1)]
+    far, shared = view(data), view(data, block=4)
+    expected = [(far.line_at(byte), far.line_start(far.line_at(byte))) for byte in range(len(data) + 1)]
+    assert fresh == expected
+    assert [shared.find_line(byte) for byte in reversed(range(len(data) + 1))] == expected[::-1]
+    assert expected[:4] == [(1, 0), (1, 0), (1, 0), (2, 3)]
+
+
 def test_a_byte_inside_a_character_belongs_to_it() -> None:
     data = "aé日😀".encode()
     assert [view(data).char_at(byte) for byte in range(len(data) + 1)] == [0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4]
