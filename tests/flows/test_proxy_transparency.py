@@ -201,6 +201,14 @@ def listen(wire: Wire) -> None:
     wire.notify("notifications/cancelled", {"requestId": id})
 
 
+@pytest.mark.slow
+def test_thousands_of_notes_arrive_in_order_and_before_their_result(both: Both) -> None:
+    steps = [{"progress": number, "message": "x" * (number % 700)} for number in range(3000)]
+    heard = both.agree(lambda wire: wire.call("steps", {"steps": steps}, _meta={"progressToken": "many"}))
+    assert [each["params"]["progress"] for each in heard[:-1]] == list(range(3000))
+    assert "result" in heard[-1]
+
+
 @only("modern")
 def test_a_client_gets_the_notifications_it_listens_to_and_no_others(both: Both) -> None:
     heard: list[list[Any]] = []

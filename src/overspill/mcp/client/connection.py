@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -29,6 +27,7 @@ from overspill.errors import Ended, ServerError, Unheard
 from overspill.mcp.client.config import ServerConfig
 from overspill.mcp.client.handshake import ClientIdentity, Handshake, Raw, add_identity, as_mapping, shake_hands
 from overspill.mcp.client.http import RedactingTransport, open_transport
+from overspill.mcp.client.notifications import IncomingStream, Notifications
 from overspill.mcp.client.process import ServerProcess, start_process
 from overspill.text.humanize import quote_line
 
@@ -44,7 +43,6 @@ _IDENTITY_KEYS = (
     mcp_types.CLIENT_CAPABILITIES_META_KEY,
     mcp_types.LOG_LEVEL_META_KEY,
 )
-_delivering: ContextVar[ServerConnection | None] = ContextVar("delivering", default=None)
 
 
 class Peer(Protocol):
@@ -65,7 +63,7 @@ class ServerConnection:
         config: ServerConfig,
         client: ClientIdentity,
         peer: Peer,
-        dispatcher: JSONRPCDispatcher,
+        streams: tuple[Any, Any],
         transport: ServerProcess | RedactingTransport,
     ) -> None:
         self.config = config
@@ -75,16 +73,13 @@ class ServerConnection:
         """For tools that want arguments repeated in HTTP headers: which argument goes into which header."""
         self._client = client
         self._peer = peer
-        self._dispatcher = dispatcher
+        self._notifications = Notifications()
+        self._dispatcher = JSONRPCDispatcher(IncomingStream(streams[0], self._notifications), streams[1])
         self._transport = transport
         self._pending = 0
         self._idle = anyio.Event()
         self._tokens = itertools.count(1)
         self._progress: dict[str, Progress] = {}
-        self._notifications: deque[tuple[str, Raw]] = deque()
-        self._arrived = anyio.Event()
-        self._delivered = anyio.Event()
-        self._arrived_count = self._delivered_count = 0
 
     @property
     def problem(self) -> str:
@@ -108,14 +103,17 @@ class ServerConnection:
             data["_meta"] = {**as_mapping(data.get("_meta")), "progressToken": token}
         self._pending += 1
         try:
-            result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
-            await self._wait_for_notifications()
+            with self._notifications.asking():
+                result = await self._dispatcher.send_raw_request(method, *self._add_identity(method, data))
+            await self._notifications.wait_until_delivered()
+            if self._notifications.has_failed:
+                raise MCPError(mcp_types.CONNECTION_CLOSED, "Connection closed")
         except MCPError as error:
             if failure := await self._find_failure(error):
                 if isinstance(failure, Unheard) and (failure.gone or self._pending == 1):
                     self.ended.set()
                 raise failure from None
-            await self._wait_for_notifications()
+            await self._notifications.wait_until_delivered()
             raise
         finally:
             self._pending -= 1
@@ -135,7 +133,7 @@ class ServerConnection:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         try:
-            await self._dispatcher.run(self._on_request, _ignore, self._intercept, task_status=task_status)
+            await self._dispatcher.run(self._on_request, _ignore, task_status=task_status)
         finally:
             self.ended.set()
 
@@ -152,19 +150,7 @@ class ServerConnection:
                 await self._idle.wait()
 
     async def relay_notifications(self) -> None:
-        """Deliver notifications one by one, in the order in which they arrived."""
-        _delivering.set(self)
-        try:
-            while True:
-                while self._notifications:
-                    await self._deliver(*self._notifications.popleft())
-                    self._delivered_count += 1
-                    self._announce_delivery()
-                self._arrived = anyio.Event()
-                await self._arrived.wait()
-        finally:
-            self._delivered_count = self._arrived_count + 1  # nothing more is delivered, so nothing may wait for it
-            self._announce_delivery()
+        await self._notifications.relay(self._deliver)
 
     async def shake_hands(self) -> None:
         self.handshake = await shake_hands(self._ask, self._client, self.config.name)
@@ -215,12 +201,6 @@ class ServerConnection:
                 headers |= mcp_param_headers(self.param_headers.get(name, {}), as_mapping(params.get("arguments")))
         return params, {"headers": headers}
 
-    def _intercept(self, method: str, params: Mapping[str, Any] | None) -> bool:
-        self._notifications.append((method, dict(params or {})))
-        self._arrived_count += 1
-        self._arrived.set()
-        return True
-
     async def _deliver(self, method: str, params: Raw) -> None:
         token = params.get("progressToken") if method == "notifications/progress" else None
         progress = self._progress.get(token) if isinstance(token, str) else None
@@ -228,16 +208,6 @@ class ServerConnection:
             await progress(params)
         elif method not in ("notifications/cancelled", "notifications/progress"):
             await self._peer.on_notification(self.config.name, method, params)
-
-    async def _wait_for_notifications(self) -> None:
-        arrived = self._arrived_count
-        # A request made while a notification is being delivered would wait for itself.
-        while self._delivered_count < arrived and _delivering.get() is not self:
-            await self._delivered.wait()
-
-    def _announce_delivery(self) -> None:
-        delivered, self._delivered = self._delivered, anyio.Event()
-        delivered.set()
 
     async def _on_request(self, _: DispatchContext[Any], method: str, params: Mapping[str, Any] | None) -> Raw:
         return await self._peer.on_request(self.config.name, method, dict(params or {}))
@@ -260,7 +230,7 @@ async def list_pages(ask: Callable[[str, Raw], Awaitable[Raw]], method: str, key
 
 
 async def _ignore(*_: object) -> None:
-    """Do nothing: `_intercept` has taken every notification."""
+    """Do nothing: `IncomingStream` has taken every notification but cancellations, which the SDK handles."""
 
 
 @asynccontextmanager
@@ -283,7 +253,7 @@ async def open_connection(
             transport, streams = await stack.enter_async_context(start_process(config, {**environ, **config.env}))
         else:
             transport, streams = await stack.enter_async_context(open_transport(config))
-        connection = ServerConnection(config, client, peer, JSONRPCDispatcher(streams[0], streams[1]), transport)
+        connection = ServerConnection(config, client, peer, streams, transport)
         if isinstance(transport, RedactingTransport):
             transport.on_lost = connection.mark_lost
         async with anyio.create_task_group() as group:

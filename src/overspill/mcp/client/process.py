@@ -15,7 +15,7 @@ from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.config import ServerConfig
-from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_lines
+from overspill.mcp.client.framing import BadLine, decode, encode, error_reply, read_batches
 from overspill.mcp.client.launch import open_process
 from overspill.text.humanize import count_noun, quote_line
 
@@ -24,7 +24,8 @@ _LAST_OUTPUT_SECONDS = 0.5  # seconds to read its last output and to learn how i
 _POLL_SECONDS = 0.1
 _MAX_STDERR_TAIL = 2048
 
-Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]"
+Batch: TypeAlias = "list[SessionMessage]"
+Streams: TypeAlias = "tuple[MemoryObjectReceiveStream[Batch], MemoryObjectSendStream[SessionMessage]]"
 
 
 class ServerProcess:
@@ -90,7 +91,7 @@ async def start_process(config: ServerConfig, environ: dict[str, str]) -> AsyncG
     """Start the server with exactly the environment `environ`. Raises ServerError if it cannot be started."""
     process = (config.early and config.early.take()) or await open_process(config, environ)
     server = ServerProcess(config, process)
-    to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_us, incoming = anyio.create_memory_object_stream[Batch](0)
     outgoing, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
         group.start_soon(server.read_stderr)
@@ -115,20 +116,19 @@ async def end_unused(servers: Iterable[ServerConfig]) -> None:
                 group.start_soon(_end, process)
 
 
-async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[Batch]) -> None:
     assert server.process.stdout is not None
     receive = server.process.stdout.receive
-    async with to_us, aclosing(read_lines(receive)) as found:
+    async with to_us, aclosing(read_batches(receive)) as found:
         with server.reading:
-            async for line in found:
-                message = _parse(server, line)
-                del line  # what it says is in the message, and it may be large
-                if message is not None:
+            async for lines in found:
+                batch = _parse(server, lines)
+                if batch:
                     try:
-                        await to_us.send(message)
+                        await to_us.send(batch)
                     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                         break
-                    del message
+                    del batch  # what it says may be large
         await server.wait_for_exit()
     # Keep reading: a server that blocks on a full pipe could not exit by itself.
     with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -136,7 +136,13 @@ async def _read(server: ServerProcess, to_us: MemoryObjectSendStream[SessionMess
             await receive()
 
 
-def _parse(server: ServerProcess, line: bytes | BadLine) -> SessionMessage | None:
+def _parse(server: ServerProcess, lines: list[bytes | BadLine]) -> Batch:
+    """Take the lines out of the list one by one, because each may be large."""
+    lines.reverse()
+    return [message for _ in range(len(lines)) if (message := _parse_line(server, lines.pop())) is not None]
+
+
+def _parse_line(server: ServerProcess, line: bytes | BadLine) -> SessionMessage | None:
     if isinstance(line, bytes) and (not line or line.isspace()):
         return None
     found = line if isinstance(line, BadLine) else decode(line)
@@ -149,7 +155,7 @@ def _parse(server: ServerProcess, line: bytes | BadLine) -> SessionMessage | Non
 async def _write(
     server: ServerProcess,
     from_us: MemoryObjectReceiveStream[SessionMessage],
-    to_us: MemoryObjectSendStream[SessionMessage | Exception],
+    to_us: MemoryObjectSendStream[Batch],
 ) -> None:
     assert server.process.stdin is not None
     with from_us:

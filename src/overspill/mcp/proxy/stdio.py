@@ -7,17 +7,19 @@ import re
 import select
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from types import TracebackType
 
 import anyio
 import anyio.to_thread
 import mcp_types
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
 from overspill.mcp.client.framing import BadLine, decode, encode, read_lines
 
 _READ_BYTES = 1 << 16
 _WRITE_BYTES = getattr(select, "PIPE_BUF", 512)  # what a writable pipe takes without blocking
+_MAX_WAITING_BYTES = 1 << 16  # of lines that the client has not read, before those who send more wait
 _FLUSH_SECONDS = 2.0  # for the client to read the last answer when the proxy ends
 _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d{1,15})|"((?:[^"\\]){1,200})")\s*,\s*"method"')
 
@@ -25,46 +27,97 @@ _ID = re.compile(rb'\A\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(?:(\d
 @asynccontextmanager
 async def stdio_streams(
     source: int, target: int
-) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]]:
+) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[SessionMessage | Exception], OutgoingStream]]:
     """Wrap two file descriptors in the streams that the SDK serves. A line that is not a message is answered with an error."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](0)
-    answers = outgoing.clone()
     reading, writing = anyio.CancelScope(), anyio.CancelScope(shield=True)
+    outgoing = OutgoingStream(target)
 
     async def read() -> None:
-        async with to_server, answers, aclosing(read_lines(lambda: _read(source))) as found:
+        async with to_server, aclosing(read_lines(lambda: _read(source))) as found:
             with reading:
                 async for line in found:
                     if isinstance(line, bytes) and not line.strip():
                         continue
                     message = line if isinstance(line, BadLine) else decode(line)
                     if isinstance(message, BadLine):
-                        await answers.send(SessionMessage(_error_reply(message)))
+                        with suppress(anyio.ClosedResourceError):
+                            await outgoing.send(SessionMessage(_error_reply(message)))
                     else:
                         await to_server.send(message)
 
     async def write() -> None:
-        with from_server, writing:
-            async for each in from_server:
-                try:
-                    if not reading.cancel_called:
-                        await _write(target, encode(each.message))
-                except OSError:  # the client is gone
-                    reading.cancel()
+        with writing:
+            try:
+                await outgoing.write_all()
+            except OSError:  # the client is gone
+                reading.cancel()
 
     async with AsyncExitStack() as stack:
         stack.enter_context(incoming)
-        stack.enter_context(outgoing)
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(read)
         group.start_soon(write)
         try:
             yield incoming, outgoing
         finally:
-            outgoing.close()
+            await outgoing.aclose()
             writing.deadline = anyio.current_time() + _FLUSH_SECONDS
             group.cancel_scope.cancel()
+
+
+class OutgoingStream:
+    """Lines on their way to the client. Those that wait are written together; senders wait when there are many."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._arrived = anyio.Event()
+        self._room = anyio.Event()
+        self._is_closed = self._is_broken = False
+
+    async def send(self, item: SessionMessage) -> None:
+        while self._bytes > _MAX_WAITING_BYTES and not self._is_closed and not self._is_broken:
+            await self._room.wait()
+        if self._is_closed:
+            raise anyio.ClosedResourceError
+        if not self._is_broken:  # otherwise nobody reads it
+            line = encode(item.message)
+            self._lines.append(line)
+            self._bytes += len(line)
+            self._arrived.set()
+
+    async def write_all(self) -> None:
+        """Write until the stream is closed and everything is written. Raises OSError once the client is gone."""
+        try:
+            while self._lines or not self._is_closed:
+                if not self._lines:
+                    self._arrived = anyio.Event()
+                    await self._arrived.wait()
+                data = b"".join(self._lines)
+                self._lines, self._bytes = [], 0
+                self._make_room()
+                await _write(self._target, data)
+        finally:
+            self._is_broken = True
+            self._lines.clear()
+            self._make_room()
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        self._arrived.set()
+        self._make_room()
+
+    async def __aenter__(self) -> OutgoingStream:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    def _make_room(self) -> None:
+        room, self._room = self._room, anyio.Event()
+        room.set()
 
 
 async def _read(source: int) -> bytes:
@@ -81,13 +134,22 @@ async def _write(target: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         with suppress(BlockingIOError):
-            if await _is_writable(target):
+            if _is_writable(target) or await _wait_writable(target):
                 view = view[os.write(target, view[:_WRITE_BYTES]) :]
             else:
                 view = view[await anyio.to_thread.run_sync(os.write, target, view, abandon_on_cancel=True) :]
 
 
-async def _is_writable(target: int) -> bool:
+def _is_writable(target: int) -> bool:
+    """Ask without waiting, which saves registering with the event loop for every line."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(target, select.POLLOUT)
+    return bool(poll.poll(0))
+
+
+async def _wait_writable(target: int) -> bool:
     """False if readiness cannot be awaited, as in `_read`."""
     try:
         await anyio.wait_writable(target)
