@@ -51,7 +51,28 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
         ("import os\n\n\ndef run(x):\n    return os.path(x)\n\n\nclass A:\n    pass", "code"),
         ("3f1ee12 Take short texts as they are\n6d21c95 Let older clients read them\n0bed8fd Explain an error once", "log"),
         ("commit 3f1ee12\nAuthor: Ann Low <a.low@example.com>\n\n    Mend the roof\n", "history"),
-        ("version: 3\nservices:\n  web:\n    image: x\n    ports:\n      - 80", "code"),
+        ("version: 3\nservices:\n  web:\n    image: x\n    ports:\n      - 80", "yaml"),
+        ("[12:18] <ann> is it up?\n[12:18] <bob> no, not yet\n[12:19] <ann> why?", "turns"),
+        (
+            "Ann Low: Shall we go to the lake before the rain comes over the hills?\n"
+            "Bob: I would rather stay at home and read.\n" * 4,
+            "turns",
+        ),
+        ("Name: red oak of the hills\nColour: brown as the earth in autumn\nHeight: as tall as a house with a roof", "yaml"),
+        (
+            "Ann Low, 2010-01-05 02:02:\nDoes it run?\n\nBob Hay, 2010-01-05 05:37:\n> Does it run?\nIt does.\n\n" * 3,
+            "messages",
+        ),
+        (
+            "From: ann@example.com\nDate: Mon, 5 Jan\nSubject: lakes\n\nWhich lake\nis the deepest?\n\nI wonder.\n\n" * 3,
+            "messages",
+        ),
+        (
+            "The queue\n=========\n\nWorkers take from the queue what is oldest\n"
+            "and put back what they cannot do.\n\n* a list\n* of\n* words\n",
+            "prose",
+        ),
+        ("request worker handled by worker pool and gone\n" * 30, "log"),
         (PROSE, "prose"),
         ("# Title\n\n| a | b |\n|---|:-:|\n| 1 | 2 |\n| 3 | 4 |", "prose"),
         ("# Title\n\ntext\n\n## Part\n\nmore", "prose"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overspill.lexical.kinds.code import CODE
+from overspill.lexical.kinds.code import CODE, DESCRIPTION
 from overspill.lexical.kinds.columns import COLUMNS
 from overspill.lexical.kinds.delimited import CSV
 from overspill.lexical.kinds.diff import DIFF
@@ -12,12 +12,30 @@ from overspill.lexical.kinds.json import JSON, NDJSON
 from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.kinds.log import LOG
 from overspill.lexical.kinds.matches import MATCHES
+from overspill.lexical.kinds.messages import MESSAGES
 from overspill.lexical.kinds.prose import PROSE
 from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.kinds.turns import TURNS
 from overspill.lexical.kinds.xml import XML
 from overspill.lexical.outline import Text
 
-KINDS: tuple[Kind, ...] = (NDJSON, JSON, HTML, XML, HISTORY, DIFF, CSV, LOG, MATCHES, COLUMNS, CODE, PROSE)
+KINDS: tuple[Kind, ...] = (
+    NDJSON,
+    JSON,
+    HTML,
+    XML,
+    HISTORY,
+    DIFF,
+    CSV,
+    TURNS,
+    MESSAGES,
+    LOG,
+    MATCHES,
+    COLUMNS,
+    DESCRIPTION,
+    CODE,
+    PROSE,
+)
 """In the order in which they are tried: kinds that a beginning shows, then those that lines show, the surest first."""
 LINES = LOG
 """What is recognised as nothing else is read line by line."""

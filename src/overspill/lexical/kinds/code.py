@@ -1,4 +1,4 @@
-"""Source code, YAML, plans and descriptions, cut by indentation."""
+"""Source code, and YAML, plans and descriptions, cut by indentation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,26 @@ _CODE = re.compile(
     r"|#include|@\w+|\}|//|/\*|\*)|.*[;{]\s*+$|\s++[\w.\"\[\]]++\s*+(?:=|\+=|:=)\s|\s++[\w.]++\("
 )
 _YAML = re.compile(r"\s*+(?:- )?[\w./\"'-]++:(?:\s|$)|\s*+- \S|\s*+#|---$")
+_DEFINITION = re.compile(
+    r"\s*+(?:(?:async|export|default|public|private|protected|static|final|abstract|pub|unsafe|override|inline) )*"
+    r"(?:def|class|func|fn|function|struct|impl|trait|interface|enum|module|namespace|package|import|from|require|include|#include|use|using)"
+    r"\b(?! (?:the|a|an|this|of|it)\b)[^.?!]*+(?:[.?!]\S[^.?!]*+)*+$"
+)
+"""A line that only source code has: it defines or imports something, and is no sentence."""
 _MIN_YAML_SHARE = 0.7
+_MIN_DEFINITION_SHARE, _MIN_CODE_SHARE_WITH_DEFINITIONS = 0.05, 0.3
 _MIN_CODE_SHARE, _MIN_CODE_SHARE_AMONG_WORDS = 0.45, 0.65
 
 
 def _is_code(sample: Sample) -> bool:
     least = _MIN_CODE_SHARE_AMONG_WORDS if sample.is_wordy else _MIN_CODE_SHARE
-    return sample.share(_YAML.match) > _MIN_YAML_SHARE or sample.share(_CODE.match) > least
+    if sample.share(_DEFINITION.match) > _MIN_DEFINITION_SHARE:
+        least = _MIN_CODE_SHARE_WITH_DEFINITIONS
+    return sample.share(_CODE.match) > least
+
+
+def _is_description(sample: Sample) -> bool:
+    return sample.share(_YAML.match) > _MIN_YAML_SHARE
 
 
 def cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
@@ -81,9 +94,10 @@ def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, out
             outline.record(*part, label)
 
 
-CODE = Kind(
-    "code",
-    _is_code,
+CODE = Kind("code", _is_code, cut_blocks, Traits(is_code=True, has_definitions=True, has_telling_lines=True, memory_per_byte=9))
+DESCRIPTION = Kind(
+    "yaml",
+    _is_description,
     cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
 )

@@ -28,4 +28,4 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
     cut_passages(text, start, end, outline, wrapped=False)
 
 
-HTML = Kind("html", _is_html, _cut, Traits(is_markup=True, memory_per_byte=8), strip_tags)
+HTML = Kind("html", _is_html, _cut, Traits(is_markup=True, has_context=True, memory_per_byte=8), strip_tags)

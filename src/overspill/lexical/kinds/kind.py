@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -31,6 +32,10 @@ class Traits(Struct, frozen=True):
     """Whether a list may show the matching line of each record instead of fewer records."""
     is_running_text: bool = False
     """Whether it says the same thing in other words, so that the words of the best passages help to find more."""
+    has_context: bool = False
+    """Whether the records around one that contains what is asked may tell the answer, as the next turn of a conversation."""
+    quotes: re.Pattern[bytes] | None = None
+    """How a record begins that repeats what another says."""
     is_markup: bool = False
     """Whether runs of white space in it mean nothing."""
     has_string_escapes: bool = False

@@ -11,6 +11,8 @@ from overspill.lexical.records.passages import cut_passages
 
 _MIN_LINE_CHARS = 50
 """The average length of a line of running text, even if it is wrapped."""
+_MIN_WRAPPED_SHARE = 0.07
+"""With as many lines that go on in the next, short lines are headings, lists and examples among running text."""
 _HEADING = re.compile(r"#{1,6} \S")
 _TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
 _COLOUR_START = "\x1b["
@@ -22,7 +24,8 @@ def _is_prose(sample: Sample) -> bool:
         return True
     if any(_COLOUR_START in line for line in lines):
         return False
-    return (sample.is_wordy and sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines)) or _is_markdown(lines)
+    is_long = sum(map(len, lines)) >= _MIN_LINE_CHARS * len(lines) or sample.wrapped_share >= _MIN_WRAPPED_SHARE
+    return (sample.is_wordy and is_long) or _is_markdown(lines)
 
 
 def _is_markdown(lines: list[str]) -> bool:
@@ -35,4 +38,4 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
     cut_passages(text, start, end, outline)
 
 
-PROSE = Kind("prose", _is_prose, _cut, Traits(is_running_text=True, memory_per_byte=2))
+PROSE = Kind("prose", _is_prose, _cut, Traits(is_running_text=True, has_context=True, memory_per_byte=2))

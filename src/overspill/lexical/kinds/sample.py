@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 
 from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
@@ -15,6 +17,10 @@ _MAX_LINES = 800
 _MAX_LINE_CHARS = 400
 """The rest of a line is ignored: a line that begins like a log entry is one."""
 _WORD = re.compile(r"[(“\"'*_`]{0,3}[A-Za-z][a-z]*[,.;:!?)”\"'*_`]{0,3}$")
+_WITHIN = re.compile(r"[a-z,]\s*+$")
+_GOES_ON = re.compile(r"\(?[a-z]+")
+_MIN_WRAPPED_CHARS = 40
+_MAX_ALIKE = 2
 _MIN_PROSE_WORD_SHARE = 0.68
 """Share of plain words among the tokens: contracts and articles have 0.7 to 0.95, logs below 0.65."""
 
@@ -48,6 +54,19 @@ class Sample:
     def is_wordy(self) -> bool:
         tokens = [token for line in self.lines for token in line.split()]
         return sum(_WORD.match(token) is not None for token in tokens) / max(1, len(tokens)) >= _MIN_PROSE_WORD_SHARE
+
+    @cached_property
+    def wrapped_share(self) -> float:
+        """The share of lines that go on in the next: they end within a sentence, and the next begins in one.
+
+        Lines that begin alike do not count: a program wrote them.
+        """
+        openings = Counter(
+            found[0]
+            for line, following in pairwise(self.whole_lines)
+            if len(line) >= _MIN_WRAPPED_CHARS and _WITHIN.search(line) and (found := _GOES_ON.match(following))
+        )
+        return min(openings.total(), _MAX_ALIKE * len(openings)) / max(1, len(self.lines))
 
     def share(self, match: Callable[[str], object]) -> float:
         """The share of lines that match."""

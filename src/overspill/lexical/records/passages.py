@@ -16,6 +16,8 @@ _NUMBERED = re.compile(
     rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$"
 )
 _CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
+_MAX_HEADING_BYTES = 120
+_UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")
 _RULE = re.compile(rb"[\s|:+=-]{3,}$")
 
 
@@ -76,6 +78,7 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
     """If `wrapped`, a paragraph extends to the next blank line; otherwise every line is one."""
     section = _Section(text, outline)
     shouted = False
+    underlines: dict[bytes, int] = {}
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
         # Consecutive lines in capitals are a paragraph in capitals, as in contracts, not headings.
@@ -83,16 +86,26 @@ def cut_passages(text: Text, start: int, end: int, outline: Outline, *, wrapped:
         if is_blank(line):
             if wrapped or TABLE_EDGE in line:
                 section.end_paragraph()
+        elif wrapped and section.opened < 0 and _UNDERLINE.match(line):
+            continue  # above a heading, or between sections
         elif line.count(b"|") >= 2:
             if b"--" not in line or not _RULE.match(line):
                 section.row(line_start, line_end)
         elif not shouted and (depth := _heading_depth(line)):
             section.heading(line_start, line_end, depth)
+        elif wrapped and section.opened < 0 and (underline := _find_underline(text, line_start, line_end, end)):
+            section.heading(line_start, line_end, underlines.setdefault(underline, len(underlines) + 1))
         else:
             if not wrapped or section.header >= 0:
                 section.end_paragraph()
             section.line(line_start, line_end)
     section.end_paragraph()
+
+
+def _find_underline(text: Text, start: int, end: int, limit: int) -> bytes:
+    """The mark below a line that is a heading; the marks of a document have their depth in the order in which they come."""
+    found = _UNDERLINE.match(text, end, limit) if end - start <= _MAX_HEADING_BYTES else None
+    return bytes(found[1]) if found and found.end() - found.start() >= (end - start) // 2 else b""
 
 
 def _heading_depth(line: bytes | bytearray) -> int:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from overspill.lexical.boost import Signal
+from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.failure import boost_failures
@@ -15,6 +16,7 @@ from overspill.lexical.signals.order import boost_ordered_rows
 
 SIGNALS: tuple[Signal, ...] = (
     boost_related_words,
+    boost_context,
     boost_counts,
     boost_failures,
     boost_bodies,

@@ -23,7 +23,8 @@ _SMALL_OUTPUT_BYTES = 4_000_000
 
 def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     is_program_output = index.traits.is_program_output
-    if not query.failure or not (is_program_output or (index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how)):
+    may_be_output = not index.traits.is_code and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
+    if not query.failure or not (is_program_output or may_be_output):
         return None
     signs = index.signs
     if not (signs.evidence or is_program_output):

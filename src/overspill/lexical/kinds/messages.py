@@ -1,0 +1,99 @@
+"""Mail and forum threads: paragraphs of messages, under who wrote them and about what."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+
+_MAX_PARAGRAPH_BYTES = 1_000
+"""A longer paragraph is cut between sentences."""
+_SIGNED = re.compile(
+    rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
+    rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
+)
+"""How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
+_HEADER = re.compile(rb"(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S", re.IGNORECASE)
+_THREAD = re.compile(rb"(?:Thread|Topic): \S")
+_QUOTED = re.compile(rb"[>|]")
+_MIN_MESSAGES = 3
+_MAX_MESSAGES_SHARE = 0.5
+"""If more lines begin a message, these are the entries of a log."""
+_MIN_HEADERS = 3
+"""Lines of a header that follow each other begin a message."""
+
+
+def _are_messages(sample: Sample) -> bool:
+    lines = [line.encode("utf-8", "replace") for line in sample.lines]
+    messages, headers = 0, 0
+    for line in lines:
+        headers = headers + 1 if _HEADER.match(line) else 0
+        messages += headers == _MIN_HEADERS or _SIGNED.match(line) is not None
+    return _MIN_MESSAGES <= messages <= _MAX_MESSAGES_SHARE * len(lines)
+
+
+class _Archive:
+    """The current state: the labels of thread and message, and the paragraph that is open."""
+
+    def __init__(self, text: Text, outline: Outline) -> None:
+        self.text = text
+        self.outline = outline
+        self.thread = -1
+        self.message = -1
+        self.opened = -1
+        self.closed = -1
+
+    def begin_thread(self, start: int, end: int) -> None:
+        self.end_paragraph()
+        self.thread = self.message = self.outline.label(start, end)
+        self.add_line(start, end)
+
+    def begin_message(self, start: int, end: int) -> None:
+        self.end_paragraph()
+        self.message = self.outline.label(start, end, self.thread)
+        self.add_line(start, end)
+
+    def add_line(self, start: int, end: int) -> None:
+        if self.opened < 0:
+            self.opened = start
+        self.closed = end
+
+    def end_paragraph(self) -> None:
+        if self.opened >= 0:
+            for part in split_long(self.text, self.opened, self.closed, _MAX_PARAGRAPH_BYTES):
+                self.outline.record(*part, self.message)
+        self.opened = -1
+
+
+def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """What is quoted from another message is a record by itself."""
+    archive = _Archive(text, outline)
+    was_quoted = is_header = False
+    for line_start, line_end in iterate_lines(text, start, end):
+        line = text[line_start:line_end]
+        continues_header = is_header and _HEADER.match(line) is not None
+        is_header = _HEADER.match(line) is not None
+        is_quoted = _QUOTED.match(line) is not None
+        if is_blank(line) or is_blank(line.lstrip(b">| ")):
+            archive.end_paragraph()
+        elif _THREAD.match(line):
+            archive.begin_thread(line_start, line_end)
+        elif _SIGNED.match(line) or (is_header and not continues_header):
+            archive.begin_message(line_start, line_end)
+        else:
+            if is_quoted != was_quoted:
+                archive.end_paragraph()
+            archive.add_line(line_start, line_end)
+        was_quoted = is_quoted
+    archive.end_paragraph()
+
+
+MESSAGES = Kind(
+    "messages",
+    _are_messages,
+    _cut_messages,
+    Traits(is_running_text=True, has_context=True, quotes=_QUOTED, memory_per_byte=2),
+)

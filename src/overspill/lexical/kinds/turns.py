@@ -1,0 +1,56 @@
+"""Chats and transcripts: what one speaker says is a record."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
+from overspill.lexical.kinds.sample import Sample
+from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+
+_MAX_TURN_BYTES = 1_000
+"""A longer turn is cut between sentences."""
+_NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
+"""`[12:18] <nick> `, as chat clients write it."""
+_SPEAKER = re.compile(r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S")
+_MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
+_MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
+"""Names before colons are speakers if they are few and come again; else they are keys or terms."""
+_MIN_TURN_CHARS = 30
+"""The average length of what speakers say; values of keys are shorter."""
+
+
+def _are_turns(sample: Sample) -> bool:
+    lines = sample.lines
+    if sample.share(_NICK.match) > _MIN_TURNS_SHARE:
+        return True
+    names = Counter(found[1] for line in lines if (found := _SPEAKER.match(line)))
+    return (
+        sample.is_wordy
+        and names.total() > _MIN_TURNS_SHARE * len(lines)
+        and _MIN_SPEAKERS <= len(names) <= names.total() / _MIN_TURNS_PER_SPEAKER
+        and sum(line[:1].isspace() for line in lines) <= _MAX_INDENTED_SHARE * len(lines)
+        and sum(map(len, lines)) >= _MIN_TURN_CHARS * len(lines)
+    )
+
+
+def _cut_turns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
+    """Every line is a turn; an indented line continues the one before."""
+    open_at, open_end = start, start
+    for line_start, line_end in iterate_lines(text, start, end):
+        if open_at < open_end and text[line_start : line_start + 1] in (b" ", b"\t") and not is_blank(text[line_start:line_end]):
+            open_end = line_end
+            continue
+        _record(text, open_at, open_end, outline)
+        open_at, open_end = line_start, line_start if is_blank(text[line_start:line_end]) else line_end
+    _record(text, open_at, open_end, outline)
+
+
+def _record(text: Text, start: int, end: int, outline: Outline) -> None:
+    for part in split_long(text, start, end, _MAX_TURN_BYTES):
+        outline.record(*part)
+
+
+TURNS = Kind("turns", _are_turns, _cut_turns, Traits(is_running_text=True, has_context=True, memory_per_byte=2))
