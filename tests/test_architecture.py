@@ -52,6 +52,12 @@ ROOMS: dict[str, Room] = {
     ),
     "record": Room("what happened: events, ledger, counters, op tree", "budget errors handles store text types"),
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
+    "sql": Room(
+        "SQL over stored outputs, in processes that can open nothing else",
+        "confined decoding errors lexical store text types",
+        "duckdb",
+        "a process of its own imports what it runs, after it was told where packages are",
+    ),
     "gate": Room(
         "pass, keep or cut a tool's result",
         "budget decoding errors handles reading record settings store text truncate types wording",
@@ -99,12 +105,12 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill record retrieval session settings store text types wording",
+        "agent errors extraction handles mcp models overspill record retrieval session settings sql store text types wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
-CONFINED = {"click", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
+CONFINED = {"click", "duckdb", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

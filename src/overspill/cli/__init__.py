@@ -29,6 +29,7 @@ class Entry(NamedTuple):
 COMMANDS = {
     "proxy": Entry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
     "extract": Entry("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
+    "sql": Entry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
     "run": Entry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": Entry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
     "artifacts": Entry("overspill.cli.commands.artifacts:artifacts", "List, show, export and remove stored outputs."),

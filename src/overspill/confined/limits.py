@@ -11,10 +11,21 @@ def limit_seconds(seconds: int) -> None:
     _limit(resource.RLIMIT_CPU, seconds)
 
 
+def limit_files(size: int) -> None:
+    """How large a file may get that it writes, and nothing of its memory is written anywhere when it fails."""
+    _limit(resource.RLIMIT_FSIZE, size)
+    _limit(resource.RLIMIT_CORE, 0)
+
+
+def limit_memory(size: int) -> None:
+    """Of address space, which is more than it uses."""
+    if sys.platform != "darwin":  # which knows this limit and refuses to set it
+        _limit(resource.RLIMIT_AS, size)
+
+
 def give_up_everything_else(memory: int) -> None:
     """From here on no file can be opened, and no connection, so everything has to be imported."""
-    if sys.platform != "darwin":  # which knows this limit and refuses to set it
-        _limit(resource.RLIMIT_AS, memory)
+    limit_memory(memory)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import cast
@@ -34,15 +35,19 @@ class Worker:
     def can_run() -> bool:
         return bool(sys.executable) and not getattr(sys, "frozen", False)
 
-    def run(self, data: bytes | memoryview) -> Finished:
-        """Blocks. Raises OSError if the process could not be started."""
+    def run(self, data: bytes | memoryview, seconds: float | None = None) -> Finished:
+        """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. Raises
+        OSError if the process could not be started."""
+        deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
         command = [sys.executable, "-I", "-S", self._script, *filter(None, sys.path)]
+        if not self._places.acquire(timeout=deadline - time.monotonic()):
+            return Finished(b"", is_complete=False)
         try:
-            with self._places:
-                done = subprocess.run(  # noqa: S603
-                    command, input=data, capture_output=True, env={}, timeout=self._seconds, check=False
-                )
+            left = max(0.0, deadline - time.monotonic())
+            done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=left, check=False)  # noqa: S603
         except subprocess.TimeoutExpired as error:
             return Finished(cast("bytes | None", error.output) or b"", is_complete=False)
+        finally:
+            self._places.release()
         return Finished(done.stdout, done.returncode == 0)

@@ -1,0 +1,87 @@
+"""`overspill sql`: query files as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from overspill import wording
+from overspill.cli import output
+from overspill.cli.stderr import inform, warn
+from overspill.errors import BadRequest
+from overspill.sql.answers import count_rows, explain_failure, iterate_rows
+from overspill.sql.files import name_tables, open_file, open_stream
+from overspill.sql.library import QueryResult, Source, SqlLibrary
+from overspill.sql.protocol import Loaded
+
+
+@click.command()
+@click.argument("statement")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each row.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True, help="Seconds the query may take."
+)
+def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) -> None:
+    """Run one SQL STATEMENT over the tables in FILES, or in standard input.
+
+    \b
+    overspill sql "SELECT status, count(*) FROM orders GROUP BY 1" orders.json
+    overspill sql "SELECT * FROM orders JOIN users ON users.id = user_id" orders.csv users.ndjson
+    kubectl get pods | overspill sql "SELECT name FROM input WHERE restarts > 3"
+
+    A table is named after its file, without the ending; standard input is `input`. JSON, lines of JSON, CSV, aligned columns,
+    Markdown and HTML tables and logs are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the columns of one. A file may
+    be compressed.
+
+    The SQL is DuckDB's. Only reading is possible, and only from these files. Cells are separated by tabs.
+    """
+    chosen = list(files) or [Path("-")]
+    if sum(str(file) == "-" for file in chosen) > 1:
+        raise click.UsageError("Standard input can be read only once.")
+    with SqlLibrary() as library:
+        sources = _open(chosen)
+        tables = {name: _load(source, library) for name, source in sources.items()}
+        found = library.query(statement, sources, timeout)
+        if found.result.failed:
+            raise BadRequest(explain_failure(found.result.failed, tables))
+    _print(found, as_json=as_json)
+
+
+def _open(files: list[Path]) -> Mapping[str, Source]:
+    sources: dict[str, Source] = {}
+    for number, (name, file) in enumerate(zip(name_tables(files), files, strict=True)):
+        key = f"file{number}"
+        source, decoding = open_stream(output.standard_input("Reading"), key) if str(file) == "-" else open_file(file, key)
+        if decoding.formats or decoding.remarks:
+            inform(wording.decoding(decoding))
+        sources[name] = source
+    return sources
+
+
+def _load(source: Source, library: SqlLibrary) -> Loaded:
+    found = library.load(source)
+    if found.kind == "empty":
+        raise BadRequest(f"{source.label} is empty.")
+    if not found.tables:
+        advice = f"`{output.program()} extract` searches text."
+        raise BadRequest(f"{source.label} has no table (it was read as {found.kind}). {advice}")
+    return found
+
+
+def _print(found: QueryResult, *, as_json: bool) -> None:
+    for note in found.notes:
+        warn(note)
+    if as_json:
+        click.echo(found.lines, nl=False)
+    else:
+        for line in iterate_rows(found):
+            click.echo(line)
+    result = found.result
+    if result.written_rows < result.rows:
+        missing = f"The result has {count_rows(result)}, of which the first {result.written_rows:,} are printed."
+        warn(f"{missing} Select fewer rows or columns.")
+        sys.exit(1)

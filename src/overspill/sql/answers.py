@@ -1,0 +1,65 @@
+"""What a query answers: a header and rows, with tabs between the cells."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, cast
+
+import msgspec
+
+from overspill.sql.library import QueryResult, rename
+from overspill.sql.protocol import Loaded, Result
+
+_UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
+_AMBIGUOUS = frozenset(("", "NULL", "null"))
+_MAX_COLUMNS_SHOWN = 60
+
+
+def spell_cell(value: Any) -> str:
+    """Nothing in a cell can be taken for another cell, row or value: text that could be is quoted as in JSON."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        is_plain = value not in _AMBIGUOUS and value[0] not in '"[{' and value.isprintable() and value == value.strip()
+        return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def iterate_rows(found: QueryResult) -> Iterator[str]:
+    """The lines of the answer, the header first."""
+    yield "\t".join(spell_cell(column.name) for column in found.result.columns)
+    for line in found.lines.splitlines():
+        row = cast("dict[str, Any]", msgspec.json.decode(line))
+        yield "\t".join(map(spell_cell, row.values()))
+
+
+def describe_tables(name: str, found: Loaded) -> list[str]:
+    """The card of each table: its columns with their types."""
+    cards: list[str] = []
+    for table in found.tables:
+        columns = ", ".join(f"{column.name} {column.type}" for column in table.columns[:_MAX_COLUMNS_SHOWN])
+        more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
+        cards.append(f"{rename(table.name, name)}: {table.rows:,} rows ({columns}{more})")
+    return cards
+
+
+def count_rows(result: Result) -> str:
+    return "1 row" if result.rows == 1 else f"{result.rows:,} rows"
+
+
+def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
+    """What went wrong, the nearest column to one that does not exist, and what there is."""
+    cards = [card for name, found in tables.items() for card in describe_tables(name, found)]
+    columns = {column.name for found in tables.values() for table in found.tables for column in table.columns}
+    if unknown := _UNKNOWN_COLUMN.search(failed):
+        nearest = find_nearest(unknown[1], columns)
+        failed = f"There is no column {unknown[1]!r}" + (f"; did you mean {nearest!r}?" if nearest else ".")
+    return "\n".join([failed, "Tables:", *(f"  {card}" for card in cards)]) if cards else failed
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str:
+    spellings = {other.lower(): other for other in known}
+    return next((spellings[match] for match in get_close_matches(name.lower(), spellings, 1)), "")

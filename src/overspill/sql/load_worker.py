@@ -1,0 +1,18 @@
+"""Finds the tables in a text and writes them to a DuckDB file, in a process of its own. Run by its path; see `library.py`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+
+def main() -> None:
+    sys.path[:] = sys.argv[1:]
+    import_module("overspill.sql.loading").main(sys.stdin.buffer, sys.stdout.buffer)
+    sys.stdout.flush()
+    os._exit(0)  # whatever the libraries' threads do
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""The loading process: recognise a text, find its tables, and write them to a database file with types."""
+
+from __future__ import annotations
+
+import itertools
+import mmap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import duckdb
+import msgspec
+
+from overspill.confined import limits
+from overspill.lexical.kinds import LINES, recognise
+from overspill.lexical.kinds.sample import Sample
+from overspill.sql.protocol import Column, Config, Loaded, LoadRequest, TableInfo
+from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
+from overspill.sql.tables.columns import write_expressions
+from overspill.sql.tables.delimited import find_delimited
+from overspill.sql.tables.logs import find_log
+from overspill.sql.tables.markup import find_in_markdown, find_in_page
+from overspill.sql.tables.nested import find_in_document, find_lines
+from overspill.sql.tables.table import ROW, Found, make_name, quote, quote_name
+
+_MAX_ERROR_CHARS = 500
+_BOM = b"\xef\xbb\xbf"
+
+
+def main(requests: BinaryIO, answers: BinaryIO) -> None:
+    request = msgspec.json.decode(requests.read(), type=LoadRequest)
+    limits.limit_seconds(request.seconds)
+    limits.limit_files(request.disk_bytes)
+    answers.write(msgspec.json.encode(load(request)))
+
+
+def load(request: LoadRequest) -> Loaded:
+    source, numbers = Path(request.source), itertools.count(1)
+    if not source.stat().st_size:
+        return Loaded("empty")
+
+    def work() -> Path:
+        return Path(request.folder, f"part{next(numbers)}")
+
+    with source.open("rb") as file:
+        text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
+    kind = request.kind or _recognise(text)
+    try:
+        found = _find(kind, source, text, work)
+        return Loaded(kind, _write(request, found)) if found else Loaded(kind)
+    except (duckdb.Error, msgspec.DecodeError, RecursionError) as error:
+        return Loaded(kind, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
+
+
+def _recognise(text: mmap.mmap) -> str:
+    kind = recognise(text)
+    return "text" if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind.name
+
+
+def _find(kind: str, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:
+    match kind:
+        case "json":
+            return find_in_document(source, text, work)
+        case "ndjson":
+            return find_lines(source, text, work)
+        case "csv":
+            return find_delimited(source, work)
+        case "html":
+            return find_in_page(text, work)
+        case "columns":
+            return find_aligned(text, work)
+        case _:
+            lines = list(itertools.islice(_lines(text), 1000))
+            if is_listing(lines):
+                return find_listing(_lines(text), work())
+            if kind == "log":
+                return find_log(_lines(text), work())
+            return find_in_markdown(_lines(text), work)
+
+
+def _lines(text: mmap.mmap) -> Iterator[str]:
+    position, size = 3 if text[:3] == _BOM else 0, len(text)
+    while position < size:
+        end = text.find(b"\n", position)
+        end = size if end < 0 else end
+        yield text[position:end].decode("utf-8", "replace").rstrip("\r").replace("\0", "")
+        position = end + 1
+
+
+def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
+    settings: Config = {"memory_limit": f"{request.memory_bytes}B", "threads": "2", "temp_directory": request.folder}
+    with duckdb.connect(request.database, config=settings) as connection:
+        connection.execute(f"ATTACH {quote(str(Path(request.folder, 'raw')))} AS raw")
+        connection.execute("SET TimeZone = 'UTC'")
+        names = _name_tables(found)
+        return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
+
+
+def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
+    try:
+        connection.execute(f"CREATE TABLE raw.rows AS FROM {found.reader}")
+    except duckdb.Error:
+        if found.otherwise is None:
+            raise
+        found = found.otherwise()
+        connection.execute(f"CREATE TABLE raw.rows AS FROM {found.reader}")
+    described = connection.execute("DESCRIBE raw.rows").fetchall()
+    columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
+    expressions = write_expressions(connection, "raw.rows", columns, is_typed=found.is_typed)
+    selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
+    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM raw.rows ORDER BY rowid")
+    connection.execute("DROP TABLE raw.rows")
+    kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
+    (rows,) = connection.execute(f"SELECT count(*) FROM {quote_name(name)}").fetchone()
+    written = tuple(Column(column, kind) for column, kind, *_ in kinds)
+    return TableInfo(name, rows, written, found.title, found.bad_rows, found.note)
+
+
+def _name_tables(found: list[Found]) -> list[str]:
+    """`output` if there is one; else each by its title, or by its number."""
+    if len(found) == 1:
+        return ["output"]
+    names: list[str] = []
+    for number, table in enumerate(found, 1):
+        name = f"output_{make_name(table.title) or number}"
+        names.append(name if name not in names else f"output_{number}")
+    return names

@@ -1,0 +1,76 @@
+"""What the session and its two kinds of processes tell each other, as JSON."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
+"""Settings of DuckDB."""
+
+
+class Column(Struct, frozen=True):
+    name: str
+    type: str
+
+
+class TableInfo(Struct, frozen=True):
+    """A table in an output. `name` follows `output` in its name: `output`, `output_2`, or `output_orders`."""
+
+    name: str
+    rows: int
+    columns: tuple[Column, ...]
+    title: str = ""
+    bad_rows: int = 0
+    note: str = ""
+
+
+class LoadRequest(Struct, frozen=True):
+    """`source` is the text, `folder` an empty folder for what is needed meanwhile, `database` the file to write. `kind` is what
+    the text is, if that is known."""
+
+    source: str
+    folder: str
+    database: str
+    memory_bytes: int
+    disk_bytes: int
+    seconds: int
+    kind: str = ""
+
+
+class Loaded(Struct, frozen=True):
+    """If there is no table, `kind` says what the text is."""
+
+    kind: str
+    tables: tuple[TableInfo, ...] = ()
+    failed: str = ""
+
+
+class Database(Struct, frozen=True):
+    """The tables of one output, by the names under which a query finds them."""
+
+    file: str
+    names: dict[str, str]
+    """From the names in a query to those in the file."""
+
+
+class QueryRequest(Struct, frozen=True):
+    """`folder` is an empty folder; the result is written there as `result`, a line of JSON for each row."""
+
+    sql: str
+    databases: tuple[Database, ...]
+    folder: str
+    memory_bytes: int
+    disk_bytes: int
+    result_bytes: int
+    seconds: int
+
+
+class Result(Struct, frozen=True):
+    columns: tuple[Column, ...] = ()
+    rows: int = 0
+    written_rows: int = 0
+    """Rows in the file: fewer if not all fit."""
+    failed: str = ""
+    missing_table: str = ""

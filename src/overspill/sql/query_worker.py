@@ -1,0 +1,18 @@
+"""Runs one query over loaded tables, in a process that can open nothing else. Run by its path; see `library.py`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+
+def main() -> None:
+    sys.path[:] = sys.argv[1:]
+    import_module("overspill.sql.querying").main(sys.stdin.buffer, sys.stdout.buffer)
+    sys.stdout.flush()
+    os._exit(0)  # whatever the libraries' threads do
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The tables in an output. Runs in the loading process: everything here reads hostile text."""

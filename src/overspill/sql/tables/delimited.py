@@ -1,0 +1,62 @@
+"""CSV, TSV and other rows with a delimiter."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from overspill.lexical.kinds.delimited import find_delimiter
+from overspill.sql.tables.table import Found, RowWriter, make_unique, quote, quote_name
+
+_SAMPLE_BYTES = 256_000
+_MAX_FIELD_CHARS = 1 << 26
+_NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
+EXTRA = "_extra"
+"""Cells of rows that have more of them than the header."""
+
+
+def find_delimited(source: Path, work: Callable[[], Path]) -> list[Found]:
+    with source.open("rb") as file:
+        sample = file.read(_SAMPLE_BYTES).decode("utf-8-sig", "replace")
+    lines = [line for line in sample.splitlines() if line.strip()]
+    mark = find_delimiter(lines) or ","
+    header: list[str] = next(csv.reader(io.StringIO(sample), delimiter=mark), list[str]())
+    has_header = not any(map(_NUMBER.match, header))
+    names = make_unique(header if has_header else [""] * len(header))
+    columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
+    reader = (
+        f"read_csv({quote(str(source))}, auto_detect=false, delim={quote(mark)}, quote='\"', escape='\"', "
+        f"header={str(has_header).lower()}, columns={{{columns}}}, allow_quoted_nulls=false)"
+    )
+    # DuckDB refuses rows with more or fewer cells than the header. It is many times faster where there are none.
+    return [Found(reader, "rowid + 1", otherwise=lambda: _read_row_by_row(source, mark, names, work(), has_header=has_header))]
+
+
+def _read_row_by_row(source: Path, mark: str, names: list[str], target: Path, *, has_header: bool) -> Found:
+    csv.field_size_limit(_MAX_FIELD_CHARS)
+    writer = RowWriter(target, names)
+    ragged = 0
+    with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        for number, cells in enumerate(_rows(csv.reader((line.replace("\0", "") for line in file), delimiter=mark))):
+            if (number == 0 and has_header) or not any(cells):
+                continue
+            ragged += len(cells) != len(names)
+            row: dict[str, str | None] = {name: cell or None for name, cell in zip(names, cells, strict=False)}
+            if len(cells) > len(names):
+                row[EXTRA] = mark.join(cells[len(names) :])
+            writer.write(number + (not has_header), row)
+    note = f"{ragged:,} rows have more or fewer cells than the header; more are in {quote_name(EXTRA)}." if ragged else ""
+    return writer.finish(note=note)
+
+
+def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error:  # a cell larger than any we read
+            yield []

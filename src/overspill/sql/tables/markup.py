@@ -1,0 +1,183 @@
+"""Tables in HTML pages and in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from mmap import mmap
+from pathlib import Path
+
+from overspill.sql.tables.table import MAX_TABLES, Found, RowWriter, make_unique
+
+_MAX_SPAN = 1_000
+_MAX_CELLS = 5_000_000
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_HIDDEN = frozenset(("script", "style", "template"))
+_RULE = re.compile(r"\s*\|?(?:\s*:?-{1,}:?\s*\|)+\s*(?::?-{1,}:?\s*)?$")
+_CHUNK_BYTES = 1 << 20
+
+
+class _Grid:
+    """A table of a page: rows of cells, with those that span several repeated."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.rows: list[list[str]] = []
+        self.header_rows = 0
+        self.cells = 0
+        self._row: list[str] = []
+        self._is_header = True
+        self._from_above: dict[int, tuple[str, int]] = {}
+
+    def begin_row(self) -> None:
+        self._row, self._is_header = [], True
+
+    def add(self, text: str, columns: int, rows: int, *, is_header: bool) -> None:
+        self._fill_from_above()
+        for _ in range(columns):
+            if rows > 1:
+                self._from_above[len(self._row)] = (text, rows - 1)
+            self._row.append(text)
+        self.cells += columns
+        self._is_header &= is_header
+
+    def end_row(self) -> None:
+        if self._row:
+            self._fill_from_above()
+            self.header_rows += self._is_header and self.header_rows == len(self.rows)
+            self.rows.append(self._row)
+        self._row = []
+
+    def _fill_from_above(self) -> None:
+        while (above := self._from_above.get(len(self._row))) is not None:
+            text, rows = above
+            if rows > 1:
+                self._from_above[len(self._row)] = (text, rows - 1)
+            else:
+                del self._from_above[len(self._row)]
+            self._row.append(text)
+
+
+class _Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.done: list[_Grid] = []
+        self._open: list[_Grid] = []
+        self._text: list[list[str]] = []
+        self._cell: list[tuple[int, int, bool]] = []
+        self._heading = ""
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in _HIDDEN:
+            self._hidden += 1
+        elif tag == "table":
+            self._open.append(_Grid(self._heading))
+        elif tag in _HEADINGS or (tag == "caption" and self._open):
+            self._text.append([])
+        elif tag == "tr" and self._open:
+            self._end_cell()
+            self._open[-1].end_row()
+            self._open[-1].begin_row()
+        elif tag in ("td", "th") and self._open:
+            self._end_cell()
+            spans = dict(attrs)
+            self._cell.append((_read_span(spans.get("colspan")), _read_span(spans.get("rowspan")), tag == "th"))
+            self._text.append([])
+        elif tag == "br":
+            self.handle_data(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _HIDDEN:
+            self._hidden = max(0, self._hidden - 1)
+        elif tag in ("td", "th"):
+            self._end_cell()
+        elif tag in _HEADINGS and self._text and not self._cell:
+            self._heading = _join(self._text.pop())
+        elif tag == "caption" and self._open and self._text:
+            self._open[-1].title = _join(self._text.pop())
+        elif tag == "tr" and self._open:
+            self._end_cell()
+            self._open[-1].end_row()
+        elif tag == "table" and self._open:
+            self._end_cell()
+            grid = self._open.pop()
+            grid.end_row()
+            self.done.append(grid)
+
+    def handle_data(self, data: str) -> None:
+        if self._text and not self._hidden:
+            self._text[-1].append(data)
+
+    @property
+    def cells(self) -> int:
+        return sum(grid.cells for grid in (*self.done, *self._open))
+
+    def _end_cell(self) -> None:
+        # A cell may hold a table, whose cells end first.
+        if self._cell and self._open and len(self._cell) >= len(self._open) and self._text:
+            columns, rows, is_header = self._cell.pop()
+            self._open[-1].add(_join(self._text.pop()), columns, rows, is_header=is_header)
+
+
+def find_in_page(text: mmap | bytes, work: Callable[[], Path]) -> list[Found]:
+    page = _Page()
+    for start in range(0, len(text), _CHUNK_BYTES):
+        page.feed(text[start : start + _CHUNK_BYTES].decode("utf-8", "replace").replace("\0", ""))
+        if page.cells > _MAX_CELLS or len(page.done) > MAX_TABLES:
+            break
+    return [_write(grid, work()) for grid in page.done[:MAX_TABLES] if len(grid.rows) > 1 and len(grid.rows[0]) > 1]
+
+
+def _write(grid: _Grid, target: Path) -> Found:
+    headers = grid.rows[: max(1, grid.header_rows)]
+    width = max(map(len, grid.rows))
+    names = make_unique(_name_column(headers, column) for column in range(width))
+    writer = RowWriter(target, names)
+    for number, cells in enumerate(grid.rows[len(headers) :], 1):
+        writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)})
+    return writer.finish(grid.title)
+
+
+def _name_column(headers: list[list[str]], column: int) -> str:
+    """Headers over several rows: "2023 / Revenue"."""
+    parts = [row[column] for row in headers if column < len(row) and row[column]]
+    return " ".join(dict.fromkeys(parts))
+
+
+def _read_span(value: str | None) -> int:
+    return max(1, min(int(value), _MAX_SPAN)) if value and value.isascii() and value.isdecimal() and len(value) < 9 else 1
+
+
+def _join(parts: list[str]) -> str:
+    return " ".join("".join(parts).split())
+
+
+def find_in_markdown(lines: Iterator[str], work: Callable[[], Path]) -> list[Found]:
+    """Tables begin with a header and a line such as `|---|---|`, and end with a line without bars."""
+    found: list[Found] = []
+    before, heading = "", ""
+    writer, names = None, [""]
+    for number, line in enumerate(lines, 1):
+        if writer is not None and "|" in line:
+            cells = _split(line)
+            writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)})
+            continue
+        if writer is not None:
+            found.append(writer.finish(heading))
+            writer = None
+        if "|" in before and _RULE.match(line) and len(_split(line)) == len(_split(before)) and len(found) < MAX_TABLES:
+            names = make_unique(_split(before))
+            writer = RowWriter(work(), names)
+        elif line.startswith("#"):
+            heading = line.lstrip("# ").strip()
+        before = line
+    return [*found, writer.finish(heading)] if writer is not None else found
+
+
+def _split(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|"))
+    if cells and not cells[-1].strip() and line.rstrip().endswith("|"):
+        cells.pop()
+    return [cell.strip().replace("\\|", "|") for cell in cells]

@@ -1,0 +1,181 @@
+"""JSON: arrays of objects, wherever they are in a document, and lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from math import isfinite
+from mmap import mmap
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Struct
+
+from overspill.sql.tables.table import MAX_TABLES, ROW, Found, make_unique, quote
+
+_MAX_DEPTH = 8
+_MIN_KEYED_ROWS = 3
+_MAX_INT_CHARS = 18  # that are sure to fit a BIGINT
+_INEXACT = re.compile(rb"[0-9]{19}|\.[0-9]{18}")
+"""What may be a number that DuckDB would round."""
+KEY = "_key"
+"""The column with the keys of rows that have keys."""
+_OPTIONS = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0, dateformat='%%', timestampformat='%%'"
+"""All rows decide about the types, objects are never maps, and text stays text."""
+
+Work: TypeAlias = Callable[[], Path]
+_Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_Elements = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Row(Struct, frozen=True):
+    where: str
+    raw: bytes
+    key: str = ""
+
+
+class _Place(Struct, frozen=True):
+    """An array of objects, or an object whose members are all objects, in a document."""
+
+    raw: memoryview
+    pointer: str
+    key: str
+    is_keyed: bool = False
+
+
+def find_in_document(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
+    places = list(_find_places(memoryview(text), "", "", 0))
+    if not places:
+        return [_load_row_by_row([_Row("", bytes(text))], work())]
+    return [_read_place(source, text, place, work) for place in places[:MAX_TABLES]]
+
+
+def find_lines(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
+    def read_row_by_row() -> Found:
+        return _load_row_by_row(_lines(text), work(), has_line_numbers=True)
+
+    if _has_blank_lines(text) or _INEXACT.search(text):
+        return [read_row_by_row()]
+    reader = f"read_json({quote(str(source))}, format='newline_delimited', records=true, {_OPTIONS})"
+    return [Found(reader, "rowid + 1", is_typed=True, otherwise=read_row_by_row)]
+
+
+def _has_blank_lines(text: mmap | bytes) -> bool:
+    """Then the number of a row is not that of its line."""
+    return text.find(b"\n\n") >= 0 or text.find(b"\n\r\n") >= 0 or text[:1] in b"\r\n\xef"
+
+
+def _lines(text: mmap | bytes) -> Iterator[_Row]:
+    position, number, size = 0, 0, len(text)
+    while position < size:
+        end = text.find(b"\n", position) + 1 or size
+        number += 1
+        if line := text[position:end].strip(b" \t\r\n\xef\xbb\xbf"):
+            yield _Row(str(number), line)
+        position = end
+
+
+def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterator[_Place]:
+    """The outermost ones. A table inside a row is a column of that row."""
+    opening = bytes(raw[:64]).lstrip()[:1]
+    if opening == b"[":
+        elements = _Elements.decode(raw)
+        if any(bytes(memoryview(element)[:1]) == b"{" for element in elements[:1000]) or (elements and depth == 0):
+            yield _Place(raw, pointer, key)
+    elif opening == b"{" and depth <= _MAX_DEPTH:
+        members = _Members.decode(raw)
+        if _are_rows(members):
+            yield _Place(raw, pointer, key, is_keyed=True)
+            return
+        for name, member in members.items():
+            yield from _find_places(memoryview(member), f"{pointer}/{_escape(name)}", name, depth + 1)
+    elif opening == b'"' and depth <= _MAX_DEPTH and bytes(raw[1:2]) in (b"[", b"{"):
+        inner = cast(str, msgspec.json.decode(raw)).encode("utf-8", "replace")
+        try:
+            yield from _find_places(memoryview(inner), pointer, key, depth + 1)
+        except (msgspec.DecodeError, RecursionError):
+            return
+
+
+def _are_rows(members: dict[str, msgspec.Raw]) -> bool:
+    """Whether an object is a table whose rows have keys: {"a": {"size": 1}, "b": {"size": 2}, …}."""
+    if len(members) < _MIN_KEYED_ROWS or any(bytes(memoryview(member)[:1]) != b"{" for member in members.values()):
+        return False
+    first, *others = [set(_Members.decode(member)) for member in list(members.values())[:20]]
+    return all(len(first & other) * 2 >= max(len(first), len(other)) > 0 for other in others)
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> Found:
+    def read_row_by_row() -> Found:
+        return _load_row_by_row(_rows_of(place), work(), place.key)
+
+    if place.is_keyed or not _has_plain_rows(place) or _INEXACT.search(place.raw):
+        return read_row_by_row()
+    file = source
+    if place.raw.nbytes != len(text):
+        file = work()
+        file.write_bytes(place.raw)
+    reader = f"read_json({quote(str(file))}, format='array', records=true, {_OPTIONS})"
+    return Found(reader, f"{quote(place.pointer + '/')} || rowid", place.key, is_typed=True, otherwise=read_row_by_row)
+
+
+def _has_plain_rows(place: _Place) -> bool:
+    """Whether every row is an object."""
+    return all(bytes(memoryview(element)[:1]) == b"{" for element in _Elements.decode(place.raw))
+
+
+def _rows_of(place: _Place) -> Iterator[_Row]:
+    if place.is_keyed:
+        for name, member in _Members.decode(place.raw).items():
+            yield _Row(f"{place.pointer}/{_escape(name)}", bytes(member), name)
+    else:
+        for number, element in enumerate(_Elements.decode(place.raw)):
+            yield _Row(f"{place.pointer}/{number}", bytes(element))
+
+
+def _load_row_by_row(rows: Iterable[_Row], target: Path, title: str = "", *, has_line_numbers: bool = False) -> Found:
+    """For what DuckDB does not read, or not exactly: keys that occur twice, numbers that do not fit, half characters, rows that
+    are no objects, and lines that are no JSON."""
+    bad = 0
+    with target.open("wb") as file:
+        for row in rows:
+            try:
+                value = _parse(row.raw)
+            except (ValueError, RecursionError):
+                bad += 1
+                continue
+            cells: dict[str, Any] = cast("dict[str, Any]", value) if isinstance(value, dict) else {"value": value}
+            key = {KEY: row.key} if row.key else {}
+            line = json.dumps({ROW: row.where, **key, **cells}, ensure_ascii=False)
+            file.write(line.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n")
+    reader = f"read_json({quote(str(target))}, format='newline_delimited', records=true, {_OPTIONS})"
+    where = f'TRY_CAST("{ROW}" AS BIGINT)' if has_line_numbers else f'"{ROW}"'
+    return Found(reader, where, title, is_typed=True, hidden=(ROW,), bad_rows=bad)
+
+
+def _parse(raw: bytes) -> Any:
+    return json.loads(raw, object_pairs_hook=_make_object, parse_constant=str, parse_float=_read_float, parse_int=_read_int)
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len({name.lower() for name in names}) < len(names) or "" in names or ROW in names:
+        names = make_unique(names)
+    return dict(zip(names, (value for _, value in pairs), strict=True))
+
+
+def _read_float(digits: str) -> float | str:
+    """As text where a DOUBLE would change it."""
+    number = float(digits)
+    return number if isfinite(number) and Decimal(repr(number)) == Decimal(digits) else digits
+
+
+def _read_int(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _MAX_INT_CHARS else digits

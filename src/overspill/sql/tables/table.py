@@ -1,0 +1,86 @@
+"""A table that was found in an output, ready to be loaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+MAX_COLUMNS = 10_000
+MAX_TABLES = 50
+"""Tables of one output that are loaded, the first ones."""
+ROW = "_row"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_MAX_NAME_CHARS = 40
+
+
+class Found(Struct, frozen=True):
+    """`reader` is a DuckDB table function over files of ours; `row` is an expression over `rowid` or a column that says where a
+    row is in the output."""
+
+    reader: str
+    row: str
+    title: str = ""
+    """What it is called in the output: a caption, a heading, or the key above it."""
+    is_typed: bool = False
+    """Whether the text says which values are numbers, as JSON does. Text that looks like a number stays text then."""
+    hidden: tuple[str, ...] = ()
+    """Columns of the reader that are only needed for `row`."""
+    bad_rows: int = 0
+    note: str = ""
+    otherwise: Callable[[], Found] | None = None
+    """How to read it if DuckDB refuses `reader`."""
+
+
+class RowWriter:
+    """Writes rows of strings as lines of JSON, and remembers the columns in the order in which they came."""
+
+    def __init__(self, file: Path, columns: Iterable[str] = ()) -> None:
+        self.rows = 0
+        self._file = file
+        self._columns = dict.fromkeys(columns)
+        self._stream = file.open("wb")
+        self._encode = msgspec.json.Encoder().encode
+
+    def write(self, row: int | str, cells: Mapping[str, str | None]) -> None:
+        self._columns.update(dict.fromkeys(cells))
+        self._stream.write(self._encode({ROW: str(row), **cells}) + b"\n")
+        self.rows += 1
+
+    def finish(self, title: str = "", bad_rows: int = 0, note: str = "") -> Found:
+        self._stream.close()
+        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *self._columns))
+        reader = f"read_json({quote(str(self._file))}, format='newline_delimited', columns={{{columns}}})"
+        return Found(reader, f'TRY_CAST("{ROW}" AS BIGINT)', title, hidden=(ROW,), bad_rows=bad_rows, note=note)
+
+
+def quote(text: str) -> str:
+    """As a string of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quote_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def make_unique(names: Iterable[str]) -> list[str]:
+    """Every column needs a name, and SQL does not tell `Id` from `id`."""
+    taken = {ROW}
+    unique: list[str] = []
+    for number, name in enumerate(names, 1):
+        name = name.strip().replace("\0", "") or f"column{number}"
+        chosen, count = name, 1
+        while chosen.lower() in taken:
+            count += 1
+            chosen = f"{name}_{count}"
+        taken.add(chosen.lower())
+        unique.append(chosen)
+    return unique
+
+
+def make_name(title: str) -> str:
+    """A name for SQL from a caption or a key; empty if nothing is left of it."""
+    return _NOT_IN_NAMES.sub("_", title.lower()).strip("_")[:_MAX_NAME_CHARS].rstrip("_")
