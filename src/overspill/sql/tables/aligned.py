@@ -69,7 +69,9 @@ def _split_at_bars(line: str) -> list[str]:
 def _find_split(header: str, rows: list[str]) -> Callable[[str], list[str]]:
     """Cells begin after gaps that no row crosses. If rows are not aligned, single words are cells, and the last has the rest."""
     gutters = _find_gutters([header, *rows])
-    bounds = [start for start, end in gutters if _WORD.search(header[:start]) and _WORD.search(header[end : _next(gutters, end)])]
+    bounds = [
+        start for start, end in gutters if _WORD.search(header[:start]) and _begins_cell(header, rows, end, _next(gutters, end))
+    ]
     words = header.split()
 
     def split_at_bounds(line: str) -> list[str]:
@@ -80,6 +82,13 @@ def _find_split(header: str, rows: list[str]) -> Callable[[str], list[str]]:
         return line.split(None, len(words) - 1)
 
     return split_at_bounds if bounds and len(bounds) + 1 >= 0.7 * len(words) else split_words
+
+
+def _begins_cell(header: str, rows: list[str], start: int, end: int | None) -> bool:
+    """Whether a column begins here. A word of the header that follows another after one space and has nothing below it is part of
+    that name: `Mounted on`."""
+    is_apart = start < 2 or header[start - 2 : start].isspace()
+    return bool(header[start:end].strip()) and (is_apart or any(row[start:end].strip() for row in rows))
 
 
 def _next(gutters: list[tuple[int, int]], position: int) -> int | None:

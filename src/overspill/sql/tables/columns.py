@@ -26,7 +26,7 @@ class Reading(Struct, frozen=True):
     """Whether a column of it needs no text beside it, because nothing is lost."""
 
 
-_BYTES = "(?i)-?[0-9]+([.][0-9]+)?\\s?([kmgtpe]i?b?|bytes?|b)?"
+_BYTES = "(?i)0|-?[0-9]+([.][0-9]+)?\\s?([kmgtpe]i?b?|bytes?|b)"
 _DURATION = "([0-9]+([.][0-9]+)?\\s?(d|h|m|s|ms|us|µs|ns|w|y)\\s?)+"
 _ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?"
 
@@ -72,7 +72,9 @@ READINGS: tuple[Reading, ...] = (
     Reading(_BYTES, f"TRY_CAST(regexp_replace({{}}, '[^0-9.-]', '', 'g') AS DOUBLE) * ({_UNIT_FACTOR})", "bytes"),
     Reading(_DURATION, f"({_SECONDS})", "seconds"),
     Reading(
-        "[-+]?[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?|[-+]?[0-9]+([.][0-9]+)?", "TRY_CAST(replace({}, ',', '') AS DOUBLE)", "number"
+        "[-+]?[1-9][0-9]{0,2}(,[0-9]{3}){1,4}([.][0-9]+)?|[-+]?(0|[1-9][0-9]{0,14})([.][0-9]+)?",
+        "TRY_CAST(replace({}, ',', '') AS DOUBLE)",
+        "number",
     ),
     Reading("[-+]?[0-9.,]+\\s?%", "TRY_CAST(regexp_replace({}, '[%, ]', '', 'g') AS DOUBLE)", "percent"),
     Reading("-?[$€£¥]\\s?-?[0-9][0-9,]*([.][0-9]+)?", "TRY_CAST(regexp_replace({}, '[$€£¥, ]', '', 'g') AS DOUBLE)", "number"),

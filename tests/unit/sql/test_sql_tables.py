@@ -1,0 +1,170 @@
+"""What is a table, what its columns are called, and what their text means."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from overspill.errors import BadRequest
+from overspill.sql.library import Source, SqlLibrary
+from overspill.store.readers import BytesReader
+
+pytest.importorskip("duckdb")
+
+
+def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, str]]]:
+    """Rows, and columns with their types, of each table."""
+    with SqlLibrary() as library:
+        found = library.load(Source("key", BytesReader(text if isinstance(text, bytes) else text.encode()), kind))
+    return {table.name: (table.rows, {column.name: column.type for column in table.columns}) for table in found.tables}
+
+
+def ask(sql: str, text: str, kind: str = "") -> tuple[list[Any], tuple[str, ...]]:
+    with SqlLibrary() as library:
+        found = library.query(sql, {"output": Source("key", BytesReader(text.encode()), kind)}, 60)
+    assert not found.result.failed, found.result.failed
+    return [list(msgspec.json.decode(line).values()) for line in found.lines.splitlines()], found.notes
+
+
+PODS = """NAME     READY   STATUS             RESTARTS   AGE    MEM
+web-0    1/1     Running            0          5d3h   12Mi
+web-1    0/1     CrashLoopBackOff   12         3h     1Gi
+db-0     1/1     Running            1          45m    <none>
+"""
+DISKS = """Filesystem      Size  Used Avail Use% Mounted on
+overlay          99G   45G   54G  46% /
+tmpfs            64M     0   64M   0% /dev
+disk             64M     0   64M   0% /data
+"""
+LISTING = """total 12
+-rw-r--r-- 1 root root   123 Nov 16 03:00 a b.txt
+drwxr-xr-x 2 root staff 4096 Nov 15 02:00 dir
+"""
+
+
+@pytest.mark.slow
+def test_columns_of_programs_get_numbers_beside_their_units() -> None:
+    rows, _ = ask('SELECT name, restarts, age_seconds, mem_bytes, mem FROM output ORDER BY "_row"', PODS)
+    assert rows == [
+        ["web-0", 0, 5 * 86400 + 3 * 3600, 12 * 1024**2, "12Mi"],
+        ["web-1", 12, 3 * 3600, 1024**3, "1Gi"],
+        ["db-0", 1, 45 * 60, None, "<none>"],
+    ]
+    rows, _ = ask('SELECT "Mounted on", "Use%_percent", size_bytes FROM output', DISKS)
+    assert rows == [["/", 46, 99e9], ["/dev", 0, 64e6], ["/data", 0, 64e6]]
+    rows, _ = ask("SELECT name, size FROM output", LISTING)
+    assert rows == [["a b.txt", 123], ["dir", 4096]]
+
+
+@pytest.mark.slow
+def test_text_that_a_number_would_change_stays_text() -> None:
+    _, columns = load(
+        "id,zip,mixed,day,big\n1,01234,1,2024-01-02,12345678901234567890\n2,99999,x,2024-01-03,2\n3,00001,2,2024-02-30,3\n"
+    )["output"]
+    assert columns == {"_row": "BIGINT", "id": "BIGINT", "zip": "VARCHAR", "mixed": "VARCHAR", "day": "VARCHAR", "big": "VARCHAR"}
+
+
+@pytest.mark.slow
+def test_times_are_utc_and_keep_their_text_where_a_zone_would_be_lost() -> None:
+    text = json.dumps(
+        [
+            {"at": "2024-01-02T03:04:05+02:00", "z": "2024-01-02T03:04:05Z"},
+            {"at": "2024-06-02T03:04:05-05:00", "z": "2024-01-02T03:04:06Z"},
+        ]
+    )
+    rows, _ = ask('SELECT "at", at_utc, z FROM output', text)
+    assert rows == [
+        ["2024-01-02T03:04:05+02:00", "2024-01-02 01:04:05", "2024-01-02 03:04:05"],
+        ["2024-06-02T03:04:05-05:00", "2024-06-02 08:04:05", "2024-01-02 03:04:06"],
+    ]
+
+
+@pytest.mark.slow
+def test_numbers_that_do_not_fit_are_not_rounded() -> None:
+    rows, _ = ask("SELECT id FROM output", '[{"id": 12345678901234567890123}, {"id": 7}]')
+    assert rows == [["12345678901234567890123"], ["7"]]
+
+
+@pytest.mark.slow
+def test_odd_names_and_rows_of_json_all_have_a_place() -> None:
+    text = '{"a":1,"A":2,"":3,"_row":4}\nnot json\n\n{"a":5,"a":6}\n[7]\n{"a":"\\ud800"}\n'
+    rows, notes = ask('SELECT "_row", a, "A_2", value FROM output', text, "ndjson")
+    assert [row[0] for row in rows] == [1, 4, 5, 6]
+    assert rows[0][1:3] == ["1", 2]
+    assert notes == ("1 rows of output could not be read and are missing.",)
+
+
+@pytest.mark.slow
+def test_nested_values_are_structs_and_lists() -> None:
+    rows, _ = ask(
+        "SELECT owner.name, len(tags), meta.deep.x FROM output ORDER BY 1",
+        json.dumps(
+            {"data": [{"owner": {"name": "b"}, "tags": [1, 2], "meta": {"deep": {"x": 1}}}, {"owner": {"name": "a"}, "tags": []}]}
+        ),
+    )
+    assert rows == [["a", 0, None], ["b", 2, 1]]
+
+
+@pytest.mark.slow
+def test_rows_say_where_they_are() -> None:
+    rows, _ = ask('SELECT "_row" FROM output WHERE v = 2', json.dumps({"a": {"b/c": [{"v": 1}, {"v": 2}]}}))
+    assert rows == [["/a/b~1c/1"]]
+    rows, _ = ask("SELECT \"_row\" FROM output WHERE name = 'db-0'", PODS)
+    assert rows == [[4]]
+    rows, _ = ask('SELECT "_key", "_row" FROM output WHERE v = 2', json.dumps({f"p{n}": {"v": n} for n in range(4)}))
+    assert rows == [["p2", "/p2"]]
+
+
+@pytest.mark.slow
+def test_several_tables_of_a_page_are_named_by_their_captions() -> None:
+    page = (
+        "<html><body><h2>Rates</h2><table><tr><th>City<th>Pop</tr><tr><td>Ulm<td>126,000</tr></table>"
+        "<table><caption>Two of them</caption><tr><th>a<th>b</tr><tr><td rowspan=2>1<td>2</tr><tr><td>3</tr></table></html>"
+    )
+    assert load(page) == {
+        "output_rates": (1, {"_row": "BIGINT", "City": "VARCHAR", "Pop": "VARCHAR", "Pop_number": "DOUBLE"}),
+        "output_two_of_them": (2, {"_row": "BIGINT", "a": "BIGINT", "b": "BIGINT"}),
+    }
+
+
+@pytest.mark.slow
+def test_ragged_rows_are_kept_and_reported() -> None:
+    rows, notes = ask("SELECT * FROM output", "id,name\n1,a\n2,b,c\n3\n", "csv")
+    assert rows == [[1, 1, "a", None], [2, 2, "b", "c"], [3, 3, None, None]]
+    assert notes == ('output: 2 rows have more or fewer cells than the header; more are in "_extra".',)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("id,id,,select,Ünï cödé\n1,2,3,4,5\n6,7,8,9,10\n", ["_row", "id", "id_2", "column3", "select", "Ünï cödé"]),
+        ("\ufeffid,name\n1,a\n2,b\n", ["_row", "id", "name"]),
+        ("1,2,3\n4,5,6\n7,8,9\n", ["_row", "column1", "column2", "column3"]),
+    ],
+)
+def test_every_column_has_a_name(text: str, names: list[str]) -> None:
+    ((_, columns),) = load(text, "csv").values()
+    assert list(columns) == names
+
+
+@pytest.mark.slow
+def test_a_table_may_have_thousands_of_columns() -> None:
+    width = 3_000
+    text = ",".join(f"c{n}" for n in range(width)) + "\n" + "\n".join(",".join(map(str, range(width))) for _ in range(3)) + "\n"
+    rows, columns = load(text, "csv")["output"]
+    assert (rows, len(columns)) == (3, width + 1)
+
+
+@pytest.mark.parametrize("text", ["Only some words.\nAnd more of them.\n", ""])
+def test_what_has_no_table_loads_none(text: str) -> None:
+    assert load(text) == {}
+
+
+@pytest.mark.slow
+def test_hostile_json_is_refused_clearly() -> None:
+    with pytest.raises(BadRequest, match="could not be"):
+        load("[" * 200_000, "json")
+    with pytest.raises(BadRequest, match="depth"):
+        load('{"a": ' * 200 + "1" + "}" * 200, "json")
