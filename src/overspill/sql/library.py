@@ -119,6 +119,11 @@ class SqlLibrary:
             lines = file.read_bytes() if file.exists() and not result.failed else b""
         return QueryResult(result, lines, tuple(_describe_gaps(loaded)))
 
+    def files(self) -> list[Path]:
+        """The databases of what is loaded."""
+        with self._lock:
+            return [self._file(key) for key in self._loaded]
+
     def _find(self, key: str) -> Loaded | None:
         with self._lock:
             found = self._loaded.pop(key, None)

@@ -8,10 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from overspill.sql.tables.table import make_unique, quote, quote_name
+from overspill.text.patterns import compile_pattern
 
-_SAMPLED_ROWS = 1_000
+_SAMPLED_ROWS = 300
 _COLUMNS_AT_A_TIME = 100
-_NO_VALUE = "('', '-', '--', '<none>', '<unknown>', '<nil>', 'n/a', 'na', 'none', 'null', 'nan', 'unknown', '?')"
+_NO_VALUE = frozenset(("", "-", "--", "<none>", "<unknown>", "<nil>", "n/a", "na", "none", "null", "nan", "unknown", "?"))
 """What programs print where there is no value. Such a column stays text, and its parsed column has NULL there."""
 
 
@@ -24,6 +25,11 @@ class Reading(Struct, frozen=True):
     """For the name of the column beside the text, where the text has to stay."""
     replaces: bool = False
     """Whether a column of it needs no text beside it, because nothing is lost."""
+
+    def suits(self, texts: set[str]) -> bool:
+        values = [text for text in texts if self.replaces or text.lower() not in _NO_VALUE]
+        matches = compile_pattern(rf"\A(?:{self.pattern})\z".encode(), utf8=True).search
+        return bool(values) and all(matches(value.encode("utf-8", "replace")) for value in values)
 
 
 _BYTES = "(?i)0|-?[0-9]+([.][0-9]+)?\\s?([kmgtpe]i?b?|bytes?|b)"
@@ -82,6 +88,9 @@ READINGS: tuple[Reading, ...] = (
 """The first that reads all of a column is taken."""
 
 
+_NO_VALUES = ", ".join(map(quote, sorted(_NO_VALUE)))
+
+
 def write_expressions(
     connection: Any, table: str, columns: Sequence[tuple[str, str]], *, is_typed: bool
 ) -> list[tuple[str, str]]:
@@ -112,20 +121,18 @@ def write_expressions(
 
 def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, Reading]:
     """What the first rows suggest, if all rows confirm it."""
-    sample = f"(SELECT * FROM {table} LIMIT {_SAMPLED_ROWS})"
+    selected = ", ".join(map(quote_name, columns))
+    rows = connection.execute(f"SELECT {selected} FROM {table} LIMIT {_SAMPLED_ROWS}").fetchall()
     suggested: dict[str, Reading] = {}
-    for reading in READINGS:
-        open_columns = [column for column in columns if column not in suggested]
-        if open_columns:
-            fitting = _fit(connection, sample, [(column, reading) for column in open_columns])
-            suggested |= dict.fromkeys(fitting, reading)
+    for column, values in zip(columns, zip(*rows, strict=True), strict=False):
+        texts = {value for value in values if value}
+        if reading := next((reading for reading in READINGS if reading.suits(texts)), None):
+            suggested[column] = reading
     confirmed = _fit(connection, table, list(suggested.items()))
-    later = {column: reading for column, reading in suggested.items() if column not in confirmed}
-    for column, refused in later.items():
-        for reading in READINGS[READINGS.index(refused) + 1 :]:
-            if _fit(connection, table, [(column, reading)]):
-                confirmed[column] = reading
-                break
+    for column, refused in suggested.items():
+        if column not in confirmed:
+            others = READINGS[READINGS.index(refused) + 1 :]
+            confirmed |= next(filter(None, (_fit(connection, table, [(column, reading)]) for reading in others)), {})
     return confirmed
 
 
@@ -135,7 +142,9 @@ def _fit(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[
     tests: list[str] = []
     for column, reading in pairs:
         source = quote_name(column)
-        text = f"nullif({source}, '')" if reading.replaces else f"CASE WHEN lower({source}) NOT IN {_NO_VALUE} THEN {source} END"
+        text = (
+            f"nullif({source}, '')" if reading.replaces else f"CASE WHEN lower({source}) NOT IN ({_NO_VALUES}) THEN {source} END"
+        )
         fits = f"regexp_full_match({text}, {quote(reading.pattern)}) AND {reading.value.replace('{}', source)} IS NOT NULL"
         tests.append(f"count({text}) > 0 AND count({text}) = count_if({fits})")
     found = connection.execute(f"SELECT {', '.join(tests)} FROM {table}").fetchone()

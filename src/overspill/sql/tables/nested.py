@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from math import isfinite
@@ -19,8 +18,9 @@ from overspill.sql.tables.table import MAX_TABLES, ROW, Found, make_unique, quot
 _MAX_DEPTH = 8
 _MIN_KEYED_ROWS = 3
 _MAX_INT_CHARS = 18  # that are sure to fit a BIGINT
-_INEXACT = re.compile(rb"[0-9]{19}|\.[0-9]{18}")
-"""What may be a number that DuckDB would round."""
+_LONG_NUMBERS = (b"0" * 19, b"." + b"0" * 18)
+_TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_BLOCK_BYTES = 1 << 20
 KEY = "_key"
 """The column with the keys of rows that have keys."""
 _OPTIONS = "sample_size=-1, map_inference_threshold=-1, field_appearance_threshold=0, dateformat='%%', timestampformat='%%'"
@@ -44,6 +44,8 @@ class _Place(Struct, frozen=True):
     pointer: str
     key: str
     is_keyed: bool = False
+    has_plain_rows: bool = False
+    """Whether all its elements are objects."""
 
 
 def find_in_document(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
@@ -57,7 +59,7 @@ def find_lines(source: Path, text: mmap | bytes, work: Work) -> list[Found]:
     def read_row_by_row() -> Found:
         return _load_row_by_row(_lines(text), work(), has_line_numbers=True)
 
-    if _has_blank_lines(text) or _INEXACT.search(text):
+    if _has_blank_lines(text) or _has_long_numbers(memoryview(text)):
         return [read_row_by_row()]
     reader = f"read_json({quote(str(source))}, format='newline_delimited', records=true, {_OPTIONS})"
     return [Found(reader, "rowid + 1", is_typed=True, otherwise=read_row_by_row)]
@@ -83,8 +85,9 @@ def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterato
     opening = bytes(raw[:64]).lstrip()[:1]
     if opening == b"[":
         elements = _Elements.decode(raw)
-        if any(bytes(memoryview(element)[:1]) == b"{" for element in elements[:1000]) or (elements and depth == 0):
-            yield _Place(raw, pointer, key)
+        objects = sum(bytes(memoryview(element)[:1]) == b"{" for element in elements)
+        if objects or (elements and depth == 0):
+            yield _Place(raw, pointer, key, has_plain_rows=objects == len(elements))
     elif opening == b"{" and depth <= _MAX_DEPTH:
         members = _Members.decode(raw)
         if _are_rows(members):
@@ -116,7 +119,7 @@ def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> 
     def read_row_by_row() -> Found:
         return _load_row_by_row(_rows_of(place), work(), place.key)
 
-    if place.is_keyed or not _has_plain_rows(place) or _INEXACT.search(place.raw):
+    if not place.has_plain_rows or _has_long_numbers(place.raw):
         return read_row_by_row()
     file = source
     if place.raw.nbytes != len(text):
@@ -126,9 +129,13 @@ def _read_place(source: Path, text: mmap | bytes, place: _Place, work: Work) -> 
     return Found(reader, f"{quote(place.pointer + '/')} || rowid", place.key, is_typed=True, otherwise=read_row_by_row)
 
 
-def _has_plain_rows(place: _Place) -> bool:
-    """Whether every row is an object."""
-    return all(bytes(memoryview(element)[:1]) == b"{" for element in _Elements.decode(place.raw))
+def _has_long_numbers(raw: memoryview) -> bool:
+    """Whether there may be numbers that DuckDB would round."""
+    for start in range(0, len(raw), _BLOCK_BYTES):
+        zeros = bytes(raw[start : start + _BLOCK_BYTES + len(_LONG_NUMBERS[0])]).translate(_TO_ZEROS)
+        if any(zeros.find(number) >= 0 for number in _LONG_NUMBERS):
+            return True
+    return False
 
 
 def _rows_of(place: _Place) -> Iterator[_Row]:
