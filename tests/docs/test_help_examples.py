@@ -50,6 +50,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         file.write_text(json.dumps({"mcpServers": servers}))
     versions = {"1.2.9": {"integrity": "sha512-old"}, "1.3.0": {"integrity": "sha512-new"}}
     Path("registry.json").write_text(json.dumps({"versions": versions}, indent=1))
+    Path("orders.json").write_text(json.dumps([{"status": "open", "user_id": 1}, {"status": "paid", "user_id": 2}]))
+    Path("orders.csv").write_text("id,user_id\n1,2\n2,1\n3,1\n")
+    Path("users.ndjson").write_text('{"id": 1, "name": "Ann"}\n{"id": 2, "name": "Ben"}\n')
     shutil.copytree(ROOT / "examples", "examples")
     return made
 
@@ -70,4 +73,4 @@ def test_an_example_of_a_help_text_works(place: Place, line: str) -> None:
 
 def test_the_examples_are_found() -> None:
     assert 'overspill run examples/scripted.ai "Why did the deployment fail?" --config examples/config.yaml' in HERE
-    assert [line.split(" ")[0] for line in ELSEWHERE] == ["overspill", "overspill", "overspill", "kubectl", "echo"]
+    assert [line.split(" ")[0] for line in ELSEWHERE] == ["overspill", "overspill", "overspill", "kubectl", "kubectl", "echo"]

@@ -17,7 +17,7 @@ from overspill.text import lenient_json
 
 Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
 ExtractMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
-OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query"]
+OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql"]
 EXTRACT_MODES = get_args(ExtractMode)
 MODES = frozenset((*EXTRACT_MODES, *get_args(OutputMode)))
 

@@ -21,7 +21,7 @@ from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, 
 
 
 def exact_mode(mode: OutputMode) -> ExactMode | None:
-    """None for a mode that asks a model. A mode that is missing here fails the type checker."""
+    """None for a mode that asks a model or needs more than one output. A mode that is missing here fails the type checker."""
     match mode:
         case "raw":
             return RAW
@@ -31,7 +31,7 @@ def exact_mode(mode: OutputMode) -> ExactMode | None:
             return GREP
         case "query":
             return QUERY
-        case "extract":
+        case "extract" | "sql":
             return None
         case _:
             assert_never(mode)

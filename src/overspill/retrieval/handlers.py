@@ -30,6 +30,7 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
 from overspill.retrieval.pages import Page, finished_page, make_page
+from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
 from overspill.store.meter import chars_in
 from overspill.text import tokens
@@ -69,6 +70,7 @@ class RetrievalTools:
         self._jobs = jobs
         self._ledger = ledger
         self._extractor = extractor
+        self.tables = OutputTables(gate, outputs)
         self._were_needed = False
         self._mentioned: set[str] = set()
 
@@ -168,6 +170,8 @@ class RetrievalTools:
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
         stored, mode = await self._look_up(self._outputs.recent, asked.id), exact.exact_mode(asked.mode)
+        if asked.mode == "sql":
+            return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
         if mode is None:
             return await self._snippets(stored, asked.query)
         if asked.mode == "raw":

@@ -24,6 +24,7 @@ from overspill.retrieval.readers import RunningReader
 from overspill.retrieval.spelling import spell_out
 from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
+from overspill.sql.answers import SqlAnswer, query_text
 from overspill.store.protocols import Reader, Shelf
 from overspill.store.readers import BytesReader
 from overspill.text import encoding
@@ -97,6 +98,11 @@ class StoredOutput:
         """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
         self.check()
         return query(self.reader, expression, _EVERYTHING)
+
+    def sql(self, statement: str, seconds: float = 10.0) -> SqlAnswer:
+        """Query the tables in it, which are called `output`. `session.sql` queries several outputs, and keeps them loaded."""
+        self.check()
+        return query_text(statement, self.decoded().reader, seconds)
 
     def close(self) -> None:
         self.reader.close()

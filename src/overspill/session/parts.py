@@ -62,6 +62,7 @@ class SessionParts:
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
         self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
         for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
@@ -118,6 +119,7 @@ class SessionParts:
         return left
 
     def _close(self) -> None:
+        self.tables.close()
         self.outputs.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)

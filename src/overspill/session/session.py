@@ -31,6 +31,7 @@ from overspill.session import checks
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
+from overspill.sql.answers import SqlAnswer
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
 from overspill.text import tokens
@@ -251,6 +252,10 @@ class Session:
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""
         return self._parts.outputs.open(handle)
+
+    async def sql(self, statement: str) -> SqlAnswer:
+        """Query the tables in stored outputs. A statement calls them by their names: `SELECT count(*) FROM out_3f7k9q`."""
+        return await self._parts_here.tables.ask(statement)
 
     async def extract(
         self,

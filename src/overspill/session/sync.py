@@ -24,6 +24,7 @@ from overspill.retrieval.definitions import Format
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
+from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
 
@@ -144,6 +145,9 @@ class SyncSession:
 
     def open(self, handle: str) -> StoredOutput:
         return self._session.open(handle)
+
+    def sql(self, statement: str) -> SqlAnswer:
+        return self._run(partial(self._session.sql, statement))
 
     def extract(
         self,

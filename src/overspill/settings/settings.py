@@ -78,6 +78,7 @@ class Settings:
         Limit | None, Key("The most bytes of one retrieval answer; null: no limit in bytes.", "agent")
     ] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
+    sql_timeout_secs: Annotated[Seconds, Key("The most seconds that one SQL query takes.", "agent")] = 10.0
     max_inline_blob: Annotated[
         Limit, Key("Blocks that are not text (images, audio) are stored if they have more bytes.", "anyone")
     ] = 1_000_000

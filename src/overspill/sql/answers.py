@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
-from overspill.sql.library import QueryResult, rename
-from overspill.sql.protocol import Loaded, Result
+from overspill.errors import BadRequest
+from overspill.sql.library import QueryResult, Source, SqlLibrary, rename
+from overspill.sql.protocol import Loaded
+from overspill.store.protocols import Reader
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
@@ -28,12 +31,28 @@ def spell_cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def iterate_rows(found: QueryResult) -> Iterator[str]:
-    """The lines of the answer, the header first."""
-    yield "\t".join(spell_cell(column.name) for column in found.result.columns)
-    for line in found.lines.splitlines():
-        row = cast("dict[str, Any]", msgspec.json.decode(line))
-        yield "\t".join(map(spell_cell, row.values()))
+class SqlAnswer(Struct, frozen=True):
+    """`rows` has the first rows if there are too many to write down; `total` is how many there are."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    total: int
+    notes: tuple[str, ...] = ()
+    """What the answer does not cover, such as rows that could not be read."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The header and the rows, with tabs between cells."""
+        return ["\t".join(map(spell_cell, cells)) for cells in (self.columns, *self.rows)]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+def read_answer(found: QueryResult) -> SqlAnswer:
+    rows = tuple(tuple(cast("dict[str, Any]", msgspec.json.decode(line)).values()) for line in found.lines.splitlines())
+    return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, found.notes)
 
 
 def describe_tables(name: str, found: Loaded) -> list[str]:
@@ -44,10 +63,6 @@ def describe_tables(name: str, found: Loaded) -> list[str]:
         more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
         cards.append(f"{rename(table.name, name)}: {table.rows:,} rows ({columns}{more})")
     return cards
-
-
-def count_rows(result: Result) -> str:
-    return "1 row" if result.rows == 1 else f"{result.rows:,} rows"
 
 
 def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
@@ -63,3 +78,14 @@ def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
 def find_nearest(name: str, known: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in known}
     return next((spellings[match] for match in get_close_matches(name.lower(), spellings, 1)), "")
+
+
+def query_text(statement: str, text: Reader, seconds: float) -> SqlAnswer:
+    """Blocks. The tables in the text are called `output`, and are loaded for this statement only."""
+    sources = {"output": Source("text", text)}
+    with SqlLibrary() as library:
+        loaded = library.load(sources["output"])
+        found = library.query(statement, sources, seconds)
+    if found.result.failed:
+        raise BadRequest(explain_failure(found.result.failed, {"output": loaded}))
+    return read_answer(found)

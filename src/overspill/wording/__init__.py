@@ -55,6 +55,7 @@ from overspill.wording.slow_tools import (
     still_running,
     too_many_left_jobs,
 )
+from overspill.wording.sql import SQL_REQUIRED, no_table, sql_rows
 
 __all__ = [
     "BUILTIN_ANSWERED",
@@ -67,6 +68,7 @@ __all__ = [
     "NO_OUTPUT",
     "NULL",
     "QUERY_REQUIRED",
+    "SQL_REQUIRED",
     "JobStatus",
     "abstract",
     "binary_message",
@@ -84,6 +86,7 @@ __all__ = [
     "left_too_long",
     "lost_bytes",
     "lost_output",
+    "no_table",
     "not_a_chunk",
     "not_serialisable",
     "notice",
@@ -97,6 +100,7 @@ __all__ = [
     "retrieval_failure",
     "running_message",
     "shortened_reference",
+    "sql_rows",
     "still_running",
     "stored_message",
     "stream_failure",

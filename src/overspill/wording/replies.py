@@ -27,7 +27,7 @@ def handle_message(kept: Kept) -> str:
 
 
 def stored_message(kept: Kept, offered: Collection[str]) -> str:
-    """The same in the default preset: short, with the cheapest way to read it first. An estimated number of tokens is called one."""
+    """The same in the default preset: short, with the cheapest way to read it first. It says if the tokens are an estimate."""
     size, name = kept.size, kept.name
     tokens = format_estimate(size.tokens) if size.estimated else size.tokens
     calls: list[str] = []

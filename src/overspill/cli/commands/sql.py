@@ -12,7 +12,7 @@ from overspill import wording
 from overspill.cli import output
 from overspill.cli.stderr import inform, warn
 from overspill.errors import BadRequest
-from overspill.sql.answers import count_rows, explain_failure, iterate_rows
+from overspill.sql.answers import explain_failure, read_answer
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded
@@ -75,13 +75,8 @@ def _load(source: Source, library: SqlLibrary) -> Loaded:
 def _print(found: QueryResult, *, as_json: bool) -> None:
     for note in found.notes:
         warn(note)
-    if as_json:
-        click.echo(found.lines, nl=False)
-    else:
-        for line in iterate_rows(found):
-            click.echo(line)
-    result = found.result
-    if result.written_rows < result.rows:
-        missing = f"The result has {count_rows(result)}, of which the first {result.written_rows:,} are printed."
-        warn(f"{missing} Select fewer rows or columns.")
+    answer = read_answer(found)
+    click.echo(found.lines if as_json else answer.text, nl=not as_json)
+    if len(answer.rows) < answer.total:
+        warn(f"The result has {answer.total:,} rows, of which {len(answer.rows):,} are printed. Select fewer rows or columns.")
         sys.exit(1)

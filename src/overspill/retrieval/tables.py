@@ -1,0 +1,107 @@
+"""SQL over the outputs of a session: which outputs a statement names, and what it answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import anyio.to_thread
+from msgspec import Struct
+
+from overspill import wording
+from overspill.errors import BadRequest, HandleError
+from overspill.gate.collect import CollectedResult
+from overspill.gate.gate import Gate
+from overspill.reading import Bound
+from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
+from overspill.sql.answers import SqlAnswer, explain_failure, read_answer
+from overspill.sql.library import QueryResult, Source, SqlLibrary
+from overspill.types import Kept, ToolCall
+
+_NAMES = re.compile(r"\bout_[0-9a-z]{6,12}(?![0-9a-z])", re.IGNORECASE)
+_ASKED = "output"
+"""What a statement calls the output that it was asked about."""
+
+
+class SqlReply(Struct, frozen=True):
+    """An answer, and the output that has all its rows if they do not fit."""
+
+    answer: SqlAnswer
+    stored: StoredOutput
+    kept: Kept | None = None
+
+    def page(self, bound: Bound) -> Page:
+        room = shrink(bound, FOOTER_BYTES) if self.kept else bound
+        shown, lines = 0, self.answer.lines
+        size = len(lines[0].encode("utf-8", "replace"))
+        for line in lines[1:]:
+            size += 1 + len(line.encode("utf-8", "replace"))
+            if size > min(room.bytes, room.chars or room.bytes):
+                break
+            shown += 1
+        notes = [f"[{note}]" for note in self.answer.notes]
+        notes.append(wording.sql_rows(self.answer.total, shown, self.kept.name if self.kept else ""))
+        return make_page(self.stored, "\n".join(lines[: shown + 1]), notes)
+
+
+class OutputTables:
+    """Loaded once for each output, and queried together."""
+
+    def __init__(self, gate: Gate, outputs: StoredOutputs) -> None:
+        self._gate = gate
+        self._outputs = outputs
+        self._library = SqlLibrary()
+
+    def close(self) -> None:
+        self._library.close()
+
+    async def ask(self, statement: str) -> SqlAnswer:
+        """A statement that calls outputs by their names."""
+        return read_answer(await anyio.to_thread.run_sync(self._query, statement, self._find_named(statement)))
+
+    async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
+        """A statement about one output, which may name others. Rows that do not fit are stored."""
+        if not statement:
+            raise BadRequest(wording.SQL_REQUIRED)
+        outputs = {**self._find_named(statement), _ASKED: stored}
+        found = await anyio.to_thread.run_sync(self._query, statement, outputs)
+        answer = read_answer(found)
+        kept = None
+        if sum(len(line.encode("utf-8", "replace")) + 1 for line in answer.lines) > min(bound.bytes, bound.chars or bound.bytes):
+            sources = {name: output.kept.sha256 for name, output in outputs.items()}
+            kept = await self._keep(found.lines, ToolCall("", "sql", {"query": statement, "sources": sources}))
+        return SqlReply(answer, stored, kept)
+
+    def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> QueryResult:
+        sources = {name: _source(name, output) for name, output in outputs.items()}
+        loaded = {name: self._library.load(source) for name, source in sources.items()}
+        if (asked := loaded.get(_ASKED)) is not None and not asked.tables:
+            raise BadRequest(wording.no_table(asked.kind))
+        found = self._library.query(statement, sources, self._gate.settings.sql_timeout_secs)
+        if found.result.failed:
+            raise BadRequest(explain_failure(found.result.failed, loaded))
+        missing = [wording.incomplete(output.kept) for output in outputs.values() if output.kept.missing]
+        return QueryResult(found.result, found.lines, (*found.notes, *missing))
+
+    def _find_named(self, statement: str) -> dict[str, StoredOutput]:
+        found: dict[str, StoredOutput] = {}
+        for name in sorted({name.lower() for name in _NAMES.findall(statement)}):
+            try:
+                found[name] = self._outputs.recent(name)
+            except HandleError:  # a word of the statement; if it was meant as a table, the answer says that there is none
+                continue
+        return found
+
+    async def _keep(self, lines: bytes, call: ToolCall) -> Kept:
+        collected: CollectedResult = self._gate.collector(self._gate.settings.for_tool(call.name))
+        try:
+            await collected.take(lines)
+            return await self._gate.keep(call, collected, "requested")
+        except BaseException:
+            collected.discard()
+            raise
+
+
+def _source(name: str, stored: StoredOutput) -> Source:
+    return Source(stored.kept.sha256 or stored.kept.id, stored.decoded().reader, label=name)

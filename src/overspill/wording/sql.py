@@ -1,0 +1,20 @@
+"""What a model reads about SQL."""
+
+from __future__ import annotations
+
+SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
+
+
+def sql_rows(total: int, shown: int, name: str) -> str:
+    """`name` is the stored output that has all rows, if they do not fit."""
+    counted = "1 row" if total == 1 else f"{total:,} rows"
+    if shown == total:
+        return f"[{counted}]"
+    stored = f' All are stored as {name}, which mode="sql" can query.' if name else ""
+    return f"[{counted}, of which the first {shown:,} are shown.{stored}]"
+
+
+def no_table(kind: str) -> str:
+    if kind == "empty":
+        return "There is no table: the output is empty."
+    return f'There is no table in this output: it was read as {kind}. Use mode="grep" or mode="extract".'

@@ -1,0 +1,151 @@
+"""SQL over the outputs of a session."""
+
+import gzip
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+from waiting import until
+
+from overspill import Session, Settings, SyncSession
+from overspill.errors import BadRequest
+from overspill.testing import SlowTool
+
+pytest.importorskip("duckdb")
+pytestmark = pytest.mark.anyio
+
+ORDERS = json.dumps({"data": [{"id": n, "user": n % 3, "total": n * 1.5} for n in range(300)]})
+USERS = "id,name\n0,Ann\n1,Ben\n2,Eve\n"
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[Session]:
+    async with Session(Settings(retention="session")) as opened:
+        yield opened
+
+
+async def ask(session: Session, id: str, query: str) -> tuple[str, bool]:
+    reply = await session.invoke("get_tool_output", {"id": id, "mode": "sql", "query": query})
+    return reply.text, reply.is_error
+
+
+async def test_outputs_of_a_session_can_be_joined(session: Session) -> None:
+    orders, users = await session.keep(ORDERS, "orders"), await session.keep(USERS, "users")
+    answer = await session.sql(
+        f"SELECT name, count(*) AS n FROM {orders.name} o JOIN {users.name} u ON u.id = o.user GROUP BY 1 ORDER BY 1"
+    )
+    assert (answer.columns, answer.rows, answer.total) == (("name", "n"), (("Ann", 100), ("Ben", 100), ("Eve", 100)), 3)
+
+
+@pytest.mark.slow
+async def test_a_model_asks_about_one_output_and_may_name_others(session: Session) -> None:
+    orders, users = await session.keep(ORDERS, "orders"), await session.keep(USERS, "users")
+    text, is_error = await ask(session, orders.name, f'SELECT max(total) FROM output JOIN {users.name} u ON u.id = "user"')
+    assert (text.splitlines()[2], text.splitlines()[-1], is_error) == ("448.5", "[1 row]", False)
+
+
+@pytest.mark.slow
+async def test_a_result_that_does_not_fit_is_stored_and_can_be_queried(session: Session) -> None:
+    rows = [{"id": n, "text": "x" * 50} for n in range(2_000)]
+    kept = await session.keep(json.dumps(rows), "rows")
+    text, _ = await ask(session, kept.name, "SELECT * FROM output WHERE id >= 1000")
+    (stored,) = [other for other in session.kept() if other.id != kept.id]
+    assert text.endswith(f'All are stored as {stored.name}, which mode="sql" can query.]')
+    assert text.splitlines()[-1].startswith("[1,000 rows, of which the first ")
+    answer = await session.sql(f"SELECT count(*), min(id), max(id) FROM {stored.name}")
+    assert answer.rows == ((1000, 1000, 1999),)
+
+
+@pytest.mark.slow
+async def test_a_mistake_shows_what_there_is(session: Session) -> None:
+    kept = await session.keep(ORDERS, "orders")
+    text, is_error = await ask(session, kept.name, "SELECT totl FROM output")
+    assert is_error
+    assert text == (
+        "There is no column 'totl'; did you mean 'total'?\nTables:\n"
+        "  output: 300 rows (_row VARCHAR, id BIGINT, user BIGINT, total DOUBLE)"
+    )
+
+
+@pytest.mark.slow
+async def test_text_without_a_table_names_other_modes(session: Session) -> None:
+    kept = await session.keep("Only words.\nAnd more of them.\n", "words")
+    text, is_error = await ask(session, kept.name, "SELECT * FROM output")
+    assert is_error
+    assert 'Use mode="grep" or mode="extract".' in text
+
+
+async def test_a_query_is_required(session: Session) -> None:
+    kept = await session.keep(ORDERS, "orders")
+    reply = await session.invoke("get_tool_output", {"id": kept.name, "mode": "sql"})
+    assert (reply.text, reply.is_error) == ("SQL needs `query`: one SELECT over the table `output`.", True)
+
+
+@pytest.mark.slow
+@pytest.mark.promise("nobody-elses")
+async def test_outputs_of_other_sessions_do_not_exist(session: Session) -> None:
+    async with Session(Settings(retention="session")) as other:
+        theirs = await other.keep(ORDERS, "orders")
+        with pytest.raises(BadRequest, match="does not exist"):
+            await session.sql(f"SELECT * FROM {theirs.name}")
+
+
+@pytest.mark.slow
+async def test_compressed_outputs_are_decoded(session: Session) -> None:
+    kept = await session.keep(gzip.compress(USERS.encode()), "users")
+    assert (await session.sql(f"SELECT count(*) FROM {kept.name}")).rows == ((3,),)
+
+
+@pytest.mark.slow
+async def test_a_running_tool_has_no_table_yet(session: Session) -> None:
+    tool = SlowTool(ORDERS)
+    id = await session.start("orders", {}, tool)
+    await tool.begun()
+    assert await ask(session, id, "SELECT 1") == ("Tool not ready. Use wait_for_tool_output.", True)
+    tool.release()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds the process in /proc")
+async def test_a_process_killed_in_the_middle_of_a_query_is_an_answer(session: Session) -> None:
+    kept = await session.keep(USERS, "users")
+    await session.sql(f"SELECT count(*) FROM {kept.name}")
+    answers: list[tuple[str, bool]] = []
+
+    async def run() -> None:
+        answers.append(await ask(session, kept.name, "SELECT count(*) FROM range(100000000000000)"))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await until(find_queries)
+        for process in find_queries():
+            os.kill(process, signal.SIGKILL)
+    assert answers == [("The query took longer than 10 seconds, or more memory than it may use.", True)]
+    assert (await session.sql(f"SELECT count(*) FROM {kept.name}")).rows == ((3,),)
+
+
+def find_queries() -> list[int]:
+    """Query processes that this one has started."""
+    found: list[int] = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and b"query_worker.py" in (each / "cmdline").read_bytes():
+                found.append(int(each.name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+@pytest.mark.slow
+def test_one_output_can_be_queried_alone_and_without_an_event_loop() -> None:
+    with SyncSession(Settings(retention="session")) as session:
+        kept = session.keep(USERS, "users")
+        with session.open(kept.name) as stored:
+            assert stored.sql("SELECT name FROM output WHERE id = 1").rows == (("Ben",),)
+        assert session.sql(f"SELECT count(*) FROM {kept.name}").rows == ((3,),)
