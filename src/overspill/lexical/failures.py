@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -12,8 +13,9 @@ from msgspec import Struct
 
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Outline, Source, Text
+from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import Match, Pattern, compile_pattern
 
 _CAUSE_REACH_BYTES = 8_000
 """How far before a sign of giving up to look for its cause."""
@@ -22,6 +24,8 @@ _MAX_STRETCH_RECORDS = 300
 _MAX_SIGNS = 2_000
 _MAX_FAILURE_WORDS = 20_000
 """More failure words than this mean that the text is about failures, not that it reports one."""
+_MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
+"""Places in a large output to look at, besides the first sign of giving up, the first message and the end."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _FADE_BYTES = 1_500.0
 _LATER_SIGN_WEIGHT = 0.5
@@ -78,7 +82,9 @@ class Read(Protocol):
     @property
     def traits(self) -> Traits: ...
     @property
-    def searched_bytes(self) -> int: ...
+    def total_bytes(self) -> int: ...
+    @property
+    def spans(self) -> Sequence[tuple[int, int]]: ...
     @property
     def text(self) -> Text: ...
     @property
@@ -102,11 +108,11 @@ class Signs(Struct, frozen=True):
 
 
 def read_signs(index: Read) -> Signs:
-    outline, end = index.outline, index.searched_bytes
-    gave_up = [match.end() for match in islice(_gave_up.finditer(index.text, 0, end), _MAX_SIGNS)]
-    message = next(iter(_message.finditer(index.text, 0, end)), None)
+    outline = index.outline
+    gave_up = [match.end() for match in islice(_search(index, _gave_up), _MAX_SIGNS)]
+    message = next(_search(index, _message), None)
     reporting = outline.record_at(message.end() - 1) if message else -1
-    marks = (outline.record_at(match.end() - 1) for match in islice(_verdict.finditer(index.text, 0, end), _MAX_SIGNS))
+    marks = (outline.record_at(match.end() - 1) for match in islice(_search(index, _verdict), _MAX_SIGNS))
     verdicts = [record for record in dict.fromkeys(marks) if record >= 0]
     last = outline.record_at(gave_up[0] - 1) if gave_up else len(outline) - 1
     own, sure = _score_wording(index)
@@ -119,6 +125,29 @@ def read_signs(index: Read) -> Signs:
         scores=_score_causes(index, own, gave_up),
         evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
     )
+
+
+def find_sign_places(source: Source) -> list[int]:
+    """Where a large output reports failures, likeliest first."""
+    whole = (source, 0, len(source))
+    gave_up = next((match.end() for match in search_pieces(_gave_up, *whole)), len(source))
+    before = [max(0, gave_up - 1 - distance) for distance in range(0, _CAUSE_REACH_BYTES, _CAUSE_REACH_BYTES // 2)]
+    message = next((match.start() for match in search_pieces(_message, *whole)), 0)
+    verdicts = [match.start() for match in islice(search_pieces(_verdict, *whole), _MAX_VERDICT_PLACES)]
+    words = islice(search_pieces(_words, *whole), _MAX_FAILURE_WORDS)
+    found = [(bytes(source[match.start() : match.end()]).lower(), match.start()) for match in words]
+    spread = Counter(word for word, _ in found)
+    rarest = [
+        place
+        for word, place in sorted(found, key=lambda pair: (spread[pair[0]], pair[1]))
+        if not _is_none.fullmatch(word) and not _is_weak.fullmatch(word)
+    ]
+    end = [max(0, len(source) - 1 - _CAUSE_REACH_BYTES)]
+    return [*before, message, *end, *verdicts, *rarest[:_MAX_WORD_PLACES]]
+
+
+def _search(index: Read, pattern: Pattern) -> Iterator[Match]:
+    return (match for span in index.spans for match in search_pieces(pattern, index.text, *span))
 
 
 def _list_backwards(last: int) -> list[int]:
@@ -138,7 +167,7 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
     outline, text = index.outline, index.text
     found: dict[int, dict[bytes, float]] = {}
     weights: dict[bytes, float] = {}
-    for match in islice(_words.finditer(text, 0, index.searched_bytes), _MAX_FAILURE_WORDS):
+    for match in islice(_search(index, _words), _MAX_FAILURE_WORDS):
         start, end = match.span()
         word = bytes(text[start:end]).lower()
         if word not in weights:
@@ -152,7 +181,8 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
         for record, words in found.items()
     }
     sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
-    for position in islice(find_red(index.source, index.searched_bytes), _MAX_FAILURE_WORDS):
+    red = (position for span in index.spans for position in find_red(index.source, *span))
+    for position in islice(red, _MAX_FAILURE_WORDS):
         if (record := outline.record_at(position)) >= 0:
             own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
             sure.add(record)
@@ -163,7 +193,7 @@ def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
     """How close each record precedes a sign of giving up. The first sign counts most; the end of the text is one too."""
     outline = index.outline
     weights = {position: 1.0 if number == 0 else _LATER_SIGN_WEIGHT for number, position in enumerate(signs[:50])}
-    weights.setdefault(index.searched_bytes, _END_OF_TEXT_WEIGHT if signs else 1.0)
+    weights.setdefault(index.total_bytes, _END_OF_TEXT_WEIGHT if signs else 1.0)
     near: dict[int, float] = {}
     for position, weight in weights.items():
         record = outline.record_at(position - 1)

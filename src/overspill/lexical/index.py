@@ -3,67 +3,111 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from mmap import mmap
 
-from overspill.lexical import reading
-from overspill.lexical.failures import Signs, read_signs
-from overspill.lexical.kinds import LINES, recognise
-from overspill.lexical.kinds.kind import Kind, Traits
-from overspill.lexical.outline import Outline, Source, Text
+from overspill.lexical.cutting import COLOUR_START, cut_whole
+from overspill.lexical.failures import Signs, find_sign_places, read_signs
+from overspill.lexical.kinds import recognise
+from overspill.lexical.kinds.kind import Traits
+from overspill.lexical.locate import BLOCK_BYTES, Places, locate
+from overspill.lexical.outline import Outline, Source, Span, Text
+from overspill.lexical.parts import PART_BYTES, Parts
+from overspill.lexical.query import Term
+from overspill.lexical.scan import TermSamples
 from overspill.text.lines import count_line_ends
 
 MAX_MEMORY = 256 * 1024 * 1024
-_MAX_EMBEDDED_DEPTH = 4
+MAX_WHOLE_BYTES = 4 << 20
+"""A larger output is cut only where a question needs it."""
+_MAX_PARTS = 48
+"""Parts to cut for a question, besides the first and the last."""
+_MAX_ROW_PARTS = 700
+"""Parts to cut from the beginning if rows must be compared and not all can be."""
+_MIN_BYTES_BESIDE = 1_024
+"""Nearer to its edge, a hit may belong with what is in the next part."""
 _HEAD_BYTES = 1 << 20
-_BLOCK_BYTES = 1 << 12
+_LINE_BLOCK_BYTES = 1 << 12
 _COLOURED_MEMORY_PER_BYTE = 5
-_COLOUR_START = b"\x1b["
-_ESCAPED_LETTER = b"\\u"
+
+
+class _Output:
+    """What is known of a stored output, whatever is asked about it."""
+
+    def __init__(self, source: Source, max_memory: int) -> None:
+        self.source = source
+        self.total_bytes = len(source)
+        self.kind = recognise(source, 0, self.total_bytes)
+        coloured = source.find(COLOUR_START, 0, _HEAD_BYTES) >= 0
+        cost = max(self.kind.traits.memory_per_byte, _COLOURED_MEMORY_PER_BYTE if coloured else 1)
+        self.max_cut_bytes = max_memory // cost
+        self.memory_bytes = min(self.total_bytes, self.max_cut_bytes) * cost
+
+    @cached_property
+    def lines(self) -> int:
+        head = self.source[:_HEAD_BYTES]
+        return max(1, (count_line_ends(head) + 1) * self.total_bytes // max(1, len(head)))
+
+    @cached_property
+    def line_ends(self) -> array[int]:
+        """The number of line ends before each block, so that no look-up counts from the beginning."""
+        blocks = range(0, self.total_bytes, _LINE_BLOCK_BYTES)
+        return array(
+            "q", accumulate((_count_line_ends(self.source, start, start + _LINE_BLOCK_BYTES) for start in blocks), initial=0)
+        )
+
+    @cached_property
+    def parts(self) -> Parts:
+        return Parts(self.source, self.kind)
+
+    @cached_property
+    def samples(self) -> TermSamples:
+        return TermSamples(self.source, code=self.kind.traits.is_code, raw=True)
+
+    @cached_property
+    def sign_places(self) -> list[int]:
+        return find_sign_places(self.source)
 
 
 class Index:
     """Built on first use and reused for every query on the same output."""
 
-    def __init__(self, source: Source, max_memory: int) -> None:
-        self.source = source
-        self.total_bytes = len(source)
-        self._kind = recognise(source, 0, self.total_bytes)
-        coloured = source.find(_COLOUR_START, 0, _HEAD_BYTES) >= 0
-        cost = max(self.traits.memory_per_byte, _COLOURED_MEMORY_PER_BYTE if coloured else 1)
-        self.searched_bytes = min(self.total_bytes, max_memory // cost)
-        self.memory_bytes = self.searched_bytes * cost
+    has_more = False
+    """Whether parts that contain what is asked were left out."""
+    is_partial = False
+    """Whether only some parts of the text were cut into records."""
+
+    def __init__(self, output: _Output) -> None:
+        self._output = output
+        self.source = output.source
+        self.total_bytes = output.total_bytes
+        self.memory_bytes = output.memory_bytes
         """An upper estimate of the memory it takes once it is built."""
 
     @property
     def kind(self) -> str:
-        return self._kind.name
+        return self._output.kind.name
 
     @property
     def traits(self) -> Traits:
-        return self._kind.traits
+        return self._output.kind.traits
 
-    @cached_property
+    @property
     def lines(self) -> int:
         """An estimate of the number of lines, from the beginning of the source."""
-        head = self.source[:_HEAD_BYTES]
-        return max(1, (count_line_ends(head) + 1) * self.total_bytes // max(1, len(head)))
+        return self._output.lines
 
     def line_at(self, position: int) -> int:
         """The line of the source that contains a byte, counted from 1."""
-        block = position // _BLOCK_BYTES
-        return 1 + self._line_ends[block] + _line_ends(self.source, block * _BLOCK_BYTES, position)
-
-    @cached_property
-    def _line_ends(self) -> array[int]:
-        """The number of line ends before each block, so that no look-up counts from the beginning."""
-        blocks = range(0, self.total_bytes, _BLOCK_BYTES)
-        return array("q", accumulate((_line_ends(self.source, start, start + _BLOCK_BYTES) for start in blocks), initial=0))
+        block = position // _LINE_BLOCK_BYTES
+        return 1 + self._output.line_ends[block] + _count_line_ends(self.source, block * _LINE_BLOCK_BYTES, position)
 
     @cached_property
     def _build(self) -> tuple[Text, Outline, bytes]:
-        return _Cutting(self.source, self.searched_bytes, self._kind).done()
+        return cut_whole(self.source, self._output.kind)
 
     @cached_property
     def signs(self) -> Signs:
@@ -72,7 +116,32 @@ class Index:
 
     def prepare(self) -> None:
         """Build it now rather than on first use."""
-        self._build  # noqa: B018 - a cached property  # pyright: ignore[reportUnusedExpression]
+        _ = self._build if self._is_cut_whole(compares_rows=False) else self._output.parts
+
+    def focus(self, terms: tuple[Term, ...], *, is_failure: bool, compares_rows: bool) -> Index:
+        """What a question needs: this index, or one with the parts of a large text that matter to it."""
+        if self._is_cut_whole(compares_rows=compares_rows):
+            return self
+        output = self._output
+        places = locate(self.source, output.parts.visible, terms, output.samples, self.traits)
+        signs = output.sign_places if is_failure and self.traits.is_program_output else ()
+        chosen = _choose_parts(output.parts, [*signs, *places.best])
+        if compares_rows:
+            chosen.update(range(min(output.parts.count, _MAX_ROW_PARTS, output.max_cut_bytes // PART_BYTES)))
+        return _PartialIndex(output, sorted(chosen), places)
+
+    def _is_cut_whole(self, *, compares_rows: bool) -> bool:
+        most = self._output.max_cut_bytes
+        return self.total_bytes <= (most if compares_rows else min(most, MAX_WHOLE_BYTES))
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """What of the text was cut into records."""
+        return ((0, self.total_bytes),)
+
+    @cached_property
+    def samples(self) -> TermSamples:
+        return TermSamples(self.text, code=self.traits.is_code)
 
     @property
     def text(self) -> Text:
@@ -87,53 +156,73 @@ class Index:
         return self._build[2]
 
 
+class _PartialIndex(Index):
+    """The parts of a large output that matter to a question."""
+
+    is_partial = True
+
+    def __init__(self, output: _Output, numbers: list[int], places: Places) -> None:
+        super().__init__(output)
+        self._numbers = numbers
+        self._spans = _join([output.parts.span(number) for number in numbers])
+        self.has_more = places.is_cut or not _are_within(places.telling, self._spans)
+
+    @cached_property
+    def _build(self) -> tuple[Text, Outline, bytes]:
+        text, outline = self._output.parts.read(self._numbers)
+        return text, outline, self._output.parts.fill
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        return self._spans
+
+    @cached_property
+    def samples(self) -> TermSamples:
+        return self._output.samples
+
+
 def build(data: bytes | memoryview | mmap, *, max_memory: int = MAX_MEMORY) -> Index:
     """Indexes `data`, which must not change while the index is in use. An `mmap` is never copied whole."""
     if isinstance(data, memoryview):
         whole = data.obj
-        return Index(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), max_memory)
-    return Index(data, max_memory)
+        data = whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data)
+    return Index(_Output(data, max_memory))
 
 
-def _line_ends(source: Source, start: int, end: int) -> int:
+def _choose_parts(parts: Parts, places: Iterable[int]) -> set[int]:
+    """The parts at these places, best first, with what is beside a place near an edge; always the first and the last part."""
+    chosen: set[int] = set()
+    for place in places:
+        number = parts.part_at(place)
+        start, end = parts.span(number)
+        if place - start < _MIN_BYTES_BESIDE:
+            chosen.add(number - 1)
+        if end - place < _MIN_BYTES_BESIDE:
+            chosen.add(number + 1)
+        chosen.add(number)
+        if len(chosen) >= _MAX_PARTS:
+            break
+    return {0, parts.count - 1, *(number for number in chosen if 0 <= number < parts.count)}
+
+
+def _join(spans: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _are_within(blocks: array[int], spans: list[Span]) -> bool:
+    """Whether all of these blocks begin or end in one of the spans."""
+    inside = sum(bisect_left(blocks, -(-end // BLOCK_BYTES)) - bisect_left(blocks, start // BLOCK_BYTES) for start, end in spans)
+    return inside >= len(blocks)
+
+
+def _count_line_ends(source: Source, start: int, end: int) -> int:
     """The line ends in a span. One that two blocks share belongs to the first."""
     part = source[start:end]
     shared = source[max(0, start - 1) : start + 1] == b"\r\n"
     return count_line_ends(part) - (shared and start < end)
-
-
-class _Cutting:
-    """Cuts a source into records in one pass, and makes a copy to read from only if something must be overwritten."""
-
-    def __init__(self, source: Source, size: int, kind: Kind) -> None:
-        self.text: Text = source
-        self.size = size
-        self.kind = kind
-        self.fill = b""
-        self.outline = Outline()
-
-    def done(self) -> tuple[Text, Outline, bytes]:
-        self._read()
-        self._cut(self.kind, 0, self.size, 0)
-        self.outline.tables.sort(key=lambda table: table.first)
-        return self.text, self.outline, self.fill
-
-    def _read(self) -> None:
-        read = self.kind.read or (reading.strip_colours if self.text.find(_COLOUR_START, 0, self.size) >= 0 else None)
-        if read and (fill := reading.find_filler(self.text)):
-            self.text, self.fill = read(self.text, self.size, fill), fill
-
-    def _cut(self, kind: Kind, start: int, end: int, depth: int) -> None:
-        kind.cut(self.text, start, end, self.outline, lambda a, b: self._cut_embedded(a, b, depth + 1))
-
-    def _cut_embedded(self, start: int, end: int, depth: int) -> None:
-        if depth >= _MAX_EMBEDDED_DEPTH:
-            self._cut(LINES, start, end, depth)
-            return
-        if self.fill:
-            text = self.text if isinstance(self.text, bytearray) else bytearray(self.text)
-            text[start:end] = reading.unescape(bytes(text[start:end]), self.fill)
-            if text.find(_ESCAPED_LETTER, start, end) >= 0 and recognise(text, start, end).traits.has_string_escapes:
-                text[start:end] = reading.spell_letters(text, start, end, self.fill)
-            self.text = text
-        self._cut(recognise(self.text, start, end), start, end, depth)

@@ -8,6 +8,7 @@ from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.index import Index
 from overspill.lexical.measures import measure
 from overspill.lexical.render import render
+from overspill.text.encoding import decode
 
 _SIZE = re.compile(r"\d[\d,]*(?:\.\d+)?(?:[kKMGTP]i?B?|m?s)?")
 _COMMIT = re.compile(rb"(?:commit )?[0-9a-f]{7,64}\b")
@@ -34,6 +35,16 @@ def find_listed_rows(index: Index, *, high: bool) -> list[int]:
         return []
     size_of = max(everywhere, key=lambda found: max(found.values()))
     return sorted(size_of, key=lambda record: -size_of[record] if high else size_of[record])[:_MAX_ROWS]
+
+
+def lists_sizes(index: Index) -> bool:
+    """Whether each line at the beginning has a size where a listing has one."""
+    if not index.traits.size_places:
+        return False
+    head = bytes(index.source[:_HEAD_BYTES])
+    lines = decode(head).splitlines()[:-1]
+    sized = sum(_SIZE.fullmatch(line.split(maxsplit=1)[0]) is not None for line in lines if line.strip())
+    return _MODE.search(head) is not None or sized > _MIN_SIZED_SHARE * max(1, len(lines))
 
 
 def _count_size_places(index: Index) -> int:

@@ -17,7 +17,13 @@ Source: TypeAlias = bytes | mmap
 Text: TypeAlias = bytes | bytearray | mmap
 """Can be sliced, searched and matched without a copy."""
 
+Span: TypeAlias = tuple[int, int]
+
 Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
+
+NO_LABEL = -1
+RESUMED = -2
+"""The label of rows whose header is in the first part of a text that is cut in parts."""
 
 
 class Table(Struct, frozen=True):
@@ -46,6 +52,8 @@ class Outline:
         """Labels of arrays whose elements are not all separate records, so that the index of an element is unknown."""
         self.base = -1
         """The label above everything that is cut next: the member that contains an embedded text."""
+        self.header = NO_LABEL
+        """The label of rows until a header is found: RESUMED in a part that continues a table."""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -54,7 +62,7 @@ class Outline:
         if start < end:
             self.starts.append(start)
             self.ends.append(end)
-            self.under.append(under if under >= 0 else self.base)
+            self.under.append(under if under != NO_LABEL else self.base)
 
     def label(self, start: int, end: int, parent: int = -1) -> int:
         """Add labels in the order of their starts. `parent` is the label above this one."""
@@ -62,6 +70,29 @@ class Outline:
         self.label_ends.append(end)
         self.label_parents.append(parent if parent >= 0 else self.base)
         return len(self.label_starts) - 1
+
+    def extend(self, part: Outline) -> None:
+        """Adds the records of a later part, whose labels are numbered from zero, and continues a table that it resumes."""
+        records, labels = len(self), len(self.label_starts)
+        header = self.tables[0].header if len({table.header for table in self.tables}) == 1 else NO_LABEL
+
+        def shift(label: int) -> int:
+            return label + labels if label >= 0 else header if label == RESUMED else NO_LABEL
+
+        self.starts.extend(part.starts)
+        self.ends.extend(part.ends)
+        self.under.extend(map(shift, part.under))
+        self.label_starts.extend(part.label_starts)
+        self.label_ends.extend(part.label_ends)
+        self.label_parents.extend(map(shift, part.label_parents))
+        self.uncounted.update(label + labels for label in part.uncounted)
+        for table in part.tables:
+            moved = Table(table.first + records, table.last + records, shift(table.header), table.cells, table.delimiter)
+            if table.header == RESUMED and self.tables and self.tables[-1].last == moved.first:
+                before = self.tables.pop()
+                moved = Table(before.first, moved.last, before.header, before.cells, before.delimiter)
+            if table.header != RESUMED or header != NO_LABEL:
+                self.tables.append(moved)
 
     def record_at(self, position: int) -> int:
         found = bisect_right(self.starts, position) - 1

@@ -58,7 +58,7 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         answer.evidence,
         ranking.matches,
         bool(answer.rows),
-        partly and len(index.outline) > MOST_ROWS,
+        partly and (index.is_partial or len(index.outline) > MOST_ROWS),
     )
 
 

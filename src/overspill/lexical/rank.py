@@ -13,7 +13,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.query import Query, Term
-from overspill.lexical.scan import Finder, drop_common_terms
+from overspill.lexical.scan import MAX_COMMON_HITS, Finder
 
 _K1 = 1.2
 _B = 0.5
@@ -32,8 +32,6 @@ _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
-_MAX_COMMON_HITS = 5_000
-"""Stop counting terms that occur everywhere after this many hits."""
 
 
 class _Hits(Struct):
@@ -109,30 +107,29 @@ def rank(index: Index, query: Query) -> Ranking:
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
-    return Ranking(scores, hits.records, terms, worth, labels, matches, total < len(outline), everywhere, uncounted, query.cut)
+    more = total < len(outline) or index.has_more
+    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut)
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
-    code = index.traits.is_code
-    terms, everywhere = drop_common_terms(every, index.text, index.searched_bytes, code=code)
-    hits = _collect(index, terms, _MAX_COMMON_HITS if everywhere else None)
+    terms, everywhere = index.samples.drop_common_terms(every)
+    hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
         return terms, hits
     left = tuple(term for term in every if term not in terms)
-    rarest, _ = drop_common_terms(
-        tuple(term for term in left if term.telling) or left, index.text, index.searched_bytes, code=code
-    )
-    return terms + rarest, _collect(index, terms + rarest, _MAX_COMMON_HITS)
+    rarest, _ = index.samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
+    return terms + rarest, _collect(index, terms + rarest, MAX_COMMON_HITS)
 
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
-    finder = Finder(terms, code=index.traits.is_code) if terms else None
+    finder = Finder(terms, code=index.traits.is_code)
     celled = index.traits.is_celled
-    for number, hit in enumerate(finder.hits(index.text, 0, index.searched_bytes) if finder else ()):
+    spans = index.spans if terms else ()
+    for number, hit in enumerate(hit for span in spans for hit in finder.hits(index.text, *span)):
         start, end, term, exactness = hit
         if number == most:
             found.seen = max(1, outline.record_from(start) - 1)

@@ -13,22 +13,29 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from overspill.lexical.outline import Text
+from overspill.lexical.pieces import search_pieces
+from overspill.text.patterns import compile_pattern
 
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
 _RED = re.compile(rb"\x1b\[(?=(?:[0-9;]*;)?(?:31|91)[;m])[0-9;]*+m")
 
-_BLOCK = re.compile(rb"<(!--|script\b|style\b|svg\b|noscript\b|pre\b)", re.IGNORECASE)
+_BLOCK = compile_pattern(rb"<(?i:!--|script\b|style\b|svg\b|noscript\b|pre\b)")
 _CLOSED = {
-    b"!--": re.compile(rb"-->"),
-    b"script": re.compile(rb"</script[^>]{0,20}>", re.IGNORECASE),
-    b"style": re.compile(rb"</style[^>]{0,20}>", re.IGNORECASE),
-    b"svg": re.compile(rb"</svg[^>]{0,20}>", re.IGNORECASE),
-    b"noscript": re.compile(rb"</noscript[^>]{0,20}>", re.IGNORECASE),
-    b"pre": re.compile(rb"</pre[^>]{0,20}>", re.IGNORECASE),
+    name: compile_pattern(closing)
+    for name, closing in (
+        (b"!--", rb"-->"),
+        (b"script", rb"(?i:</script[^>]{0,20}>)"),
+        (b"style", rb"(?i:</style[^>]{0,20}>)"),
+        (b"svg", rb"(?i:</svg[^>]{0,20}>)"),
+        (b"noscript", rb"(?i:</noscript[^>]{0,20}>)"),
+        (b"pre", rb"(?i:</pre[^>]{0,20}>)"),
+    )
 }
-_MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)")
+_ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
+_MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
+"""A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
 _KEPT_LINE_END = b"\v"
 _TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
 _TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
@@ -49,7 +56,12 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 def find_filler(data: Text) -> bytes:
     """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
-    return next((bytes((value,)) for value in NEVER_IN_UTF8 if data.find(bytes((value,))) < 0), b"")
+    return next((filler for value in NEVER_IN_UTF8 if not has(data, filler := bytes((value,)))), b"")
+
+
+def has(data: Text, mark: bytes) -> bool:
+    """Looks in chunks, because a search in a large text lets no other thread run."""
+    return any(mark in data[start : start + _CHUNK_BYTES + len(mark) - 1] for start in range(0, len(data), _CHUNK_BYTES))
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
@@ -63,9 +75,9 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
     return plain
 
 
-def find_red(data: Text, end: int) -> Iterator[int]:
+def find_red(data: Text, start: int, end: int) -> Iterator[int]:
     """Where a terminal would switch to red."""
-    return (found.start() for found in _RED.finditer(data, 0, end))
+    return (found.start() for found in _RED.finditer(data, start, end))
 
 
 def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
@@ -85,19 +97,32 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
 
 def _blank_hidden(plain: bytearray, fill: bytes) -> None:
     """Blanks comments, scripts and styles, and keeps line ends in preformatted text. Unclosed elements stay unchanged."""
-    start = 0
+    for name, start, end in list(_find_blocks(plain)):
+        if name == b"pre":
+            plain[start:end] = bytes(plain[start:end]).replace(b"\n", _KEPT_LINE_END)
+        else:
+            plain[start:end] = fill * (end - start)
+
+
+def find_hidden(data: Text) -> list[tuple[int, int]]:
+    """Where a page has comments, scripts and styles."""
+    return [(start, end) for name, start, end in _find_blocks(data) if name != b"pre"]
+
+
+def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     unclosed: set[bytes] = set()
-    while found := _BLOCK.search(plain, start):
-        name, opened = bytes(found[1]).lower(), found.start()
-        start = found.end()
-        closing = None if name in unclosed else _CLOSED[name].search(plain, start)
+    reached = 0
+    for opening in search_pieces(_BLOCK, data, 0, len(data)):
+        start, end = opening.span()
+        name = bytes(data[start + 1 : end]).lower()
+        if start < reached or name in unclosed:
+            continue
+        closing = next(search_pieces(_CLOSED[name], data, end, len(data)), None)
         if closing is None:
             unclosed.add(name)
-            continue
-        start = closing.end()
-        kept = bytes(plain[opened:start]).replace(b"\n", _KEPT_LINE_END) if name == b"pre" else fill * (start - opened)
-        del found, closing  # a match keeps the buffer locked
-        plain[opened:start] = kept
+        else:
+            reached = closing.end()
+            yield name, start, reached
 
 
 class _StandIns(dict[bytes, bytes]):
@@ -110,7 +135,7 @@ class _StandIns(dict[bytes, bytes]):
     def __missing__(self, markup: bytes) -> bytes:
         size = len(markup)
         if markup[:1] == b"&":
-            plain = html.unescape(markup.decode("ascii")).encode("utf-8", "surrogatepass")
+            plain = html.unescape(markup.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             stand_in = plain.ljust(size, self.fill) if len(plain) <= size else markup
         else:
             name = markup[1:-1].split(None, 1)[0].lower()

@@ -35,12 +35,12 @@ def render(index: Index, start: int, end: int) -> str:
 
 def make_locator(index: Index, record: int, start: int, line: int) -> str:
     """A JSON pointer in JSON; otherwise a line, or a byte position if lines are too long, and the heading above."""
-    if index.traits.locator == "pointer":
+    if index.traits.locator == "pointer" and not index.is_partial:
         return _on_one_line(make_pointer(index, record), _MAX_POINTER_CHARS) or "/"
     place = f"@{start}" if index.total_bytes > _MAX_NUMBERED_LINE_BYTES * index.lines else f"L{line}"
     outline = index.outline
     above = outline.under[record] if record >= 0 else -1
-    if above < 0 or index.traits.locator == "line" or outline.label_ends[above] > start:
+    if above < 0 or index.traits.locator != "heading" or outline.label_ends[above] > start:
         return place
     heading = render(index, outline.label_starts[above], outline.label_ends[above]).strip("#= \t\n")
     return f"{place} {_on_one_line(heading, _MAX_HEADING_CHARS)}" if "|" not in heading else place
@@ -108,15 +108,15 @@ def write_closing_line(index: Index, tally: Tally) -> str:
     if tally.cut:
         line += _QUESTION_CUT
     if tally.compared:
-        line += f"; only the first {tally.compared:,} rows compared"
-    return f"({line}{_describe_searched(index)})"
+        line += f"; only {'' if index.is_partial else 'the first '}{tally.compared:,} rows compared"
+    return f"({line})"
 
 
-def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str, ...]:
+def describe_none_fits(tally: Tally, max_tokens: int) -> tuple[str, ...]:
     """Messages for a limit too small for any match, the longest first."""
     line = _describe_matches(tally) + (_QUESTION_CUT if tally.cut else "")
     return (
-        f"({line}, none fits into {max_tokens} tokens: ask for more{_describe_searched(index)})",
+        f"({line}, none fits into {max_tokens} tokens: ask for more)",
         f"({line}, none fits)",
         f"({line})",
     )
@@ -124,19 +124,14 @@ def describe_none_fits(index: Index, tally: Tally, max_tokens: int) -> tuple[str
 
 def describe_nothing_found(index: Index, query: str, *, cut: bool) -> tuple[str, ...]:
     """Messages that nothing was found and what the output contains instead, the longest first."""
-    first = f"Nothing found for: {_on_one_line(query, 120)}{_QUESTION_CUT if cut else ''}{_describe_searched(index)}"
-    second = f"This output is {index.kind}, {index.total_bytes} bytes, {len(index.outline)} records: {_describe_contents(index)}"
+    first = f"Nothing found for: {_on_one_line(query, 120)}{_QUESTION_CUT if cut else ''}"
+    size = f"{index.total_bytes} bytes" if index.is_partial else f"{index.total_bytes} bytes, {len(index.outline)} records"
+    second = f"This output is {index.kind}, {size}: {_describe_contents(index)}"
     return f"{first}\n{second}", first, "Nothing found."
 
 
 def _describe_matches(tally: Tally) -> str:
     return f"matched {'more than ' if tally.more else ''}{tally.matched} {'record' if tally.matched == 1 else 'records'}"
-
-
-def _describe_searched(index: Index) -> str:
-    if index.searched_bytes == index.total_bytes:
-        return ""
-    return f"; searched the first {index.searched_bytes} of {index.total_bytes} bytes"
 
 
 def _describe_contents(index: Index) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
+from html.entities import codepoint2name
 
 from overspill.lexical.outline import Text
+from overspill.lexical.pieces import iterate_pieces
 from overspill.lexical.query import Term
 from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
 from overspill.text.encoding import decode
@@ -12,18 +16,30 @@ from overspill.text.patterns import compile_pattern
 
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
+_MAX_REMEMBERED_TERMS = 10_000
 _MIN_BYTES_PER_HIT = 1_200
 """Terms that together occur more often than this are used only if there are no others."""
+MAX_COMMON_HITS = 5_000
+"""Stop counting terms that occur everywhere after this many hits."""
 
 _ESCAPES = (rb"\b", rb"\f", rb"\n", rb"\r", rb"\t")
 """Escapes in strings, whose letter seems to begin the next word."""
 _WORD_START = r"(?:\b|\\[bfnrt])"
+_RAW_WORD_START = r"(?:\b|\\[bfnrt]|\x1b\[[0-9;]{0,20}m)"
+"""In stored bytes, a colour may come right before a word."""
+_LETTERS = r"[a-zA-Z\x80-\xf4]*"
+_RAW_LETTERS = r"(?:[a-zA-Z\x80-\xf4]|\\u[0-9a-fA-F]{4}|&(?:[a-zA-Z]{2,8}|#[0-9]{2,5}|#[xX][0-9a-fA-F]{2,4});)*"
+"""In stored bytes, a letter may be escaped or an entity."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*+m")
+_ESCAPED = re.compile(rb"\\u[0-9a-fA-F]{4}|&")
 _MATCHER_MEMORY = 64 << 20
 """With less memory for its states, the matcher is many times slower."""
 _MAX_ASCII = 127
 _MAX_CHARACTER_BYTES = 4
 _PART_EXACTNESS = 0.4
 _ATTACHED_EXACTNESS = 0.7
+_MAX_SHORT_ESCAPE = 0xFFFF
+_ESCAPED_LETTER = re.compile(r"\\u([0-9a-fA-F]{4})")
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
 _JOINTS = (b".", b"-", b"+", b",", b"_")
 
@@ -35,9 +51,13 @@ Hit = tuple[int, int, int, float]
 
 
 class Finder:
-    """The terms of a query as one pattern, and the meaning of each spelling it finds; in code, also matching keywords."""
+    """The terms of a query as one pattern, and the meaning of each spelling it finds; in code, also matching keywords.
 
-    def __init__(self, terms: tuple[Term, ...], *, code: bool) -> None:
+    If `raw`, it looks through stored bytes instead of a reading: between colours, and with escapes and entities for letters.
+    """
+
+    def __init__(self, terms: tuple[Term, ...], *, code: bool, raw: bool = False) -> None:
+        self._raw = raw
         self.terms = terms
         self._stems = {term.key: number for number, term in enumerate(terms) if not term.literal}
         self._keywords = {
@@ -54,27 +74,37 @@ class Finder:
         prefixes = sorted({*map(_prefix, self._stems), *self._keywords}, key=len, reverse=True)
         parts: list[str] = []
         if literals:
-            parts.append("(?i:" + "|".join(_add_boundaries(key) for key in literals) + ")")
+            parts.append("(?i:" + "|".join(_add_boundaries(key, self._raw) for key in literals) + ")")
         if prefixes:
-            plain = [_escape(key) for key in prefixes if key[0].isascii()]
-            foreign = [_escape(key) for key in prefixes if not key[0].isascii()]
+            raw, letters = self._raw, _RAW_LETTERS if self._raw else _LETTERS
+            plain = [_escape(key, raw) for key in prefixes if key[0].isascii()]
+            foreign = [_escape(key, raw) for key in prefixes if not key[0].isascii()]
             if plain:
-                parts.append(f"(?:{_WORD_START}|_)(?i:" + "|".join(plain) + ")[a-zA-Z\\x80-\\xf4]*")
+                opening = _RAW_WORD_START if raw else _WORD_START
+                parts.append(f"(?:{opening}|_)(?i:" + "|".join(plain) + ")" + letters)
             if foreign:
                 # The matcher does not treat bytes above 127 as letters, so it sees no start of a word there.
-                parts.append("(?i:" + "|".join(foreign) + ")[a-zA-Z\\x80-\\xf4]*")
-            humps = [_escape(key[0].upper() + key[1:]) for key in prefixes if len(key) > 2 and key[0].isascii() and key.isalpha()]
+                parts.append("(?i:" + "|".join(foreign) + ")" + letters)
+            humps = [
+                _escape(key[0].upper() + key[1:], raw) for key in prefixes if len(key) > 2 and key[0].isascii() and key.isalpha()
+            ]
             if humps:
                 parts.append("[a-z0-9](?:" + "|".join(humps) + ")[a-z]*")
         return "|".join(parts).encode("latin-1")
 
     def hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
+        for piece_start, piece_end in iterate_pieces(text, start, end):
+            yield from self._hits(text, piece_start, piece_end)
+
+    def _hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
         known = self._known
         for found in self._pattern.finditer(text, start, end):
             start, end = found.span()
             spelling = bytes(text[start:end])
             if spelling[:2] in _ESCAPES:
                 start, spelling = start + 2, spelling[2:]
+            if self._raw and (colour := _COLOUR.match(spelling)):
+                start, spelling = start + colour.end(), spelling[colour.end() :]
             if spelling[-1:].isdigit() and text[end : end + 1].isdigit():
                 continue
             if spelling[0] > _MAX_ASCII and _continues_word(text, start, decode(spelling)):
@@ -88,7 +118,7 @@ class Finder:
                 yield start, end, number, exactness
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
-        word = decode(spelling)
+        word = _spell_out(decode(spelling)) if self._raw and _ESCAPED.search(spelling) else decode(spelling)
         lower = word.lower()
         found: dict[int, float] = {}
         if lower in self._literals:
@@ -130,42 +160,76 @@ def _prefix(key: str) -> str:
     return key[:-1] if len(key) > 3 and (key[-1] in "iey" or (len(key) > 4 and key.endswith("an"))) else key
 
 
-def _escape(text: str) -> str:
+def _escape(text: str, raw: bool = False) -> str:
     """Adds capitals of letters above 127, because the matcher ignores case only in single bytes."""
-    return "".join(character if character.isascii() and character.isalnum() else _spellings(character) for character in text)
+    return "".join(character if character.isascii() and character.isalnum() else _spellings(character, raw) for character in text)
 
 
-def _spellings(character: str) -> str:
+def _spellings(character: str, raw: bool) -> str:
     forms = dict.fromkeys((character, character.upper(), *_OTHER_SPELLINGS.get(character, "")))
     spelt = ["".join(f"\\x{byte:02x}" for byte in form.encode("utf-8", "replace")) for form in forms]
+    if raw and not character.isascii():
+        spelt += [way for form in forms if len(form) == 1 for way in _escaped_spellings(form)]
     return spelt[0] if len(spelt) == 1 else f"(?:{'|'.join(spelt)})"
 
 
-def _add_boundaries(literal: str) -> str:
-    opening = _WORD_START if literal[0].isascii() and literal[0].isalnum() else ""
+def _escaped_spellings(letter: str) -> Iterator[str]:
+    """How JSON and HTML may spell a letter without using it."""
+    code = ord(letter)
+    if code <= _MAX_SHORT_ESCAPE:
+        yield rf"\\u(?i:{code:04x})"
+    yield f"&#(?:0*{code}|[xX]0*(?i:{code:x}));"
+    if name := codepoint2name.get(code):
+        yield f"&{name};"
+
+
+def _spell_out(spelling: str) -> str:
+    return html.unescape(_ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), spelling))
+
+
+def _add_boundaries(literal: str, raw: bool) -> str:
+    word_start = _RAW_WORD_START if raw else _WORD_START
+    opening = word_start if literal[0].isascii() and literal[0].isalnum() else ""
     closing = "\\b" if literal[-1].isascii() and literal[-1].isalnum() else ""
-    return f"{opening}{_escape(literal)}{closing}"
+    return f"{opening}{_escape(literal, raw)}{closing}"
 
 
-def drop_common_terms(terms: tuple[Term, ...], text: Text, end: int, *, code: bool) -> tuple[tuple[Term, ...], bool]:
-    """Drops terms that occur everywhere, judging by samples: keeps the rarest while their hits stay countable.
+class TermSamples:
+    """How often terms occur in samples of a text. It remembers each, because questions share terms and are asked in steps."""
 
-    Also returns whether even the rarest occurs everywhere.
-    """
-    if end <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
-        return terms, False
-    finder = Finder(terms, code=code)
-    counts = [0] * len(terms)
-    step = (end - _SAMPLE_BYTES) // (_SAMPLES - 1)
-    for number in range(_SAMPLES):
-        for _, _, term, _ in finder.hits(text, number * step, number * step + _SAMPLE_BYTES):
-            counts[term] += 1
-    kept: set[int] = set()
-    room = _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
-    rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
-    for number in rarest_first:
-        room -= counts[number]
-        if room >= 0 or not kept:
-            kept.add(number)
-    everywhere = counts[rarest_first[0]] > _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
-    return tuple(term for number, term in enumerate(terms) if number in kept), everywhere
+    def __init__(self, text: Text, *, code: bool, raw: bool = False) -> None:
+        self._text = text
+        self._code = code
+        self._raw = raw
+        self._counts: dict[Term, int] = {}
+
+    def drop_common_terms(self, terms: tuple[Term, ...]) -> tuple[tuple[Term, ...], bool]:
+        """Drops terms that occur everywhere: keeps the rarest while their hits stay countable.
+
+        Also returns whether even the rarest occurs everywhere.
+        """
+        if len(self._text) <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
+            return terms, False
+        self._count(tuple(term for term in terms if term not in self._counts))
+        counts = [self._counts[term] for term in terms]
+        kept: set[int] = set()
+        most = room = _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
+        rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
+        for number in rarest_first:
+            room -= counts[number]
+            if room >= 0 or not kept:
+                kept.add(number)
+        return tuple(term for number, term in enumerate(terms) if number in kept), counts[rarest_first[0]] > most
+
+    def _count(self, terms: tuple[Term, ...]) -> None:
+        if not terms:
+            return
+        finder = Finder(terms, code=self._code, raw=self._raw)
+        counts = dict.fromkeys(terms, 0)
+        step = (len(self._text) - _SAMPLE_BYTES) // (_SAMPLES - 1)
+        for number in range(_SAMPLES):
+            for _, _, term, _ in finder.hits(self._text, number * step, number * step + _SAMPLE_BYTES):
+                counts[terms[term]] += 1
+        if len(self._counts) > _MAX_REMEMBERED_TERMS:
+            self._counts = {}
+        self._counts |= counts

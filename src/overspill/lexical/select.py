@@ -17,7 +17,7 @@ from overspill.lexical.plan import Plan, plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import Ranking, rank
 from overspill.lexical.render import Tally, describe_none_fits, describe_nothing_found, make_locator, render, write_closing_line
-from overspill.lexical.signals import SIGNALS
+from overspill.lexical.signals import SIGNALS, compares_rows
 from overspill.text.encoding import decode
 
 _MAX_GAP_BYTES = 4_000
@@ -64,24 +64,20 @@ def select(
     """The records that answer `query`. `text` is never over `max_tokens`; by default, four characters count as a token."""
     count = count_tokens or _estimate_tokens
     asked = parse(query)
+    index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked))
     ranking = rank(index, asked)
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    if index.traits.is_program_output:
-        # Read them now, so that a later question about a failure costs no more than any other.
-        _ = index.signs
     way = plan(index, asked, ranking, signals)
     ranking = way.ranking
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set[int]()
     draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:
-        messages = (
-            describe_none_fits(index, least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
-        )
+        messages = describe_none_fits(least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in messages if count(line) <= max_tokens), "")
         is_complete = not way.matches and not way.evidence and text == messages[0]
     trust = estimate_confidence(asked, ranking, measure_coverage(index, ranking), way.evidence) if excerpts else 0.0
-    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.searched_bytes, index.total_bytes, is_complete)
+    return Selection(excerpts, text, trust, len(way.matches), index.kind, index.total_bytes, index.total_bytes, is_complete)
 
 
 class _Draft(Struct, frozen=True):
@@ -136,7 +132,7 @@ def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Ta
     there = {record for piece in pieces for record in range(bisect_right(ends, piece.start), bisect_left(starts, piece.end))}
     showing = len(there & way.matches)
     shortened = any(piece.trimmed for piece in pieces)
-    compared = MOST_ROWS if way.partly else 0
+    compared = min(MOST_ROWS, len(index.outline)) if way.partly else 0
     return Tally(
         len(way.matches), showing, len(there) - showing, shortened, ranking.more, ranking.uncounted, ranking.cut, compared
     )

@@ -183,11 +183,6 @@ def test_a_row_with_a_cell_too_long_to_be_read_takes_no_part_in_the_order() -> N
     assert rows_for(output, "which ship has the largest crew")[0] == "Aurora,1999,Norway,120"
 
 
-def test_a_table_of_which_only_the_header_is_searched_has_no_rows_to_order() -> None:
-    assert select(build(SHIPS.encode(), max_memory=10), "the largest crew").excerpts == ()
-    assert select(build(SHIPS.encode(), max_memory=10), "the largest ship").text.splitlines()[0] == "[L1]"
-
-
 def test_a_row_of_a_text_inside_json_leads_to_no_other_table() -> None:
     visits = "guest,amount\n" + "".join(f"g{number},{number}{',surplus' * (number == 7)}\n" for number in range(60))
     output = json.dumps({**json.loads(SHOP), "visits": visits})

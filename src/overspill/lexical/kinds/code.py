@@ -7,7 +7,7 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.records.lines import find_first, is_blank, iterate_lines, split_long
 
 _MAX_BLOCK_BYTES = 900
 _CODE = re.compile(
@@ -100,4 +100,5 @@ DESCRIPTION = Kind(
     _is_description,
     cut_blocks,
     Traits(is_code=True, has_definitions=True, is_program_output=True, has_telling_lines=True, memory_per_byte=9),
+    find_start=find_first(re.compile(rb"\n\s*\n(?=[^\s)}\]])"), re.compile(rb"\n(?=[^\s)}\]])"), re.compile(rb"\n")),
 )

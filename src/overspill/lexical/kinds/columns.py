@@ -6,7 +6,7 @@ import re
 
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Cells, Outline, Table, Text
+from overspill.lexical.outline import NO_LABEL, RESUMED, Cells, Outline, Table, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines
 
 _RULE = re.compile(rb"[\s|+=:-]{3,}$")
@@ -31,15 +31,15 @@ def _count_gaps(line: str) -> int:
 
 def _cut_columns(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """The first line of each block names the columns. Lines drawn between rows are skipped."""
-    header, first = -1, 0
+    header, first = outline.header, len(outline)
     for line_start, line_end in iterate_lines(text, start, end):
         line = bytes(text[line_start:line_end])
         if is_blank(line):
             _note_columns(text, header, first, outline)
-            header = -1
+            header = NO_LABEL
         elif _RULE.match(line):
             continue
-        elif header < 0:
+        elif header == NO_LABEL:
             header, first = outline.label(line_start, line_end), len(outline)
         else:
             outline.record(line_start, line_end, header)
@@ -47,7 +47,11 @@ def _cut_columns(text: Text, start: int, end: int, outline: Outline, cut_embedde
 
 
 def _note_columns(text: Text, header: int, first: int, outline: Outline) -> None:
-    if header < 0:
+    if header == NO_LABEL:
+        return
+    if header == RESUMED:
+        if len(outline) > first:
+            outline.tables.append(Table(first, len(outline), header, "spaced"))
         return
     start, end = outline.label_starts[header], outline.label_ends[header]
     if len(outline) > first:
@@ -68,4 +72,4 @@ def _cells(header: bytes, rows: list[bytes]) -> Cells:
     return "words" if narrow > max(wide, 0.9 * len(rows)) else "spaced"
 
 
-COLUMNS = Kind("columns", _are_columns, _cut_columns, Traits(is_celled=True, size_places=6, locator="line"))
+COLUMNS = Kind("columns", _are_columns, _cut_columns, Traits(is_celled=True, has_one_header=True, size_places=6, locator="line"))

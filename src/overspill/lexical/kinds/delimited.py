@@ -10,12 +10,16 @@ from collections.abc import Iterable
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.log import begins_with_stamp
 from overspill.lexical.kinds.sample import Sample
-from overspill.lexical.outline import Outline, Table, Text
+from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines
 from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
+
+
+_OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
+"""The end of a quoted cell, where a row should begin."""
 
 
 def _is_delimited(sample: Sample) -> bool:
@@ -52,11 +56,13 @@ def _looks_tabular(rows: list[list[str]], mark: str) -> bool:
 
 
 def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
-    mark = find_delimiter(decode(bytes(text[start : min(end, start + _SAMPLE_BYTES)])).splitlines())
-    position, header, first = start, -1, len(outline)
+    position, header, first = start, outline.header, len(outline)
+    sample = b"" if header == RESUMED else bytes(text[start : min(end, start + _SAMPLE_BYTES)])
+    mark = find_delimiter(decode(sample).splitlines())
     if text.find(b'"', start, end) < 0:
-        position = _line_end(text, start, end)
-        header = outline.label(start, position)
+        if header == NO_LABEL:
+            position = _line_end(text, start, end)
+            header = outline.label(start, position)
         for line_start, line_end in iterate_lines(text, position, end):
             if line_end - line_start > 2 or not is_blank(text[line_start:line_end]):
                 outline.record(line_start, line_end, header)
@@ -64,7 +70,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
     while position < end:
         found = _ROW.match(text, position, end)
         stop = found.end() if found and found.end() > position else _line_end(text, position, end)
-        if header < 0:
+        if header == NO_LABEL:
             header = outline.label(position, stop)
         elif not is_blank(text[position:stop]):
             outline.record(position, stop, header)
@@ -80,4 +86,21 @@ def _line_end(text: Text, position: int, end: int) -> int:
     return found + 1 if found >= 0 else end
 
 
-CSV = Kind("csv", _is_delimited, _cut_delimited, Traits(is_celled=True, size_places=6, locator="line"))
+def _find_row_start(window: bytes) -> int:
+    """A line end between quotation marks is part of a cell, and a row that begins inside a cell has an odd number of them."""
+    first = window.find(b"\n") + 1
+    start = first
+    while start and (found := _ROW.match(window, start)):
+        if found[0].count(b'"') % 2 == 0 and found[0].count(b"\n") <= 1 and not _OPENS_INSIDE.match(found[0]):
+            return start
+        start = window.find(b"\n", start) + 1
+    return first or -1
+
+
+CSV = Kind(
+    "csv",
+    _is_delimited,
+    _cut_delimited,
+    Traits(is_celled=True, has_one_header=True, size_places=6, locator="line"),
+    find_start=_find_row_start,
+)

@@ -7,7 +7,7 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import iterate_lines, split_long
+from overspill.lexical.records.lines import find_first, iterate_lines, split_long
 
 _MAX_HUNK_BYTES = 1_500
 
@@ -44,4 +44,10 @@ def _record_hunk(text: Text, start: int, end: int, label: int, outline: Outline)
         outline.record(*part, label)
 
 
-DIFF = Kind("diff", _is_diff, cut_hunks, Traits(is_code=True, has_telling_lines=True))
+DIFF = Kind(
+    "diff",
+    _is_diff,
+    cut_hunks,
+    Traits(is_code=True, has_telling_lines=True),
+    find_start=find_first(re.compile(rb"\n(?=diff --git |@@ )"), re.compile(rb"\n")),
+)

@@ -8,7 +8,7 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind
 from overspill.lexical.kinds.log import TRAITS
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import iterate_lines
+from overspill.lexical.records.lines import find_first, iterate_lines
 
 _MAX_RECORD_BYTES = 1_500
 _COMMIT = re.compile(rb"commit [0-9a-f]{7,64}\b")
@@ -32,4 +32,10 @@ def _cut_commits(text: Text, start: int, end: int, outline: Outline, cut_embedde
     outline.record(open_at, reached, label)
 
 
-HISTORY = Kind("history", _is_history, _cut_commits, TRAITS)
+HISTORY = Kind(
+    "history",
+    _is_history,
+    _cut_commits,
+    TRAITS,
+    find_start=find_first(re.compile(rb"\n(?=commit [0-9a-f]{7})"), re.compile(rb"\n")),
+)

@@ -7,7 +7,8 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.reading import strip_tags
+from overspill.lexical.reading import find_hidden, strip_tags
+from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.passages import cut_passages
 
 _TAG = re.compile(rb"<(?:t[drh]|p|div|a|li|ul|span|table|br|h[1-6]|b|i|body|head|meta)(?:[\s/][^<>]{0,400})?>", re.IGNORECASE)
@@ -28,4 +29,12 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
     cut_passages(text, start, end, outline, wrapped=False)
 
 
-HTML = Kind("html", _is_html, _cut, Traits(is_markup=True, has_context=True, memory_per_byte=8), strip_tags)
+HTML = Kind(
+    "html",
+    _is_html,
+    _cut,
+    Traits(is_markup=True, has_context=True, memory_per_byte=8),
+    strip_tags,
+    find_first(re.compile(rb"(?=<(?:tr|p|li|div|h[1-6]|table|ul|ol|dl|section|article)[\s>])", re.IGNORECASE), re.compile(rb">")),
+    find_hidden,
+)

@@ -8,7 +8,7 @@ from overspill.lexical import reading
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.tree import cut_tree, json_tree
+from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
 
 _JSON = re.compile(
     rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
@@ -44,6 +44,7 @@ JSON = Kind(
     _cut,
     Traits(is_celled=True, has_string_escapes=True, memory_per_byte=6, locator="pointer"),
     _read,
+    find_element_start,
 )
 NDJSON = Kind(
     "ndjson",

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import find_line_start
 
 CutEmbedded: TypeAlias = Callable[[int, int], None]
 """Cuts a span that is a text itself, whatever its kind."""
@@ -40,6 +41,8 @@ class Traits(Struct, frozen=True):
     """Whether runs of white space in it mean nothing."""
     has_string_escapes: bool = False
     """Whether letters in its strings may be escaped."""
+    has_one_header: bool = False
+    """Whether a first row names the columns of all rows, up to a blank line."""
     size_places: int = 0
     """Among how many first words of a line its size may be."""
     memory_per_byte: int = 1
@@ -54,3 +57,7 @@ class Kind(Struct, frozen=True):
     traits: Traits = Traits()
     read: Callable[[Text, int, bytes], Text] | None = None
     """Makes its reading, padded with the given byte. Without it, only colours are left out."""
+    find_start: Callable[[bytes], int] = find_line_start
+    """Where in a stretch from the middle of a text a record may begin, or -1."""
+    find_hidden: Callable[[Text], list[tuple[int, int]]] | None = None
+    """Finds what a reader of it does not see."""

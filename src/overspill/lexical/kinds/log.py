@@ -7,7 +7,7 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
-from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
+from overspill.lexical.records.lines import find_first, is_blank, iterate_lines, split_long
 
 _MAX_EVENT_BYTES = 1_500
 
@@ -54,4 +54,4 @@ def record_event(text: Text, start: int, end: int, outline: Outline) -> None:
 
 
 TRAITS = Traits(is_program_output=True, is_log=True, has_telling_lines=True, size_places=1)
-LOG = Kind("log", _is_log, cut_events, TRAITS)
+LOG = Kind("log", _is_log, cut_events, TRAITS, find_start=find_first(re.compile(rb"\n(?=\S)"), re.compile(rb"\n")))

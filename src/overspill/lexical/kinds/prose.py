@@ -7,6 +7,7 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.passages import cut_passages
 
 _MIN_LINE_CHARS = 50
@@ -38,4 +39,10 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
     cut_passages(text, start, end, outline)
 
 
-PROSE = Kind("prose", _is_prose, _cut, Traits(is_running_text=True, has_context=True, memory_per_byte=2))
+PROSE = Kind(
+    "prose",
+    _is_prose,
+    _cut,
+    Traits(is_running_text=True, has_context=True, memory_per_byte=2),
+    find_start=find_first(re.compile(rb"\n\s*\n"), re.compile(rb"\n")),
+)

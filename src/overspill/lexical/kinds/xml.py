@@ -7,6 +7,7 @@ import re
 from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
+from overspill.lexical.records.lines import find_first
 from overspill.lexical.records.tree import cut_tree, xml_tree
 
 _XML = re.compile(rb"\s*+(?:<\?xml\b|<[A-Za-z][\w:.-]*+(?:\s[^<>]*+)?>)")
@@ -26,4 +27,10 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
     cut_tree(text, xml_tree(text, start, end), start, end, outline, cut_embedded)
 
 
-XML = Kind("xml", _is_xml, _cut, Traits(memory_per_byte=6))
+XML = Kind(
+    "xml",
+    _is_xml,
+    _cut,
+    Traits(memory_per_byte=6),
+    find_start=find_first(re.compile(rb"</[^<>]*>\s*+(?=<[A-Za-z])"), re.compile(rb">\s*+(?=<)")),
+)

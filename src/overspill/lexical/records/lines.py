@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
@@ -21,11 +21,25 @@ def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]
         yield found.span()
 
 
+def find_line_start(window: bytes) -> int:
+    return window.find(b"\n") + 1 or -1
+
+
+def find_first(*patterns: re.Pattern[bytes]) -> Callable[[bytes], int]:
+    """Finds where the first of these patterns that matches at all ends."""
+
+    def find(window: bytes) -> int:
+        found = next((match for pattern in patterns if (match := pattern.search(window))), None)
+        return found.end() if found else -1
+
+    return find
+
+
 def is_blank(line: bytes | bytearray) -> bool:
     return not line.strip(_BLANK)
 
 
-def _between_characters(text: Text, at: int) -> int:
+def between_characters(text: Text, at: int) -> int:
     """This position, or the start of the UTF-8 character that a cut here would split."""
     return next((place for place in range(at, at - _MAX_CHARACTER_BYTES, -1) if text[place] & 0xC0 != 0x80), at)
 
@@ -42,7 +56,7 @@ def split_long(text: Text, start: int, end: int, limit: int) -> Iterator[tuple[i
         elif space >= 0:
             cut = space + 1
         else:
-            cut = max(start + 1, _between_characters(text, cut))
+            cut = max(start + 1, between_characters(text, cut))
         yield start, cut
         start = cut
     yield start, end

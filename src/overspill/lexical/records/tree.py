@@ -21,6 +21,7 @@ _MAX_RUN_BYTES = 700
 _JSON = re.compile(rb"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"(\s*+:)?|(\\?\Z))|([{\[])|([}\]])", re.DOTALL)
 """An unclosed string extends to the end; otherwise every quotation mark in it would start another search."""
 _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:((?:\"[^\"]*+\"\s*+:\s*+)?[{\[])|([}\]]))")
+_OBJECT_START = re.compile(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
 _ESCAPED = re.compile(rb"\\[n\"]")
@@ -111,6 +112,25 @@ def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
             tree.close(embedded, token.end())
         key = -1
     return node
+
+
+def find_element_start(window: bytes) -> int:
+    """The outermost object that begins in a stretch of JSON, or -1.
+
+    An object whose first key is not escaped is outside strings, so everything after it can be read as JSON.
+    """
+    first = _OBJECT_START.search(window)
+    if not first:
+        return -1
+    best, depth, least = first.start(), 0, 0
+    for token in _JSON.finditer(window, first.start()):
+        if token.lastindex == 3:
+            if depth < least and _OBJECT_START.match(window, token.start()):
+                best, least = token.start(), depth
+            depth += 1
+        elif token.lastindex == 4:
+            depth -= 1
+    return best
 
 
 def xml_tree(text: Text, start: int, end: int) -> Tree:

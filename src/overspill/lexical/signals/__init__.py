@@ -6,13 +6,24 @@
 from __future__ import annotations
 
 from overspill.lexical.boost import Signal
+from overspill.lexical.index import Index
+from overspill.lexical.listings import lists_sizes
+from overspill.lexical.query import Query
 from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.failure import boost_failures
-from overspill.lexical.signals.link import boost_linked_rows, boost_unlike_rows
+from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
-from overspill.lexical.signals.order import boost_ordered_rows
+from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
+
+
+def compares_rows(index: Index, query: Query) -> bool:
+    """Whether a question needs all rows of a table or listing, wherever they are."""
+    if index.traits.is_celled or index.traits.is_markup:
+        return asks_for_order(query) or asks_for_likeness(query)
+    return asks_for_order(query) and lists_sizes(index)
+
 
 SIGNALS: tuple[Signal, ...] = (
     boost_related_words,

@@ -44,6 +44,10 @@ class _Row(Struct, frozen=True):
     table: Table
 
 
+def asks_for_likeness(query: Query) -> bool:
+    return _SAME.search(query.text) is not None or _NOT.search(query.text) is not None
+
+
 def boost_unlike_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     rows = find_unlike_rows(index, query, ranking)
     return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=_UNLIKE_EVIDENCE) if rows else None

@@ -85,6 +85,11 @@ def boost_ordered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | 
     return Boost(rows=rows.records, evidence=rows.evidence, is_compared=rows.compared) if rows.records else None
 
 
+def asks_for_order(query: Query) -> bool:
+    asked = _parse_question(query.text)
+    return asked.most >= 0 or asked.place >= 0
+
+
 def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Sequence[int] = ()) -> Rows:
     """Empty if the question does not ask about order or nothing here has one. `among` limits the rows to compare."""
     asked = _parse_question(query.text)

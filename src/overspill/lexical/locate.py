@@ -1,0 +1,108 @@
+"""Finds where in a large output the terms of a question are, without cutting it."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from heapq import nlargest
+
+from msgspec import Struct
+
+from overspill.lexical.kinds.kind import Traits
+from overspill.lexical.outline import Source, Span
+from overspill.lexical.query import Term
+from overspill.lexical.scan import MAX_COMMON_HITS, Finder, TermSamples
+
+BLOCK_BYTES = 512
+"""About a record: terms in one block are near each other."""
+_MAX_BLOCKS = 2_000
+"""The best blocks, from which parts are chosen."""
+_BESIDE_SHARE = 0.5
+"""How much terms in the next block count: they may be in the same record."""
+_MAX_TAG_BYTES = 512
+_BITS = 64
+"""Terms beyond this share a bit."""
+
+
+class Places(Struct, frozen=True):
+    """Where to look, best first, and all blocks that have what is asked."""
+
+    best: list[int]
+    """Positions of blocks."""
+    telling: array[int]
+    """Numbers of the blocks that contain what is asked, in order."""
+    is_cut: bool
+    """Whether counting stopped early."""
+
+
+def locate(source: Source, visible: Sequence[Span], every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
+    """In one pass, or in two if the first finds only words that phrase the request."""
+    terms, everywhere = samples.drop_common_terms(every)
+    masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
+    met = _union(masks)
+    if len(terms) < len(every) and not any(term.role != "wording" and met & _bit(number) for number, term in enumerate(terms)):
+        left = tuple(term for term in every if term not in terms)
+        rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
+        terms += rarest
+        masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
+    return _choose(masks, terms, is_cut)
+
+
+def _bit(number: int) -> int:
+    return 1 << min(number, _BITS - 1)
+
+
+def _union(masks: array[int]) -> int:
+    met = 0
+    for mask in set(masks):
+        met |= mask
+    return met
+
+
+def _scan(
+    source: Source, visible: Sequence[Span], terms: tuple[Term, ...], traits: Traits, most: int | None
+) -> tuple[array[int], bool]:
+    """Which terms each block has."""
+    masks = array("Q", bytes(8 * (len(source) // BLOCK_BYTES + 1)))
+    finder = Finder(terms, code=traits.is_code, raw=True)
+    hits = (hit for span in visible for hit in finder.hits(source, *span)) if terms else ()
+    for number, (start, _, term, _) in enumerate(hits):
+        if number == most:
+            return masks, True
+        if not (traits.is_markup and _is_in_tag(source, start)):
+            masks[start // BLOCK_BYTES] |= _bit(term)
+    return masks, False
+
+
+def _is_in_tag(source: Source, position: int) -> bool:
+    before = source[max(0, position - _MAX_TAG_BYTES) : position]
+    return before.rfind(b"<") > before.rfind(b">")
+
+
+def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:
+    times = Counter(masks)
+    telling = sum({_bit(number) for number, term in enumerate(terms) if term.telling}) & _union(masks)
+    worth = [_weigh(term, number, times, len(masks)) for number, term in enumerate(terms)]
+
+    @cache
+    def value(mask: int) -> float:
+        return sum(worth[number] for number in range(len(terms)) if mask & _bit(number))
+
+    def score() -> Iterator[tuple[float, int]]:
+        last = len(masks) - 1
+        for block, mask in enumerate(masks):
+            if mask:
+                beside = (masks[block - 1] if block else 0) | (masks[block + 1] if block < last else 0)
+                yield value(mask) + _BESIDE_SHARE * value(beside & ~mask), -block
+
+    best = [-block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, score())]
+    wanted = telling or -1
+    return Places(best, array("q", (block for block, mask in enumerate(masks) if mask & wanted)), is_cut)
+
+
+def _weigh(term: Term, number: int, times: Counter[int], total: int) -> float:
+    holding = sum(count for mask, count in times.items() if mask & _bit(number))
+    return term.weight * math.log(1 + (total - holding + 0.5) / (holding + 0.5))
