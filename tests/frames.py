@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MARK = re.compile(r"((?:untrusted data|preview|output) )\d{6,}")
+_MARK = re.compile(r"((?:untrusted data|preview|passages|output) )\d{6,}")
 _FIRST = re.compile(r"\[untrusted data (\d{6,})\]\n")
 
 

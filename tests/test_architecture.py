@@ -60,7 +60,7 @@ ROOMS: dict[str, Room] = {
     ),
     "gate": Room(
         "pass, keep or cut a tool's result",
-        "budget decoding errors handles reading record settings store text truncate types wording",
+        "budget decoding errors handles lexical reading record settings store text truncate types wording",
     ),
     "models": Room(
         "one way to ask a language model, whatever serves it",

@@ -56,12 +56,15 @@ class ToolCall(Struct, frozen=True):
     args: Mapping[str, Any] = {}
     server: str = ""
     kind: Kind = "function"
+    intent: str = ""
+    """In words, what the caller is looking for in the result. It matters only if the result is kept."""
 
     def __post_init__(self) -> None:
         """The arguments are a model's, so a mistake in them is answered when the call is made."""
         require("`id` of a call", self.id, str, "a string")
         require("`name` of a call", self.name, str, "a string")
         require("`server` of a call", self.server, str, "a string")
+        require("`intent` of a call", self.intent, str, "a string")
         if self.kind not in _KINDS:
             raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, _KINDS))}.")
 

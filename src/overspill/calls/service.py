@@ -21,6 +21,7 @@ from overspill.calls.job import Job, current
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.gate.gate import Gate
+from overspill.gate.intent import find_intent
 from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
 from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, now_ms
@@ -93,6 +94,7 @@ class CallService:
                 job.result.discard()
             raise
         if job.background:
+            self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
             return self._record(call, written, self._running(job), started)
         # Break the cycle between the job and its result, so that both are freed without the garbage collector.
         collected, job.result = job.result or run.collect_unfinished(job), None
@@ -113,6 +115,7 @@ class CallService:
         if _has_references(call, meter.encode_arguments(args), settings):
             args = await self._fill_references(call, settings, None)
         job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
 

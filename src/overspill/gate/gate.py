@@ -27,6 +27,7 @@ from overspill.gate.decide import (
     keeps_nothing,
     passes_for_sure,
 )
+from overspill.gate.intent import find_intent
 from overspill.gate.kept import (
     MAX_ARGUMENT_CHARS,
     MAX_CHECKPOINTS,
@@ -38,6 +39,7 @@ from overspill.gate.kept import (
 )
 from overspill.gate.names import OutputNames
 from overspill.gate.off_loop import run_off_loop
+from overspill.gate.passages import IntentAnswers
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
@@ -62,6 +64,7 @@ class Gate:
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self.held = HeldOutputs()
         self.names = OutputNames()
+        self.intents = IntentAnswers(self._count_tokens)
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
@@ -230,6 +233,9 @@ class Gate:
         finally:
             if kept is not None and sealed is not None:
                 self._record(call, kept, sealed)
+        if kept is not None and not collected.spool.failure:
+            intent = find_intent(self, call, settings)
+            candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
         return self._reply(

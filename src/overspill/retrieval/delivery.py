@@ -33,7 +33,10 @@ class Delivery:
         if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
             with suppress(OverspillError):  # it may be gone already; the retrieval below says so
                 stored = await anyio.to_thread.run_sync(self._outputs.recent, info.id)
-                answer, fits = self._gate.reserve(await anyio.to_thread.run_sync(self._draft, stored))
+                drafts = await anyio.to_thread.run_sync(self._draft, stored)
+                intent = None if kept.missing else self._gate.intents.noted(kept.id)
+                drafts = await self._gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self._gate.room)
+                answer, fits = self._gate.reserve(drafts)
                 job.is_announced = True
                 content = [{"type": "text", "text": answer.text}, *job.blocks]
                 return Reply(

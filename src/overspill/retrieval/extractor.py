@@ -78,7 +78,7 @@ class Extractor:
                     model=model,
                     policy=self._policy(request.max_tokens),
                     cache=self._cache,
-                    engine=self._select,
+                    engine=self.select,
                     progress=progress,
                     on_inspection=lambda look: self._note(op, look),
                 )
@@ -137,7 +137,7 @@ class Extractor:
             max_tokens=max_tokens,
         )
 
-    def _select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
+    def select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
         index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
         if not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:

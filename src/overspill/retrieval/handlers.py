@@ -184,7 +184,9 @@ class RetrievalTools:
         kept, settings = stored.kept, self._settings_of(stored.kept)
         match decide(kept.size, settings):
             case Keep():
-                return Page(wording.too_large(kept.size.bytes), is_error=True)
+                message = wording.too_large(kept.size.bytes)
+                found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
+                return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Cut(limit):
                 source = OutputText(stored.reader, kept.size)
 

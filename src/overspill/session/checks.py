@@ -11,12 +11,14 @@ from overspill.budget import ContextBudget
 from overspill.calls.service import Errors
 from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
+from overspill.retrieval.definitions import Format
 from overspill.settings import Settings
 from overspill.types import ToolCall
 
 _NONE = type(None)
 _MODES: tuple[object, ...] = get_args(Mode)
 _ERRORS: tuple[object, ...] = get_args(Errors)
+_FORMATS: tuple[object, ...] = get_args(Format)
 
 
 def check_session(
@@ -40,11 +42,17 @@ def check_options(errors: object, background: object, check: object) -> None:
     _check_function("check", check)
 
 
-def check_turn(calls: object, model: object, **functions: object) -> None:
+def check_format(format: object) -> None:
+    if format not in _FORMATS:
+        raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, _FORMATS))}.")
+
+
+def check_turn(calls: object, model: object, messages: object, **functions: object) -> None:
     """`functions` may be None."""
     for call in _check_list("calls", calls, "ToolCall(id, name, args)"):
         require("a call of the turn", call, ToolCall, "ToolCall(id, name, args)")
     require("model", model, (str, _NONE), "the name of a model")
+    _check_list("messages", messages, "messages")
     for name, given in functions.items():
         _check_function(name, given)
 

@@ -15,21 +15,23 @@ from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
 from overspill.errors import BadRequest, StoreError, require
+from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger, logger
 from overspill.retrieval.delivery import Delivery
-from overspill.retrieval.extractor import Extractor
+from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
+from overspill.retrieval.passages import PassageSearch
 from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
 from overspill.text.tokens import ESTIMATE
-from overspill.types import Kept, Output, ToolCall
+from overspill.types import Extraction, Kept, Output, ToolCall
 
 
 class SessionParts:
@@ -61,6 +63,7 @@ class SessionParts:
         self.calls = CallService(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
+        self.gate.intents.search = PassageSearch(self.outputs, extractor, ledger)
         self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
         self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
@@ -97,6 +100,11 @@ class SessionParts:
         except BaseException:
             collected.discard()
             raise
+
+    async def extract(self, handle: str, request: ExtractionRequest, progress: Progress | None) -> Extraction:
+        # Shared and left open: the engine's index of it serves later questions, and reads from the same map.
+        stored = await anyio.to_thread.run_sync(self.outputs.recent, handle)
+        return await self.extractor.extract(stored, self.gate.arguments.get(stored.kept.id, "{}"), request, progress)
 
     def _estimating_spool(self, settings: Settings) -> Spool:
         return Spool(self.shelf, handles.new(), settings.truncation.max_artifact_size, ESTIMATE)

@@ -14,8 +14,9 @@ from overspill import handles, wording
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
-from overspill.errors import BadRequest, SessionClosed, require
+from overspill.errors import SessionClosed, require
 from overspill.extraction import Mode, Progress
+from overspill.gate.intent import remember_said
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
@@ -152,13 +153,15 @@ class Session:
         errors: Errors = "answer",
         background: Background | None = None,
         check: Check | None = None,
+        intent: str = "",
     ) -> Reply:
         """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
 
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
-        arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called.
+        arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
+        in words what you are looking for: if the output is stored, the reply shows passages that match it.
         """
-        call = ToolCall(id, name, {} if args is None else args, server, kind)
+        call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if tool is None and self.owns(name):
             return await self.invoke(name, args, id=id)
         tool = self._registry.find(name, tool)
@@ -172,15 +175,16 @@ class Session:
         *,
         model: str | None = None,
         answer: Answer | None = None,
+        messages: Sequence[Any] = (),
     ) -> list[Reply]:
         """Answer all calls of a turn in parallel, and return the replies in the order of the calls. `execute` runs your tools.
 
         `model` is the model of this turn; it extracts if no other is configured. With `answer` you answer every call yourself,
-        for example with `session.call` and `session.invoke`.
+        for example with `session.call` and `session.invoke`. `messages` is the conversation: its end says what to look for.
         """
-        checks.check_turn(calls, model, execute=execute, answer=answer)
+        checks.check_turn(calls, model, messages, execute=execute, answer=answer)
         parts = self._parts_here
-        with parts.retrieval.in_turn(model):
+        with parts.retrieval.in_turn(model), remember_said(parts.gate, messages):
             return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
 
     async def start(
@@ -207,8 +211,7 @@ class Session:
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         """The definitions of the retrieval tools to offer the model: the same from the first request to the last."""
-        if format not in get_args(Format):
-            raise BadRequest(f"format is {format!r}; allowed: {', '.join(map(repr, get_args(Format)))}.")
+        checks.check_format(format)
         return [definition(name, format) for name in offered_tools(self.settings)]
 
     @property
@@ -268,12 +271,9 @@ class Session:
         progress: Progress | None = None,
     ) -> Extraction:
         """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
-        parts = self._parts_here
         checks.check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
-        # Shared and left open: the engine's index of it serves later questions, and reads from the same map.
-        stored = await anyio.to_thread.run_sync(parts.outputs.recent, handle)
-        return await parts.extractor.extract(stored, parts.gate.arguments.get(stored.kept.id, "{}"), request, progress)
+        return await self._parts_here.extract(handle, request, progress)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Calling the result goes through the gate and returns the text for the model."""

@@ -104,12 +104,20 @@ class SyncSession:
         errors: Errors = "answer",
         background: Background | None = None,
         check: Check | None = None,
+        intent: str = "",
     ) -> Reply:
         more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
-        return self._run(partial(self._session.call, name, args, tool, **more))
+        return self._run(partial(self._session.call, name, args, tool, intent=intent, **more))
 
-    def turn(self, calls: Sequence[ToolCall], execute: Execute | None = None, *, model: str | None = None) -> list[Reply]:
-        return self._run(partial(self._session.turn, calls, execute, model=model))
+    def turn(
+        self,
+        calls: Sequence[ToolCall],
+        execute: Execute | None = None,
+        *,
+        model: str | None = None,
+        messages: Sequence[Any] = (),
+    ) -> list[Reply]:
+        return self._run(partial(self._session.turn, calls, execute, model=model, messages=messages))
 
     def start(
         self,

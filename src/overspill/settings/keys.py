@@ -16,6 +16,7 @@ from overspill.truncate import StrategyName
 PresetName: TypeAlias = Literal["overspill", "tool_output", "artifacts", "slow"]
 LineFrom: TypeAlias = Literal["start", "end"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
+IntentMode: TypeAlias = Literal["implicit", "ask", "off"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
@@ -105,6 +106,7 @@ class Override(Struct, frozen=True, kw_only=True):
     async_timeout_secs: Annotated[Seconds | None, Key("Same as `asyncTimeoutSecs`.", "anyone")] = None
     tool_timeout: Annotated[Seconds | None, Key("Same as `toolTimeout`.", "agent")] = None
     background: Annotated[bool | None, Key("Same as `async`.", "anyone", spelling="async")] = None
+    intent: Annotated[IntentMode | None, Key("Same as `intent`.", "anyone")] = None
     refs: Annotated[bool | None, Key("Same as `refs.enabled`.", "owner")] = None
 
 

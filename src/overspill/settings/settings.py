@@ -14,6 +14,7 @@ from overspill.settings.keys import (
     AnswerForm,
     Count,
     Fallback,
+    IntentMode,
     Key,
     Limit,
     ModelLimits,
@@ -74,6 +75,19 @@ class Settings:
     model: Annotated[Name | None, Key("The model whose tokenizer counts tokens; null: o200k.", "agent")] = None
     answer_form: Annotated[AnswerForm, Key("What the model sees in place of a stored output.", "agent")] = "handle"
     preview_chars: Annotated[Count, Key("How many characters of a stored output are shown below its handle.", "anyone")] = 2_000
+    intent: Annotated[
+        IntentMode,
+        Key(
+            "Whether the reply to a stored output shows the passages that its caller was looking for. implicit: the caller's "
+            "`intent`, else the words of the call and of the conversation; ask: the same, and the proxy and agents add an "
+            "argument `looking_for` to tools; off: no. Agents use `ask` unless you set it.",
+            "anyone",
+        ),
+    ] = "implicit"
+    intent_tokens: Annotated[Limit, Key("The most tokens of such passages in one reply.", "anyone")] = 700
+    intent_within_secs: Annotated[
+        Seconds, Key("A reply waits this many seconds for such passages, and shows none if they take longer.", "agent")
+    ] = 0.3
     answer_max_bytes: Annotated[
         Limit | None, Key("The most bytes of one retrieval answer; null: no limit in bytes.", "agent")
     ] = 12_288

@@ -1,0 +1,135 @@
+"""What a caller is looking for in a result, in words: as it says itself, or as its call and its conversation show."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any, cast
+
+from msgspec import Struct
+
+from overspill.gate.collect import block_text, field
+from overspill.lexical.words import INSTRUCTION, STOP, split_words, word_set
+from overspill.settings import Settings
+from overspill.types import ToolCall
+
+MAX_INTENT_CHARS = 20_000
+"""Of an intent that a caller gives. The engine would not look for more words either, and says so."""
+MAX_SAID_CHARS = 500
+"""Of what the user and the model said last."""
+_MAX_ARGUMENT_CHARS = 500  # longer ones are content to work on, not a question
+_MAX_VALUES = 100  # looked at in the arguments of a call
+_MAX_DEPTH = 3
+_MAX_MESSAGES = 1_000  # looked at, from the last one
+_MIN_SHARE_OF_WORDS = 2 / 3  # in a string that reads as words
+_MIN_TELLING_WORDS = 2  # in what somebody said: "let me check" asks for nothing
+
+_NOT_QUESTIONS = word_set(
+    """auth body cmd code command content contents credential credentials cursor cwd data dir directory encoding file filename
+    files folder format handle host id ids input key lang language locale method mode model order output passphrase password
+    path paths payload regex script secret secrets shell sort sql token type unit units uri url urls user username version"""
+)
+"""Words in the names of arguments that say where, how or as whom to look, and not what for."""
+_USER_ROLES = ("user", "human")
+_MODEL_ROLES = ("assistant", "model", "ai")
+
+
+class Intent(Struct, frozen=True):
+    """The questions to put to an output, the best first. Only the answer to one of them is shown."""
+
+    questions: tuple[str, ...]
+    is_explicit: bool = False
+    """Whether the caller gave it as such. If not, it is a guess, and only an answer that is likely right is worth showing."""
+
+
+_said: ContextVar[tuple[object, tuple[str, ...]]] = ContextVar("overspill_said", default=(None, ()))
+"""Whose turn this is, and what was said last in its conversation. It travels with every task of the turn."""
+
+
+@contextmanager
+def remember_said(owner: object, messages: Sequence[Any]) -> Generator[None]:
+    """Calls that are made inside look for what the last messages say."""
+    before = _said.set((owner, read_last_words(messages)))
+    try:
+        yield
+    finally:
+        _said.reset(before)
+
+
+def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | None:
+    """None: nothing is known, or the settings turn it off. `settings` are the tool's."""
+    if settings.intent == "off":
+        return None
+    if call.intent.strip():
+        return Intent((call.intent[:MAX_INTENT_CHARS],), is_explicit=True)
+    whose, said = _said.get()
+    asked = read_arguments(call.args)
+    questions = tuple(filter(None, (asked, *(said if whose is owner else ()))))
+    return Intent(questions) if questions else None
+
+
+def read_arguments(args: object) -> str:
+    """The words in the arguments of a call, if they have any. Where some strings have several words, single words are options."""
+    found = [value.strip() for value in islice(_walk(args, _MAX_DEPTH), _MAX_VALUES) if value and _reads_as_words(value)]
+    phrases = [value for value in found if len(value.split()) > 1]
+    return " ".join(phrases or found)
+
+
+def read_last_words(messages: Sequence[Any]) -> tuple[str, ...]:
+    """What the model said last, then what the user did: from messages with a role and a text, in any provider's shape."""
+    found: dict[tuple[str, ...], str] = {}
+    for message in islice(reversed(messages), _MAX_MESSAGES):
+        role = field(message, "role")
+        for roles in (_MODEL_ROLES, _USER_ROLES):
+            if role in roles and roles not in found and (text := _message_text(message)):
+                found[roles] = text
+        if len(found) == 2:
+            break
+    return tuple(text for roles in (_MODEL_ROLES, _USER_ROLES) if (text := found.get(roles)) and _is_telling(text))
+
+
+def _walk(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, Mapping):
+        for name, below in cast("Mapping[object, object]", value).items():
+            if not (isinstance(name, str) and _NOT_QUESTIONS.intersection(split_words(_space_humps(name[:100])))):
+                yield from _walk(below, depth - 1)
+    elif depth and isinstance(value, list | tuple):
+        for below in cast("Sequence[object]", value):
+            yield from _walk(below, depth - 1)
+
+
+def _space_humps(name: str) -> str:
+    return "".join(f" {char}" if char.isupper() else char for char in name)
+
+
+def _reads_as_words(text: str) -> bool:
+    """Whether most of it is words and not an id, a path, an address, a number or code."""
+    if len(text) > _MAX_ARGUMENT_CHARS:
+        return False
+    parts = text.split()
+    words = [part for part in parts if (bare := part.strip("\"'“”‘’`.,;:!?()")).replace("-", "").isalpha() and len(bare) > 1]
+    return bool(parts) and len(words) >= _MIN_SHARE_OF_WORDS * len(parts) and not _all_silent(words)
+
+
+def _all_silent(words: Sequence[str]) -> bool:
+    return all(word.lower() in STOP or word.lower() in INSTRUCTION for word in words)
+
+
+def _is_telling(text: str) -> bool:
+    words = {word for word in split_words(text) if word not in STOP and word not in INSTRUCTION}
+    return len(words) >= _MIN_TELLING_WORDS
+
+
+def _message_text(message: object) -> str:
+    """The end of a message's text. Results of tools, which some providers send as the user's, are no text of the user's."""
+    content = field(message, "content")
+    if content is None:
+        content = field(message, "text")
+    if isinstance(content, list | tuple):
+        texts = (block_text(block) for block in cast("Sequence[object]", content) if field(block, "type") == "text")
+        content = " ".join(text[-MAX_SAID_CHARS:] for text in texts if text)
+    return content[-MAX_SAID_CHARS:].strip() if isinstance(content, str) else ""

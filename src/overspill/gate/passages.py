@@ -1,0 +1,197 @@
+"""Answer a kept output by what its caller was looking for: passages of it in place of a preview, if they are found in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from threading import Semaphore
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct
+
+from overspill import wording
+from overspill.errors import OverspillError
+from overspill.gate.intent import Intent
+from overspill.gate.kept import BoundedCache
+from overspill.gate.replies import ReplyDraft
+from overspill.settings import Settings
+from overspill.text import encoding
+from overspill.truncate import Cut
+from overspill.types import Kept
+
+LOW_CONFIDENCE = 0.5
+"""Below this, an answer is more likely wrong than right."""
+MIN_CONFIDENCE = 0.2
+"""Below this, an answer is not shown: of the questions whose answer was there, one in a hundred was answered with less."""
+MAX_NOTED_CHARS = 1 << 20
+"""For the intents of all background jobs of a session, together."""
+MAX_SEARCHES = 2
+"""At the same time. Each may build an index, which takes memory and processor time, and none can be interrupted."""
+_MIN_TOKENS = 64  # anything smaller has no room for a passage and for what it is
+_MIN_BYTES_PER_TOKEN = 3  # in a reply that has to stay below the limit in bytes
+
+
+class Passages(Struct, frozen=True):
+    """What the engine found for a question."""
+
+    text: str
+    """As a model reads it; empty if there is nothing to show."""
+    closing: str
+    """Our last line: how many records match, and whether all are shown."""
+    confidence: float
+    matched: int
+    kind: str
+    searched_bytes: int
+    quotes: tuple[tuple[int, int, str], ...] = ()
+    """The stored bytes behind the text: from where to where, and their SHA-256."""
+    decoded: tuple[str, ...] = ()
+    """How the text was decoded, if it had to be. The quotes are then passages of that text."""
+
+
+class Search(Protocol):
+    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+        """Blocks. Raises OverspillError if the output is gone or damaged. What it builds serves the next question."""
+        ...
+
+    def record(self, kept: Kept, found: Passages, milliseconds: int) -> None: ...
+
+
+class _Asked(Struct, frozen=True):
+    """One search: for what, within which limits, until when."""
+
+    kept: Kept
+    intent: Intent
+    max_tokens: int
+    max_bytes: int | None
+    deadline: float
+
+
+class _Answer(Struct, frozen=True):
+    """What a search gave. Without a block, there is nothing worth showing."""
+
+    question: str
+    found: Passages | None = None
+    """None: it was not found in time."""
+    block: str = ""
+
+
+class IntentAnswers:
+    """The intents of background jobs are held in memory only."""
+
+    def __init__(self, count_tokens: Callable[[str], int]) -> None:
+        self.search: Search | None = None
+        self._count_tokens = count_tokens
+        self._noted: BoundedCache[Intent] = BoundedCache(MAX_NOTED_CHARS, lambda intent: sum(map(len, intent.questions)))
+        self._places = Semaphore(MAX_SEARCHES)
+
+    def note(self, id: str, intent: Intent | None) -> None:
+        """Remember what the output of a background job will be read for."""
+        if intent is not None:
+            self._noted.put(id, intent)
+
+    def noted(self, id: str) -> Intent | None:
+        return self._noted.get(id)
+
+    async def answer(self, message: str, kept: Kept, settings: Settings, room: int | None) -> str:
+        """The passages of a background job's output that its caller was looking for; empty if there are none to show."""
+        answer = await self._answer(message, kept, self.noted(kept.id), settings, room)
+        return answer.block if answer else ""
+
+    async def extend(
+        self, drafts: Sequence[ReplyDraft], kept: Kept, intent: Intent | None, settings: Settings, room: int | None
+    ) -> Sequence[ReplyDraft]:
+        """The drafts, after one with the passages that answer the intent. The last draft is the shortest: it has only the handle.
+
+        `room` is how many tokens the context has left.
+        """
+        shortest = drafts[-1]
+        answer = await self._answer(shortest.text, kept, intent, settings, room)
+        if intent is None or answer is None:
+            return drafts
+        size, found = kept.size, answer.found
+        if found is not None and answer.block:
+            shown = found.text
+            cut = Cut(shown, "passages", max(0, size.lines - shown.count("\n") - 1), max(0, size.chars - len(shown)))
+            return [_append(shortest, answer.block, cut), *drafts]
+        if not intent.is_explicit:
+            return drafts
+        if found is None:
+            note = wording.not_searched(answer.question, settings.intent_within_secs)
+        else:
+            note = wording.nothing_found(answer.question, found.matched, found.searched_bytes, size.bytes)
+        return [*(_append(draft, note, draft.cut) for draft in drafts), shortest]
+
+    async def _answer(
+        self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None
+    ) -> _Answer | None:
+        """None: there is nothing to ask, no room for an answer, or the output is gone. `message` goes with the answer."""
+        if intent is None or self.search is None or kept.media != "text":
+            return None
+        asked = self._limit(kept, intent, settings, message, room)
+        if asked.max_tokens < _MIN_TOKENS:
+            return None
+        started = time.perf_counter()
+        try:
+            answer = await self._find_in_time(asked, settings.intent_within_secs)
+        except OverspillError:  # asking for it says what is wrong
+            return None
+        if answer is not None and answer.found is not None and answer.block:
+            self.search.record(kept, answer.found, round((time.perf_counter() - started) * 1000))
+        return answer or _Answer(intent.questions[0])
+
+    def _limit(self, kept: Kept, intent: Intent, settings: Settings, message: str, room: int | None) -> _Asked:
+        """A reply stays within the limits that its output is over."""
+        limits = [settings.intent_tokens]
+        max_bytes = None
+        if room is not None:
+            limits.append(room - self._count_tokens(message))
+        if settings.effective_token_threshold is not None:
+            limits.append(settings.effective_token_threshold)
+        if settings.size_cap:
+            max_bytes = settings.size_cap - len(encoding.encode(message))
+            limits.append(max_bytes // _MIN_BYTES_PER_TOKEN)
+        return _Asked(kept, intent, min(limits), max_bytes, time.monotonic() + settings.intent_within_secs)
+
+    async def _find_in_time(self, asked: _Asked, seconds: float) -> _Answer | None:
+        """None: it takes too long. A search that has begun goes on, so that its index serves the next question."""
+        with anyio.move_on_after(seconds):
+            return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True)
+        return None
+
+    def _find(self, asked: _Asked) -> _Answer | None:
+        """Blocks. The most confident answer; of those that are equally so, the first."""
+        if not self._places.acquire(timeout=max(0.0, asked.deadline - time.monotonic())):
+            return None
+        try:
+            answers: list[_Answer] = []
+            for question in asked.intent.questions:
+                if answers and time.monotonic() > asked.deadline:
+                    break
+                answers.append(self._ask(asked, question))
+            return max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
+        finally:
+            self._places.release()
+
+    def _ask(self, asked: _Asked, question: str) -> _Answer:
+        assert self.search is not None
+        kept = asked.kept
+        max_tokens = asked.max_tokens
+        while True:
+            frame = self._count_tokens(wording.passages(question, "", "", kept, "", is_sure=False))
+            found = self.search.find(kept, question, max(1, max_tokens - frame))
+            is_sure = found.confidence >= LOW_CONFIDENCE
+            if not found.text or found.confidence < (MIN_CONFIDENCE if asked.intent.is_explicit else LOW_CONFIDENCE):
+                return _Answer(question, found)
+            block = wording.passages(question, encoding.clean(found.text), found.closing, kept, found.kind, is_sure=is_sure)
+            fits = asked.max_bytes is None or len(encoding.encode(block)) <= asked.max_bytes
+            if fits and self._count_tokens(block) <= asked.max_tokens:
+                return _Answer(question, found, block)
+            if max_tokens < _MIN_TOKENS:
+                return _Answer(question, found)
+            max_tokens = max_tokens * 3 // 4
+
+
+def _append(draft: ReplyDraft, text: str, cut: Cut | None) -> ReplyDraft:
+    return ReplyDraft(("\n\n".join(filter(None, (draft.text, text))),), cut)

@@ -1,0 +1,59 @@
+"""Search a stored output with the built-in engine for what a caller was looking for, and record what it was shown."""
+
+from __future__ import annotations
+
+import hashlib
+
+from overspill import handles
+from overspill.extraction import BUILTIN, Document
+from overspill.gate.passages import Passages
+from overspill.record.events import OutputExtracted, Quote, now_ms
+from overspill.record.ledger import Ledger, log_extraction
+from overspill.retrieval.extractor import Extractor
+from overspill.retrieval.outputs import StoredOutputs
+from overspill.types import Kept
+
+_TOOL = "intent"
+"""What the record names in place of a retrieval tool."""
+
+
+class PassageSearch:
+    """Shares the engine's indexes with the retrieval tools: what one builds, the other uses."""
+
+    def __init__(self, outputs: StoredOutputs, extractor: Extractor, ledger: Ledger) -> None:
+        self._outputs = outputs
+        self._extractor = extractor
+        self._ledger = ledger
+
+    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+        text = self._outputs.recent(kept.handle).decoded()
+        document = Document(kept.handle, kept.tool, "{}", text.reader, text.size, kept.sha256)
+        found = self._extractor.select(document, question, max_tokens)
+        passages, closing = "", ""
+        if found.excerpts:
+            passages, _, closing = found.text.rpartition("\n")
+        quotes = tuple(
+            (each.start_byte, each.end_byte, hashlib.sha256(text.reader.read(each.start_byte, each.end_byte)).hexdigest())
+            for each in found.excerpts
+        )
+        formats = text.decoding.formats if text.decoding else ()
+        return Passages(passages, closing, found.confidence, found.matched, found.kind, found.searched_bytes, quotes, formats)
+
+    def record(self, kept: Kept, found: Passages, milliseconds: int) -> None:
+        event = OutputExtracted(
+            now_ms(),
+            handles.new(),
+            kept.id,
+            _TOOL,
+            "auto",
+            strategy="builtin",
+            model=BUILTIN,
+            confidence=round(found.confidence, 3),
+            chunks_searched=1,
+            chunks_total=1,
+            latency=milliseconds,
+            quotes=tuple(Quote(*quote) for quote in found.quotes),
+            decoded=found.decoded,
+        )
+        self._ledger.record(event)
+        log_extraction(event, kept.handle)

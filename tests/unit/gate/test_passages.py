@@ -1,0 +1,103 @@
+"""The search for what a caller wants never holds up its reply, and what it began goes on for the next question."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import anyio
+import pytest
+from waiting import until
+
+from overspill import Settings
+from overspill.gate.intent import Intent
+from overspill.gate.passages import MAX_SEARCHES, IntentAnswers, Passages
+from overspill.gate.replies import ReplyDraft
+from overspill.types import Kept, Size
+
+pytestmark = pytest.mark.anyio
+
+KEPT = Kept("s", "01a1dd7b-13a4-7c37-a821-1e5e402e61f9", "t", "size_cap", Size(50_000, 50_000, 500, 12_000), "ab" * 32, 0)
+DRAFTS = [ReplyDraft(("handle and preview",)), ReplyDraft(("handle",))]
+ASKED = Intent(("which failed",), is_explicit=True)
+FOUND = Passages("[L3]\na failed", "(matched 1 record, all shown)", 0.9, 1, "log", 50_000)
+
+
+class HeldSearch:
+    """Finds something as soon as it is let go."""
+
+    def __init__(self, found: Passages = FOUND) -> None:
+        self.found = found
+        self.may_end = Event()
+        self.begun = self.ended = self.recorded = 0
+
+    def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+        self.begun += 1
+        assert self.may_end.wait(30)
+        self.ended += 1
+        return self.found
+
+    def record(self, kept: Kept, found: Passages, milliseconds: int) -> None:
+        self.recorded += 1
+
+
+def answers(search: HeldSearch) -> IntentAnswers:
+    made = IntentAnswers(lambda text: len(text) // 4)
+    made.search = search
+    return made
+
+
+async def extend(made: IntentAnswers, intent: Intent = ASKED, **settings: Any) -> list[str]:
+    with anyio.fail_after(20):
+        drafts = await made.extend(DRAFTS, KEPT, intent, Settings(**settings), None)
+    return [draft.text for draft in drafts]
+
+
+async def test_passages_come_before_the_other_drafts() -> None:
+    search = HeldSearch()
+    search.may_end.set()
+    texts = await extend(answers(search), intentWithinSecs=20)
+    assert texts[0].startswith('handle\n\nPassages found for "which failed"')
+    assert texts[1:] == ["handle and preview", "handle"]
+    assert search.recorded == 1
+
+
+async def test_a_late_search_is_not_waited_for_and_goes_on() -> None:
+    search = HeldSearch()
+    texts = await extend(answers(search), intentWithinSecs=0.2)
+    late = 'Not searched for "which failed" yet, because that takes more than 0.2 s. Ask for it as shown above.'
+    assert texts == [f"handle and preview\n\n{late}", f"handle\n\n{late}", "handle"]
+    await until(lambda: search.begun)
+    search.may_end.set()
+    await until(lambda: search.ended)
+    assert search.recorded == 0
+
+
+async def test_late_searches_do_not_pile_up() -> None:
+    search = HeldSearch()
+    made = answers(search)
+    async with anyio.create_task_group() as group:
+        for _ in range(10):
+            group.start_soon(lambda: extend(made, intentWithinSecs=0.2))
+    assert search.begun <= MAX_SEARCHES
+    search.may_end.set()
+    await until(lambda: search.ended == search.begun)
+    assert (await extend(made, intentWithinSecs=20))[0].startswith("handle\n\nPassages found")
+
+
+async def test_a_guess_that_fails_says_nothing() -> None:
+    search = HeldSearch()
+    assert await extend(answers(search), Intent(("which failed",)), intentWithinSecs=0.05) == ["handle and preview", "handle"]
+    search.may_end.set()
+    unsure = HeldSearch(Passages("[L3]\nfailed", "(matched 1 record, all shown)", 0.4, 1, "log", 50_000))
+    unsure.may_end.set()
+    assert await extend(answers(unsure), Intent(("which failed",)), intentWithinSecs=20) == ["handle and preview", "handle"]
+
+
+@pytest.mark.promise("no-answer-over-budget")
+async def test_without_room_for_passages_nothing_is_searched() -> None:
+    search = HeldSearch()
+    drafts = await answers(search).extend(DRAFTS, KEPT, ASKED, Settings(), 40)
+    assert list(drafts) == DRAFTS
+    assert await extend(answers(search), toolResponseMaxBytes=100) == ["handle and preview", "handle"]
+    assert search.begun == 0
