@@ -193,6 +193,13 @@ class Decoding(Struct, frozen=True):
     """Where decoding stopped and why, and what could not be decoded."""
 
 
+Support: TypeAlias = Literal[
+    "cited",  # the model named passages, and they were checked against the stored bytes
+    "located",  # the model named none; the words of its answer were found in the output
+    "",  # neither, or no model answered
+]
+
+
 class Extraction(Struct, frozen=True):
     """What was found in a stored output for a question, and how much of the output was searched."""
 
@@ -200,7 +207,7 @@ class Extraction(Struct, frozen=True):
     excerpts: tuple[Excerpt, ...]
     confidence: float
     strategy: str
-    """What really answered: full-chunked, read-grep, truncate, or builtin for the built-in engine."""
+    """What really answered: focused, full-chunked, read-grep, truncate, or builtin for the built-in engine."""
     source_hash: str
     source_size_bytes: int
     chunks_searched: int
@@ -213,3 +220,9 @@ class Extraction(Struct, frozen=True):
     """Where the built-in engine answered: the strategy that a model would have followed."""
     decoding: Decoding | None = None
     """Set if the text was decoded first. Positions and quotes then refer to the decoded text."""
+    support: Support = ""
+    """How the stored bytes support a model's answer."""
+    passages: Extraction | None = None
+    """What the built-in engine shows for the same question, to go below a model's answer."""
+    unsupported: str = ""
+    """What a model answered although nothing in the output supports it. The engine answers instead; show this last, marked."""

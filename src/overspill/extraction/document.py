@@ -14,13 +14,21 @@ from overspill.settings.keys import Fallback
 from overspill.store.protocols import Reader
 from overspill.types import Size
 
-ModelMode: TypeAlias = Literal["full-chunked", "read-grep", "snippets"]
-"""`snippets` is full-chunked for verbatim passages alone: chunks of half the window, 5 % overlap."""
+ModelMode: TypeAlias = Literal["focused", "full-chunked", "read-grep", "snippets"]
+"""`focused` reads only the engine's passages. `snippets` is full-chunked for verbatim passages alone: chunks of half the window,
+5 % overlap."""
 
 Mode: TypeAlias = Literal["auto", ModelMode, "truncate"]
 
-Strategy: TypeAlias = Literal["full-chunked", "read-grep", "truncate", "builtin"]
+Strategy: TypeAlias = Literal["focused", "full-chunked", "read-grep", "truncate", "builtin"]
 """What answered. `builtin` is the engine that needs no model."""
+
+Contract: TypeAlias = Literal["wrapped", "plain"]
+"""How a model is asked, and what becomes of its answer. `wrapped` is the documents' way: the report comes in a wrapper and is the
+whole answer. `plain`: data first, then the question; any text is the report; the engine's passages go with every answer."""
+
+Citing: TypeAlias = Literal["numbers", "quotes"]
+"""How the plain contract asks for sources: by the numbers of lines, or copied."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (chunks done, chunks in all) after each chunk."""
@@ -73,6 +81,10 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The most turns of the read-grep sub-agent."""
     answer_bytes: int = 12_288
     """The most bytes of each answer from Read and Grep."""
+    contract: Contract = "wrapped"
+    citing: Citing = "numbers"
+    focus_tokens: int = 2000
+    """The most tokens of the passages that `focused` sends."""
 
 
 class ModelPool(Protocol):
@@ -84,14 +96,23 @@ class ModelPool(Protocol):
     def context_window(self) -> int: ...
     @property
     def max_output_tokens(self) -> int: ...
+    @property
+    def is_large(self) -> bool:
+        """Whether all of them are known to read long texts well."""
+        ...
+
     async def ask(self, request: Request, check: Check) -> Response: ...
 
 
-class ByteSpan(Protocol):
+class Passage(Protocol):
     @property
     def start_byte(self) -> int: ...
     @property
     def end_byte(self) -> int: ...
+    @property
+    def shown(self) -> str:
+        """The stored text as a model should read it, without colours and tags."""
+        ...
 
 
 class Selection(Protocol):
@@ -100,7 +121,7 @@ class Selection(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def excerpts(self) -> Sequence[ByteSpan]: ...
+    def excerpts(self) -> Sequence[Passage]: ...
     @property
     def confidence(self) -> float: ...
     @property

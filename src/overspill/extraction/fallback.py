@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
+from msgspec.structs import replace
+
 from overspill.extraction.chunks import Span
-from overspill.extraction.document import Document, Engine, Policy, Strategy
+from overspill.extraction.document import Document, Engine, ExtractionFailed, Policy, Strategy
 from overspill.extraction.findings import NOT_FOUND, NOT_FOUND_YET
+from overspill.extraction.inquiry import run_in_thread
 from overspill.extraction.provenance import read_excerpts
 from overspill.text import tokens
 from overspill.text.encoding import character_start, decode
@@ -13,8 +18,47 @@ from overspill.types import Extraction
 
 BUILTIN = "builtin/lexical"
 
+STRATEGY_FAILED = "{strategy} extraction failed: {reason}"
+ENGINE_FAILED = "The built-in engine failed ({reason})."
+BY_ENGINE = "The built-in engine answered instead: passages by their words, no model."
+BY_ENDS = "What follows is not an extraction: the beginning and the end of the output, with the middle left out."
+BY_WHOLE = "What follows is not an extraction: it is the whole output."
+NO_ANSWER = "No fallback is configured. The mode truncate shows the beginning and the end."
 PART_SEARCHED = "Only the first {searched:,} of {total:,} bytes were searched."
 _MAX_CHARACTER_BYTES = 4
+
+
+async def fall_back(
+    document: Document, query: str, planned: Strategy, policy: Policy, engine: Engine | None, reason: str
+) -> Extraction:
+    """The first fallback that works, with the reason why it was needed."""
+    for fallback in policy.fallback:
+        match fallback:
+            case "truncate":
+                shown = await run_in_thread(lambda: extract_by_truncation(document, policy))
+                is_whole = len(shown.text) == document.size.chars
+                return replace(shown, warnings=(f"{reason} {BY_WHOLE if is_whole else BY_ENDS}",))
+            case "builtin":
+                if engine is None:
+                    continue
+                try:
+                    found = await ask_engine(document, query, policy, engine, planned)
+                except ExtractionFailed as error:
+                    reason = f"{reason} {error}"
+                else:
+                    return replace(found, warnings=(f"{reason} {BY_ENGINE}", *found.warnings))
+            case _:
+                assert_never(fallback)
+    failed = ExtractionFailed(f"{reason} {NO_ANSWER}")
+    failed.strategy = planned
+    raise failed
+
+
+async def ask_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:
+    try:
+        return await run_in_thread(lambda: extract_with_engine(document, query, policy, engine, planned))
+    except Exception as error:  # the engine is handed in, and a fault of it must not keep the next fallback from answering
+        raise ExtractionFailed(ENGINE_FAILED.format(reason=str(error) or type(error).__name__)) from error
 
 
 def extract_with_engine(document: Document, query: str, policy: Policy, engine: Engine, planned: Strategy) -> Extraction:

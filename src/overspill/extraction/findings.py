@@ -11,7 +11,7 @@ from overspill.extraction.report import Report
 from overspill.text import tokens
 from overspill.text.humanize import shorten
 from overspill.truncate import truncate
-from overspill.types import Extraction
+from overspill.types import Extraction, Support
 
 NOT_FOUND = "No content matching query found in tool output."
 NOT_FOUND_YET = "No content matching query found in the part of the tool output that was searched."
@@ -21,6 +21,7 @@ FAILED = "{count} could not be read: {reason}"
 WAITING = "Not searched yet: {count}; ask again with the same words to continue."
 UNCHECKED = "{missing} of {total} quoted passages are not in the stored output and were left out."
 ALL_UNCHECKED = "The model quoted no passage that is in the stored output."
+UNSUPPORTING = "{missing} of {total} passages that the model cited are not there or do not support its answer."
 NO_QUOTES = "The answer quotes no passage of the stored output, so none of it could be checked."
 SHORTENED = "The answer had {tokens:,} tokens and was cut to {most:,}. Ask for less at a time."
 _MAX_DESCRIPTION_CHARS = 600
@@ -49,9 +50,11 @@ def build_extraction(
     searched_where: str,
     searched: int = 1,
     total: int = 1,
+    support: Support = "cited",
 ) -> Extraction:
     """Raises ExtractionFailed where there is neither an answer in words nor a passage that is really in the document."""
     document = inquiry.document
+    is_plain = inquiry.policy.contract == "plain"
     quotes, missing = located.quotes + report.omitted_quotes, located.missing + report.omitted_quotes
     all_warnings = list(warnings)
     if not report.found:
@@ -59,14 +62,14 @@ def build_extraction(
     else:
         text = _choose_answer(inquiry, report, located)
         if missing:
-            all_warnings.append(UNCHECKED.format(missing=missing, total=quotes))
-        elif not quotes:
+            all_warnings.append((UNSUPPORTING if is_plain else UNCHECKED).format(missing=missing, total=quotes))
+        elif not quotes and not is_plain:
             all_warnings.append(NO_QUOTES)
-    text = _fit(text, inquiry.policy.max_tokens, inquiry.model.name, all_warnings)
+    text = _fit(text, inquiry.max_answer_tokens, inquiry.model.name, all_warnings)
     return Extraction(
         text=text,
         excerpts=located.excerpts if report.found else (),
-        confidence=_rate_confidence(report, quotes, missing) * searched / total,
+        confidence=_rate_confidence(report, quotes, missing if support == "cited" else quotes) * searched / total,
         strategy=strategy,
         source_hash=document.sha256,
         source_size_bytes=document.size.bytes,
@@ -75,11 +78,14 @@ def build_extraction(
         model=report.model or inquiry.model.name,
         found=report.found,
         warnings=tuple(all_warnings),
+        support=support if report.found and located.excerpts else "",
     )
 
 
 def _choose_answer(inquiry: Inquiry, report: Report, located: Located) -> str:
     if report.answer and inquiry.mode != "snippets":
+        return report.answer
+    if not located.excerpts and inquiry.policy.contract == "plain" and report.answer:
         return report.answer
     if not located.excerpts:
         raise ExtractionFailed(ALL_UNCHECKED)

@@ -11,18 +11,22 @@ from overspill.errors import OverspillError
 from overspill.extraction import chunks, findings, prompting, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ExtractionFailed, ModelPool
+from overspill.extraction.grounding import ground
 from overspill.extraction.inquiry import Inquiry, run_in_thread
+from overspill.extraction.numbered import Line, NumberedLines
 from overspill.extraction.provenance import Located, Quote, locate
 from overspill.extraction.reduce import Part, merge
 from overspill.extraction.report import Report
 from overspill.extraction.spelling import simplify
+from overspill.extraction.support import choose_supporting
 from overspill.text import tokens
 from overspill.text.encoding import decode
-from overspill.types import Extraction
+from overspill.types import Excerpt, Extraction
 
 _SNIPPETS_OVERLAP_PERCENT = 5
 _SAFE_SHARE = 0.95
 _SAFE_SHARE_WITHOUT_VOCABULARY = 0.75  # without the model's own vocabulary, our count may be a quarter too low
+_TYPICAL_NONCE = "f3a9c41b7e02"
 _MAP_TIME_SHARE = 0.75  # of the time there is; the rest is for merging
 
 SEARCHED = "Searched: {searched} of {total} chunks of the output of {tool} ({bytes:,} bytes)."
@@ -52,11 +56,12 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
         raise ExtractionFailed((NOT_READ if total == 1 else NONE_READ).format(total=total, reason=reason))
     found = {index: report for index, report in read.reports.items() if report.found}
     quotes = [Quote(text, read.spans[index]) for index, report in found.items() for text in report.quotes]
-    located = await _locate(inquiry, quotes, read.spans)
+    cited = [span for report in found.values() for span in report.cited]
+    located = await _locate(inquiry, quotes, read.spans, cited)
     warnings = list(findings.describe_coverage(len(read.reports), len(read.spans), read.failures, read.waiting))
     complete = not warnings
     if not found:
-        answer = Report("\n".join(report.answer for report in read.reports.values()), found=False)
+        answer = Report("\n".join(dict.fromkeys(report.answer for report in read.reports.values())), found=False)
     elif len(read.spans) == 1:
         answer = found[0]
     else:
@@ -66,16 +71,18 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
             complete = False
             warnings.append(NOT_MERGED.format(reason=str(error).rstrip(".")))
             answer = Report("\n\n".join(f"{_name_chunk(i, read.spans)}\n{report.answer}" for i, report in found.items()))
+    grounded = await ground(inquiry, answer, located, read.spans)
     searched, total, document = len(read.reports), len(read.spans), inquiry.document
     extraction = findings.build_extraction(
         inquiry,
         answer,
-        located,
+        grounded.located,
         warnings,
         strategy="full-chunked",
         searched_where=SEARCHED.format(searched=searched, total=total, tool=document.tool, bytes=document.size.bytes),
         searched=searched,
         total=total,
+        support=grounded.support,
     )
     if complete:
         inquiry.cache.results[inquiry.key] = extraction
@@ -84,7 +91,8 @@ async def extract_full_chunked(inquiry: Inquiry) -> Extraction:
 
 def compute_chunk_tokens(inquiry: Inquiry) -> int:
     """What the prompt and the answer leave of the window; for snippets, at most half of the window."""
-    empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, wrapper.new_nonce())
+    # Always the same nonce: cut differently, what was read before could not be used again.
+    empty = inquiry.prompts.build_chunk_request("", 0, 1000, 10, _TYPICAL_NONCE)
     room = int(inquiry.measure_room(empty) * _choose_safe_share(inquiry.model))
     return min(room, inquiry.model.context_window // 2) if inquiry.mode == "snippets" else room
 
@@ -94,16 +102,18 @@ def _choose_safe_share(model: ModelPool) -> float:
 
 
 async def _plan(inquiry: Inquiry) -> tuple[tuple[Span, ...], int]:
-    document, most = inquiry.document, compute_chunk_tokens(inquiry)
+    reader, most = inquiry.document.reader, compute_chunk_tokens(inquiry)
     overlap = _SNIPPETS_OVERLAP_PERCENT if inquiry.mode == "snippets" else inquiry.policy.overlap_percent
 
-    def cut() -> tuple[Span, ...]:
-        spans = chunks.plan(document.reader, document.size.tokens, most, overlap)
-        return chunks.refine(
-            document.reader, spans, most, overlap, lambda span: inquiry.count_tokens(decode(document.reader.read(*span)))
-        )
+    def count(span: Span) -> int:
+        return inquiry.count_tokens(_show(inquiry, reader.read(*span), span.start)[0])
 
-    return await run_in_thread(cut), overlap
+    return await run_in_thread(lambda: chunks.plan(reader, most, overlap, count)), overlap
+
+
+def _show(inquiry: Inquiry, data: bytes, start: int) -> tuple[str, NumberedLines | None]:
+    lines = inquiry.show(data, start)
+    return (lines.text, lines) if lines else (decode(data), None)
 
 
 async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadChunks:
@@ -134,24 +144,46 @@ async def _map(inquiry: Inquiry, spans: tuple[Span, ...], overlap: int) -> ReadC
 
 
 async def _read_chunk(inquiry: Inquiry, index: int, spans: Sequence[Span], overlap: int) -> Report:
-    data = await run_in_thread(lambda: inquiry.document.reader.read(*spans[index]))
+    span = spans[index]
+    text, lines = await run_in_thread(lambda: _show(inquiry, inquiry.document.reader.read(*span), span.start))
     nonce = wrapper.new_nonce()
-    return await inquiry.ask(inquiry.prompts.build_chunk_request(decode(data), index, len(spans), overlap, nonce), nonce)
+    return await inquiry.ask(inquiry.prompts.build_chunk_request(text, index, len(spans), overlap, nonce), nonce, lines)
 
 
 async def _reduce(inquiry: Inquiry, read: ReadChunks, found: Mapping[int, Report], located: Located) -> tuple[Report, Located]:
     """Merge from checked quotes only. They stay the citations where the merged report quotes nothing that is in the document."""
-    quotes = {index: [each.text for each in located.excerpts if each.chunk_index == index] for index in found}
-    parts = [Part(_name_chunk(index, read.spans), report.answer, tuple(quotes[index])) for index, report in found.items()]
+    lines = _number_excerpts(inquiry, located)
+    numbers = {line.span: number for number, line in enumerate(lines.lines, 1)} if lines else {}
+    parts: list[Part] = []
+    for index, report in found.items():
+        own = [each for each in located.excerpts if each.chunk_index == index]
+        numbered = [numbers[span] for each in own if (span := Span(each.start_byte, each.end_byte)) in numbers]
+        parts.append(Part(_name_chunk(index, read.spans), report.answer, tuple(each.text for each in own), tuple(numbered)))
     answer: Report | None = None
     with anyio.CancelScope(deadline=inquiry.deadline):
-        answer = await merge(inquiry, parts, len(read.spans))
+        answer = await merge(inquiry, parts, len(read.spans), lines)
     if answer is None:
         raise ExtractionFailed(NO_TIME_TO_MERGE)
-    merged = await _locate(inquiry, list(_scope_quotes(answer.quotes, located)), read.spans)
+    merged = await _locate(inquiry, list(_scope_quotes(answer.quotes, located)), read.spans, answer.cited)
     if not merged.excerpts and answer.found:
-        merged = Located(located.excerpts, located.quotes + merged.quotes, located.missing + merged.missing)
+        kept = _keep_supporting(inquiry, answer, located)
+        merged = Located(kept, located.quotes + merged.quotes, located.missing + merged.missing)
     return answer, merged
+
+
+def _number_excerpts(inquiry: Inquiry, located: Located) -> NumberedLines | None:
+    if inquiry.policy.contract == "wrapped" or inquiry.policy.citing == "quotes":
+        return None
+    return NumberedLines([[Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]])
+
+
+def _keep_supporting(inquiry: Inquiry, answer: Report, located: Located) -> tuple[Excerpt, ...]:
+    """What the chunks cited, for a merged answer that cites nothing: in the plain contract, only what still supports it."""
+    if inquiry.policy.contract == "wrapped" or not answer.answer:
+        return located.excerpts
+    lines = [Line(Span(each.start_byte, each.end_byte), each.text) for each in located.excerpts]
+    spans = {line.span for line in choose_supporting(lines, answer.answer, inquiry.query)}
+    return tuple(each for each in located.excerpts if Span(each.start_byte, each.end_byte) in spans)
 
 
 def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
@@ -161,10 +193,10 @@ def _scope_quotes(quotes: Iterable[str], located: Located) -> Iterable[Quote]:
         yield Quote(text, next((span for shown, span in known if bare in shown), None))
 
 
-async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span]) -> Located:
-    if not quotes:
+async def _locate(inquiry: Inquiry, quotes: Sequence[Quote], spans: Sequence[Span], cited: Sequence[Span] = ()) -> Located:
+    if not quotes and not cited:
         return Located()
-    return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans))
+    return await run_in_thread(lambda: locate(inquiry.document.reader, quotes, spans, cited))
 
 
 def _name_chunk(index: int, spans: Sequence[Span]) -> str:

@@ -13,10 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from overspill.errors import OverspillError
-from overspill.extraction import prompting, report, wrapper
+from overspill.extraction import prompting
 from overspill.extraction.cache import Cache, Key
 from overspill.extraction.document import (
     Document,
+    Engine,
     ExtractionFailed,
     ModelMode,
     ModelPool,
@@ -25,8 +26,10 @@ from overspill.extraction.document import (
     Progress,
     limit_output,
 )
+from overspill.extraction.numbered import CitableLines, NumberedLines, split_segments
 from overspill.extraction.prompting import Prompts
 from overspill.extraction.report import Report
+from overspill.extraction.support import choose_supporting
 from overspill.models.protocol import Request, Response
 from overspill.text import tokens
 from overspill.text.encoding import decode
@@ -36,9 +39,6 @@ T = TypeVar("T")
 MAX_ANSWER_CHARS = 256 * 1024
 """A longer report means that something went wrong."""
 
-NO_REPORT = "gave no final report."
-EMPTY_ANSWER = "answered nothing."
-TOOL_CALL = "called a tool instead of giving its final report."
 TOO_LONG = "wrote {chars:,} characters, more than a report may have ({most:,})."
 NO_ROOM = (
     "What to extract takes {needed:,} tokens together with the instructions, which leaves no room for the document in the "
@@ -59,12 +59,19 @@ class Inquiry(Struct, frozen=True):
     cache: Cache
     prompts: Prompts
     deadline: float = math.inf
+    engine: Engine | None = None
     progress: Progress | None = None
     on_inspection: OnInspection | None = None
+    max_answer_tokens: int = 2000
+    """The most tokens of the model's own words."""
 
     @property
     def key(self) -> Key:
-        return Key(self.document.sha256, self.query, self.mode, self.model.name, prompting.hash_prompts(), self.policy.max_tokens)
+        return Key(self.document.sha256, self.query, self.mode, self.model.name, self._version, self.policy.max_tokens)
+
+    @property
+    def _version(self) -> str:
+        return f"{prompting.hash_prompts()}-{self.policy.contract}-{self.policy.citing}"
 
     def measure_room(self, request: Request) -> int:
         """Tokens that a request and its answer leave in the window. Raises ExtractionFailed where next to none are left."""
@@ -80,27 +87,37 @@ class Inquiry(Struct, frozen=True):
     def count_tokens(self, text: str) -> int:
         return tokens.count(text, self.model.name).tokens
 
-    async def ask(self, request: Request, nonce: str) -> Report:
+    async def ask(self, request: Request, nonce: str, lines: CitableLines | None = None) -> Report:
         """The model's report. Raises ExtractionFailed with what was wrong."""
         bounded = replace(request, max_output_tokens=limit_output(self.model))
         try:
-            response = await self.model.ask(bounded, lambda response: describe_missing_report(response, nonce))
+            response = await self.model.ask(bounded, lambda response: self.describe_missing_report(response, nonce))
         except OverspillError as error:
             raise ExtractionFailed(str(error)) from error
-        return self.parse_report(response, nonce)
+        return self.parse_report(response, nonce, lines)
 
-    def parse_report(self, response: Response, nonce: str) -> Report:
-        """The report in an answer that `describe_missing_report` accepts."""
-        return report.parse(wrapper.unwrap(response.text, nonce) or "", response.model or self.model.name)
+    def parse_report(self, response: Response, nonce: str, lines: CitableLines | None = None) -> Report:
+        """The report in an answer that `describe_missing_report` accepts. Cited numbers become those lines that support it."""
+        parsed = self.prompts.read_report(response, nonce, lines)
+        parsed = parsed if parsed.model else replace(parsed, model=self.model.name)
+        if lines is None or not parsed.numbers:
+            return parsed
+        cited = lines.find(parsed.numbers)
+        supporting = choose_supporting(cited, parsed.answer, self.query) if parsed.answer else cited
+        omitted = parsed.omitted_quotes + len(cited) - len(supporting)
+        return replace(parsed, cited=tuple(line.span for line in supporting), omitted_quotes=omitted)
 
+    def describe_missing_report(self, response: Response, nonce: str) -> str:
+        """Why an answer holds no report; empty where it holds one."""
+        if len(response.text) > MAX_ANSWER_CHARS:
+            return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
+        return self.prompts.describe_missing_report(response, nonce)
 
-def describe_missing_report(response: Response, nonce: str) -> str:
-    """Why an answer holds no report; empty where it holds one."""
-    if len(response.text) > MAX_ANSWER_CHARS:
-        return TOO_LONG.format(chars=len(response.text), most=MAX_ANSWER_CHARS)
-    if wrapper.unwrap(response.text, nonce) is not None:
-        return ""
-    return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY_ANSWER
+    def show(self, data: bytes, start: int) -> NumberedLines | None:
+        """Stored bytes as lines that can be cited by number; None where they are shown as they are."""
+        if self.policy.contract == "wrapped" or self.policy.citing == "quotes":
+            return None
+        return NumberedLines([split_segments(data, start)])
 
 
 def scale_for_model(model: ModelPool, document: Document) -> Document:

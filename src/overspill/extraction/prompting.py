@@ -6,17 +6,25 @@ import hashlib
 import re
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
-from overspill.extraction import wrapper
+from msgspec.structs import replace
+
+from overspill.extraction import report, wrapper
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import Document, ModelMode, Policy
-from overspill.models.protocol import Message, Request
+from overspill.extraction.numbered import CitableLines
+from overspill.extraction.report import Report
+from overspill.models.protocol import Message, Request, Response
 from overspill.text.encoding import clean
 
 _FIELD = re.compile(r"\{\{([a-z_]+)\}\}")
-_PROMPTS = ("answer", "map", "read_grep", "reduce", "snippets")
+_FOLDER = Path(__file__).parent / "prompts"
 _MAX_ARGS_CHARS = 4000
 
+NO_REPORT = "gave no final report."
+EMPTY_ANSWER = "answered nothing."
+TOOL_CALL = "called a tool instead of giving its final report."
 ARGS_CUT = "{shown} … ({omitted:,} more characters of the arguments are not shown)"
 COVERAGE = "They come from {outputs} of {total} chunks. {silent}"
 OTHERS_SILENT = "In the others nothing relevant was found, or they were not read."
@@ -26,11 +34,11 @@ ALL_CHUNKS = "That is all of them."
 @cache
 def hash_prompts() -> str:
     """A version that changes with any of the prompts."""
-    return hashlib.sha256(b"\0".join(_load_template(name).encode() for name in _PROMPTS)).hexdigest()[:16]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sorted(_FOLDER.rglob("*.md")))).hexdigest()[:16]
 
 
 def fill(name: str, **values: object) -> str:
-    return _FIELD.sub(lambda field: str(values[field[1]]), _load_template(name))
+    return _FIELD.sub(lambda field: str(values[field[1]]), load_template(name))
 
 
 def frame_data(text: str, nonce: str) -> str:
@@ -38,8 +46,30 @@ def frame_data(text: str, nonce: str) -> str:
     return f"[data {nonce}]\n{clean(text)}\n[end of data {nonce}]"
 
 
-class Prompts:
+class Prompts(Protocol):
     """The requests of one extraction. Each has its own nonce, so no report can end the block it is merged in."""
+
+    def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
+        """`index` counts from 0, the prompt from 1."""
+        ...
+
+    def build_merge_request(self, outputs: str, count: int, total: int, nonce: str) -> Request: ...
+    def build_explore_prompt(self, nonce: str) -> str: ...
+    def remind(self, found: str) -> str:
+        """What a tool of the sub-agent found, with what the sub-agent must not forget."""
+        ...
+
+    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
+        """The report in an answer that `describe_missing_report` accepts."""
+        ...
+
+    def describe_missing_report(self, response: Response, nonce: str) -> str:
+        """Why an answer holds no report; empty where it holds one."""
+        ...
+
+
+class WrappedPrompts:
+    """The documents' contract: instructions first, and the report in a wrapper."""
 
     def __init__(self, document: Document, query: str, mode: ModelMode, policy: Policy) -> None:
         self._document = document
@@ -47,12 +77,11 @@ class Prompts:
         self._form = "snippets" if mode == "snippets" else "answer"
         self._common = {
             "tool": " ".join(clean(document.tool).split()),
-            "args": _shorten_args(document.args_json),
+            "args": shorten_args(document.args_json),
             "query": clean(query),
         }
 
     def build_chunk_request(self, text: str, index: int, total: int, overlap: int, nonce: str) -> Request:
-        """`index` counts from 0, the prompt from 1."""
         system = self._fill("map", nonce, index=index + 1, total=total, overlap=overlap, **self._describe_size())
         return Request(system, (Message("user", frame_data(text, nonce)),), tool_choice="none")
 
@@ -63,6 +92,21 @@ class Prompts:
 
     def build_explore_prompt(self, nonce: str) -> str:
         return self._fill("read_grep", nonce, handle=self._document.handle, turns=self._policy.max_turns, **self._describe_size())
+
+    def remind(self, found: str) -> str:
+        return found
+
+    def read_report(self, response: Response, nonce: str, lines: CitableLines | None) -> Report:
+        content = wrapper.unwrap(response.text, nonce) or ""
+        parsed = report.parse(content, response.model)
+        if not parsed.quotes and (after := report.parse(wrapper.find_text_after(response.text, nonce)).quotes):
+            return replace(parsed, quotes=after)
+        return parsed
+
+    def describe_missing_report(self, response: Response, nonce: str) -> str:
+        if wrapper.unwrap(response.text, nonce) is not None:
+            return ""
+        return TOOL_CALL if response.calls else NO_REPORT if response.text.strip() else EMPTY_ANSWER
 
     def _fill(self, name: str, nonce: str, **values: object) -> str:
         wrapping = {"opening": wrapper.opening_tag(nonce), "closing": wrapper.closing_tag(nonce)}
@@ -78,7 +122,7 @@ def name_chunk(index: int, span: Span) -> str:
     return f"CHUNK {index + 1} (bytes {span.start}-{span.end})"
 
 
-def _shorten_args(args_json: str) -> str:
+def shorten_args(args_json: str) -> str:
     # A raw line end in JSON is just white space. On one line, arguments cannot look like a section of the prompt.
     line = " ".join(clean(args_json).splitlines())
     if len(line) <= _MAX_ARGS_CHARS:
@@ -87,5 +131,5 @@ def _shorten_args(args_json: str) -> str:
 
 
 @cache
-def _load_template(name: str) -> str:
-    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text("utf-8").strip()
+def load_template(name: str) -> str:
+    return (_FOLDER / f"{name}.md").read_text("utf-8").strip()

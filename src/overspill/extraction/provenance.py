@@ -50,8 +50,8 @@ class Located(Struct, frozen=True):
     """How many of the quotes were not found in the document."""
 
 
-def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ()) -> Located:
-    """Blocks. Its time grows with the document, and little with the number of quotes."""
+def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = (), cited: Sequence[Span] = ()) -> Located:
+    """Blocks. Its time grows with the document, little with the number of quotes. `cited` are places that are known already."""
     found: dict[Quote, Span] = {}
     for scope, asked in _group_by_scope(quotes):
         for quote, place in _search(reader.read(*scope), asked).items():
@@ -59,9 +59,10 @@ def locate(reader: Reader, quotes: Sequence[Quote], chunks: Sequence[Span] = ())
     if rest := [quote for quote in quotes if quote not in found]:
         found |= _search(reader.buffer(), rest)
     index = _ChunkIndex(chunks)
-    places = _merge_places(reader, [(place, index.find(quote, place)) for quote, place in found.items()])
-    total = len(set(quotes))
-    return Located(read_excerpts(reader, places), total, total - len(found))
+    known = [(place, index.find(Quote(""), place)) for place in dict.fromkeys(cited)]
+    places = _merge_places(reader, [*known, *((place, index.find(quote, place)) for quote, place in found.items())])
+    total, missing = len(set(quotes)), len(set(quotes)) - len(found)
+    return Located(read_excerpts(reader, places), total + len(known), missing)
 
 
 def read_excerpts(reader: Reader, places: Iterable[tuple[Span, int]]) -> tuple[Excerpt, ...]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from overspill.extraction import report, wrapper
 from overspill.extraction.document import ExtractionFailed
 from overspill.extraction.inquiry import Inquiry
+from overspill.extraction.numbered import NumberedLines
 from overspill.extraction.report import Report
 from overspill.truncate import truncate
 
@@ -22,24 +23,37 @@ class Part(Struct, frozen=True):
     title: str
     answer: str
     quotes: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+    """Of the quotes, where they are shown as numbered lines."""
 
     @property
     def text(self) -> str:
+        if self.numbers:
+            lines = [f"{number}| {quote}" for number, quote in zip(self.numbers, self.quotes, strict=True)]
+            return "\n".join([self.title, self.answer, *lines])
         return f"{self.title}\n{report.render(self.answer, self.quotes)}"
 
 
-async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int) -> Report:
-    """Raises ExtractionFailed if any request fails."""
+async def merge(inquiry: Inquiry, parts: Sequence[Part], total: int, lines: NumberedLines | None = None) -> Report:
+    """`lines` are the quotes of all parts, if those have numbers. Raises ExtractionFailed if any request fails."""
     room = inquiry.measure_room(inquiry.prompts.build_merge_request("", len(parts), total, wrapper.new_nonce()))
     count = len(parts)
     while True:
         groups = _group_parts(inquiry, parts, room)
-        merged = await _ask_all(inquiry, groups, count, total)
+        merged = await _ask_all(inquiry, groups, count, total, lines)
         if len(merged) == 1:
             return merged[0]
-        parts = [Part(f"MERGED OUTPUT {n}", each.answer, each.quotes) for n, each in enumerate(merged, 1) if each.found]
+        parts = [_make_part(number, each, lines) for number, each in enumerate(merged, 1) if each.found]
         if not parts:
             return merged[0]
+
+
+def _make_part(number: int, merged: Report, lines: NumberedLines | None) -> Part:
+    title = f"MERGED OUTPUT {number}"
+    if lines is None:
+        return Part(title, merged.answer, merged.quotes)
+    known = [each for each in merged.numbers if lines.find([each])]
+    return Part(title, merged.answer, tuple(line.text for line in lines.find(known)), tuple(known))
 
 
 def _group_parts(inquiry: Inquiry, parts: Sequence[Part], room: int) -> list[str]:
@@ -67,7 +81,7 @@ def _shorten(inquiry: Inquiry, text: str, max_tokens: int) -> str:
     return shown
 
 
-async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: int) -> list[Report]:
+async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: int, lines: NumberedLines | None) -> list[Report]:
     merged: dict[int, Report] = {}
     failures: list[ExtractionFailed] = []
     limiter = anyio.CapacityLimiter(inquiry.policy.concurrency)
@@ -76,7 +90,8 @@ async def _ask_all(inquiry: Inquiry, groups: Sequence[str], count: int, total: i
         nonce = wrapper.new_nonce()
         async with limiter:
             try:
-                merged[place] = await inquiry.ask(inquiry.prompts.build_merge_request(outputs, count, total, nonce), nonce)
+                request = inquiry.prompts.build_merge_request(outputs, count, total, nonce)
+                merged[place] = await inquiry.ask(request, nonce, lines)
             except ExtractionFailed as error:
                 failures.append(error)
                 group.cancel_scope.cancel()

@@ -1,24 +1,47 @@
-"""Parse a model's report: the answer, the quotes that support it, and how sure the model is."""
+"""Parse a model's report: the answer, the sources that support it, and how sure the model is.
+
+It forgives what models do: sources inside the wrapper, after it or without one; in fences, bullets, numbers or quotation marks;
+instructions repeated; and the words for "nothing found" after a real answer.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
+
+from overspill.extraction.chunks import Span
 
 NOTHING = "NO RELEVANT DATA FOUND"
 
 _NOTHING = re.compile(rf"\W*+{NOTHING}\W*+", re.IGNORECASE)
 # In lower case, the heading must be alone on its line: an answer may well say "Quotes: 3 per user".
 _QUOTES = re.compile(r"^[ \t*#_]*(?:QUOTES[ \t*_]*:[ \t*_]*(?=\S)|(?i:QUOTES?)[ \t*_]*+(?::[ \t*_]*+)?\r?$)", re.MULTILINE)
+_SOURCES = re.compile(
+    r"^[ \t*#_>-]*+(?:QUOTES?[ \t*_]*+:[ \t*_]*+(?=\S)|(?i:QUOTES?|LINES?|SOURCES?|CITATIONS?)[ \t*_]*+"
+    r"(?::?[ \t*_]*+\r?$|:(?=[\s\d,;\[\]()L–-]*+$)))",
+    re.MULTILINE,
+)
 _CONFIDENCE = re.compile(
     r"^[ \t*#_>]*CONFIDENCE[ \t*_]*:[ \t*_]*(\d{1,3}(?:[.,]\d{1,6})?)[ \t]*+(%|/[ \t]*+100)?[ \t*_.]*+\r?$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED = re.compile(r"^[ \t]*>[ \t]?(.*)$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*`{3,}[\w-]*[ \t]*+\r?$\n?", re.MULTILINE)
 _EMPTY_QUOTES = ("", "none", "n/a", "no quotes")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_NUMBERS = re.compile(
+    r"[\s\[\](){}<>#*•.,;:|&–-]*+(?:(?:lines?|nos?\.|and|to|L?\d{1,9})[\s\[\](){}<>#*•.,;:|&–-]*+)++", re.IGNORECASE
+)
+_NUMBER = re.compile(r"(?<![\d.])(\d{1,9})(?:\s?(?:-|–|to)\s?(\d{1,9}))?(?![\d.]\d)")
+_CITED = re.compile(
+    r"\[(?:lines?\s?|L)?(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\]|\((?:lines?\s|L)(\d{1,9}(?:\s?[-–,]\s?\d{1,9})*)\)", re.IGNORECASE
+)
+_LEADING_NUMBER = re.compile(r"[\s>*•-]*+\[?(\d{1,9})(?:\]|\s?\|)")
 _MAX_QUOTES = 1000
+_MAX_RANGE = 100
+"""Lines that one range may name. A longer one names no source."""
 
 
 class Report(Struct, frozen=True):
@@ -28,26 +51,58 @@ class Report(Struct, frozen=True):
     stated_confidence: float | None = None
     """The model's own confidence, 0 to 1, where it gave one."""
     omitted_quotes: int = 0
-    """Quotes past the limit, which are not checked."""
+    """Sources that are not checked, or do not support the answer."""
     model: str = ""
+    numbers: tuple[int, ...] = ()
+    """Numbers of lines that it cites."""
+    cited: tuple[Span, ...] = ()
+    """The stored bytes of those lines that support the answer."""
 
 
-def parse(content: str, model: str = "") -> Report:
-    """Never fails: a report without a section of quotes is all answer."""
+def parse(
+    content: str,
+    model: str = "",
+    *,
+    has_numbers: bool = False,
+    only_sources: bool = False,
+    is_echo: Callable[[str], bool] | None = None,
+) -> Report:
+    """Never fails: a report without a section of quotes is all answer.
+
+    `has_numbers`: lines were numbered, so numbers are sources. `only_sources`: nothing but sources was asked for. `is_echo`
+    recognises lines of the instructions, for a report without a wrapper.
+    """
     stated = None
+    if is_echo:
+        content = "\n".join(line for line in _FENCE.sub("", content).splitlines() if not is_echo(line))
     if sure := _find_last(_CONFIDENCE, content):
         value = float(sure[1].replace(",", "."))
         stated = min(value if value <= 1 and not sure[2] else value / 100, 1.0)
         content = content[: sure.start()] + content[sure.end() :]
-    if nothing := _NOTHING.match(content):
-        return Report(content[nothing.end() :].strip(), found=False, stated_confidence=stated, model=model)
-    section = _find_last(_QUOTES, content)
-    if section is None:
-        return Report(content.strip(), stated_confidence=stated, model=model)
-    quotes, remainder = _parse_quotes(content[section.end() :])
-    answer = "\n\n".join(part for part in (content[: section.start()].strip(), remainder) if part)
+    section = _find_last(_SOURCES if is_echo else _QUOTES, content)
+    start, end = section.span() if section else (len(content), len(content))
+    if only_sources and not section and not _NOTHING.match(content):
+        start = end = 0
+    before = content[:start]
+    quotes, remainder, numbers = _parse_quotes(content[end:], has_numbers=has_numbers)
+    if nothing := _NOTHING.match(before):
+        if not (quotes or numbers) or not is_echo:
+            return Report(content[nothing.end() :].strip(), found=False, stated_confidence=stated, model=model)
+        before = before[nothing.end() :]
+    elif is_echo:
+        before = "\n".join(line for line in before.splitlines() if not _NOTHING.fullmatch(line))
+    answer = "\n\n".join(part for part in (before.strip(), remainder) if part)
+    if has_numbers:
+        numbers += [number for found in _CITED.finditer(answer) for number in _expand(found[1] or found[2])]
     beyond = max(len(quotes) - _MAX_QUOTES, 0)
-    return Report(answer, tuple(quotes[:_MAX_QUOTES]), stated_confidence=stated, omitted_quotes=beyond, model=model)
+    return Report(
+        answer,
+        tuple(quotes[:_MAX_QUOTES]),
+        stated_confidence=stated,
+        omitted_quotes=beyond,
+        model=model,
+        numbers=tuple(dict.fromkeys(numbers))[:_MAX_QUOTES],
+    )
 
 
 def render(answer: str, quotes: tuple[str, ...]) -> str:
@@ -56,13 +111,36 @@ def render(answer: str, quotes: tuple[str, ...]) -> str:
     return "\n".join([answer, "QUOTES:", *lines]) if lines else answer
 
 
-def _parse_quotes(section: str) -> tuple[list[str], str]:
-    """The quotes, and the text among them: a model may continue its answer there. Without any `>`, every line is a quote."""
+def _parse_quotes(section: str, *, has_numbers: bool) -> tuple[list[str], str, list[int]]:
+    """The quotes, the text among them (a model may continue its answer there), and the numbers of lines.
+
+    Without any `>`, every line is a quote.
+    """
     marked = [found[1].strip() for found in _MARKED.finditer(section)]
     rest = [line.strip() for line in _MARKED.sub("", section).splitlines()]
     lines = marked or [_BULLET.sub("", line) for line in rest]
+    numbers: list[int] = []
+    if has_numbers:
+        numbers = [number for line in section.splitlines() for number in _find_numbers(line)]
+        lines = [line for line in lines if not _NUMBERS.fullmatch(line)]
+        rest = [line for line in rest if not _NUMBERS.fullmatch(line)]
     quotes = list(dict.fromkeys(line for line in lines if line.strip(" .:*_`\"'()-").lower() not in _EMPTY_QUOTES))
-    return quotes, "\n".join(rest).strip("\n` ") if marked else ""
+    return quotes, "\n".join(rest).strip("\n` ") if marked else "", numbers
+
+
+def _find_numbers(line: str) -> Iterable[int]:
+    """Of a line that is nothing but numbers, all; of any other, the one that it begins with."""
+    if _NUMBERS.fullmatch(line):
+        return list(_expand(line))
+    begun = _LEADING_NUMBER.match(line)
+    return [int(begun[1])] if begun else []
+
+
+def _expand(text: str) -> Iterator[int]:
+    for found in _NUMBER.finditer(text):
+        first, last = int(found[1]), int(found[2] or found[1])
+        if first <= last < first + _MAX_RANGE:
+            yield from range(first, last + 1)
 
 
 def _find_last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -10,12 +10,12 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from overspill.extraction import chunks
-from overspill.extraction.document import ModelMode, Policy, Strategy
+from overspill.extraction.document import ModelMode, Strategy
+from overspill.extraction.focused import extract_focused
 from overspill.extraction.full_chunked import extract_full_chunked
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.read_grep import extract_read_grep
-from overspill.types import Extraction, Size
+from overspill.types import Extraction
 
 
 class ModelStrategy(Struct, frozen=True):
@@ -25,15 +25,11 @@ class ModelStrategy(Struct, frozen=True):
 
 def find_strategy(mode: ModelMode) -> ModelStrategy:
     match mode:
+        case "focused":
+            return ModelStrategy("focused", extract_focused)
         case "full-chunked" | "snippets":
             return ModelStrategy("full-chunked", extract_full_chunked)
         case "read-grep":
             return ModelStrategy("read-grep", extract_read_grep)
         case _:
             assert_never(mode)
-
-
-def choose_mode(size: Size, policy: Policy, chunk_tokens: int) -> ModelMode:
-    """The mode that `auto` means. It reads a few chunks whole, and long lines, where line numbers and patterns do not help."""
-    few = chunks.count(size.tokens, chunk_tokens, policy.overlap_percent) <= policy.max_chunks
-    return "full-chunked" if few or size.average_line_bytes > policy.avg_line_bytes_threshold else "read-grep"

@@ -9,6 +9,7 @@ import re
 import secrets
 
 _THINKING = re.compile(r"\s*+<(think|thinking|reasoning|thought)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_UNFINISHED_THINKING = re.compile(r"\s*+<(?:think|thinking|reasoning|thought)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _NOISE = re.compile("[\u200b\u2060\ufeff\x00]")
 _PLACEHOLDER = re.compile(r"[\s.…]*|your answer in your own words\b.*|QUOTES:\s*> a line that matches, copied\b.*", re.DOTALL)
@@ -49,6 +50,22 @@ def unwrap(text: str, nonce: str) -> str | None:
     spans = [*complete[: -_MAX_WRAPPERS_READ - 1 : -1], *unfinished]
     candidates = (_clean_content(tag.sub("", text[start:end])) for start, end in spans)
     return next((content for content in candidates if content), None)
+
+
+def find_text_after(text: str, nonce: str) -> str:
+    """What follows the last closing tag: some models put their quotes there."""
+    closing = [found.end() for found in compile_tag(nonce).finditer(text) if found[1]]
+    return text[closing[-1] :] if closing else ""
+
+
+def strip(text: str, nonce: str) -> str:
+    """An answer that needs no wrapper: without thinking and, if the model wrapped it all the same, without the tags."""
+    text = _NOISE.sub("", text)
+    if thought := _THINKING.match(text):
+        text = text[thought.end() :]
+    elif _UNFINISHED_THINKING.match(text):
+        return ""
+    return compile_tag(nonce).sub("\n", text).strip()
 
 
 def compile_tag(nonce: str) -> re.Pattern[str]:

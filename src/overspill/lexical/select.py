@@ -37,6 +37,8 @@ class Found(Struct, frozen=True):
     score: float
     trimmed: bool = False
     """Whether the record is longer than this excerpt."""
+    shown: str = ""
+    """The same as a model reads it: without colours, tags and escapes."""
 
 
 class Selection(Struct, frozen=True):
@@ -123,7 +125,7 @@ def _assemble(index: Index, ranking: Ranking, way: Plan, additions: list[Additio
     pieces = _merge_pieces(index, [*headers, *(piece for parts in latest.values() for piece in parts)])
     excerpts = _excerpts(index, pieces)
     tally = _tally(index, pieces, ranking, way)
-    return _Draft(tuple(excerpts), "\n".join([*_texts(index, pieces, excerpts), write_closing_line(index, tally)]), tally)
+    return _Draft(tuple(excerpts), "\n".join([*_texts(pieces, excerpts), write_closing_line(index, tally)]), tally)
 
 
 def _tally(index: Index, pieces: list[Piece], ranking: Ranking, way: Plan) -> Tally:
@@ -166,16 +168,17 @@ def _excerpts(index: Index, pieces: list[Piece]) -> list[Found]:
         last = index.line_at(piece.end - 1)
         place = make_locator(index, piece.record, piece.start, line)
         text = decode(bytes(index.source[piece.start : piece.end]))
-        found.append(Found(text, piece.start, piece.end, line, last, place, round(piece.score, 3), piece.trimmed))
+        shown = render(index, piece.start, piece.end)
+        found.append(Found(text, piece.start, piece.end, line, last, place, round(piece.score, 3), piece.trimmed, shown))
     return found
 
 
-def _texts(index: Index, pieces: list[Piece], excerpts: list[Found]) -> list[str]:
+def _texts(pieces: list[Piece], excerpts: list[Found]) -> list[str]:
     parts: list[str] = []
     previous = -1
     for piece, excerpt in zip(pieces, excerpts, strict=True):
         continues = piece.trimmed and piece.record == previous
         parts.append("[…]" if continues else f"[{excerpt.locator}]")
-        parts.append(render(index, piece.start, piece.end))
+        parts.append(excerpt.shown)
         previous = piece.record
     return parts

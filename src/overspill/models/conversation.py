@@ -9,7 +9,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.models.protocol import Message, Request, Response, ToolChoice
+from overspill.models.protocol import Message, Request, Response
 from overspill.models.written import UNREADABLE, find_written_calls
 from overspill.text.humanize import one_line
 from overspill.types import ToolCall
@@ -65,19 +65,21 @@ async def converse(
 ) -> Response:
     """Take steps until the model answers without calling a tool. In the last turn it is told that it cannot call any.
 
-    While `insist` returns text, an answer is premature: the model reads that text and must call a tool. If it answers again
-    instead, that is the answer.
+    While `insist` returns text, an answer is premature: the model reads that text instead of its own and must call a tool. If it
+    answers again, that is the answer.
     """
+    has_insisted = False
     for _ in range(1, max_turns):
         taken = await take_step(model, request, run_calls)
-        choice: ToolChoice = "auto"
-        reminder: tuple[Message, ...] = ()
-        if not taken.response.calls:
-            premature = insist() if request.tool_choice == "auto" and taken.response.text.strip() else ""
-            if not premature:
-                return taken.response
-            choice, reminder = "required", (Message("user", premature),)
-        request = replace(request, messages=(*request.messages, *taken.messages, *reminder), tool_choice=choice)
+        if taken.response.calls:
+            request = replace(request, messages=(*request.messages, *taken.messages), tool_choice="auto")
+            continue
+        premature = insist() if taken.response.text.strip() and not has_insisted else ""
+        if not premature:
+            return taken.response
+        has_insisted = True
+        # What it said stays out: a model that reads it again repeats it.
+        request = replace(request, messages=(*request.messages, Message("user", premature)), tool_choice="required")
     # The tools stay listed: some providers reject a conversation with calls of tools that are not.
     last = replace(request, messages=(*request.messages, Message("user", final_hint)), tool_choice="none")
     return (await take_step(model, last, run_calls)).response

@@ -45,6 +45,24 @@ _FAMILIES: tuple[tuple[re.Pattern[str], ModelFacts], ...] = (
     (re.compile(r"grok"), ModelFacts(131_072, 16_384)),
 )
 
+_LARGE = re.compile(
+    r"gpt-(4o|4\.|4-|4$|[5-9]|oss-120)|chatgpt|(^|/)o[134](-|$)|claude|gemini|deepseek-(chat|reasoner|v)|grok|"
+    r"mistral-(large|medium)|llama-?4|qwen-?3-max|kimi|glm-?[4-9]"
+)
+_SMALL = re.compile(r"nano|flash-lite|tiny")
+_PARAMETERS = re.compile(r"(?<![\w.])(?:\d+x)?(\d+(?:\.\d+)?)b(?![a-z])")
+_MIN_LARGE_BILLIONS = 30
+_MAX_NAME_CHARS = 200
+
+
+def is_large(target: str) -> bool:
+    """Whether a model is known to read long texts well: by its family, or by how many parameters its name says it has."""
+    name = target.lower()
+    if _SMALL.search(name):
+        return False
+    said = [float(found[1]) for found in _PARAMETERS.finditer(name[:_MAX_NAME_CHARS])]
+    return max(said) >= _MIN_LARGE_BILLIONS if said else _LARGE.search(name) is not None
+
 
 def convert_limits(limits: Mapping[str, ModelLimits]) -> dict[str, ModelFacts]:
     """The setting `modelLimits`, by target."""

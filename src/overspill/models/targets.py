@@ -13,6 +13,7 @@ import anyio
 from msgspec import Struct
 
 from overspill.errors import OverspillError, SettingsError
+from overspill.models.facts import is_large
 from overspill.models.protocol import HasConnections, Model, ModelError, Request, Response, UnusableAnswer, Usage
 from overspill.record.events import ModelCalled, now_ms
 from overspill.text import encoding, tokens
@@ -92,6 +93,7 @@ class Targets:
         self.name = self.models[0].name
         self.context_window = min(model.context_window for model in self.models)
         self.max_output_tokens = min(model.max_output_tokens for model in self.models)
+        self.is_large = all(is_large(model.name) for model in self.models)
         self._retries = retries
         self._observe = observe
         self._sleep = sleep

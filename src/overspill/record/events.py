@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store.protocols import Retention
-from overspill.types import JobState, Kept, Kind, Reason
+from overspill.types import JobState, Kept, Kind, Reason, Support
 
 Status: TypeAlias = Literal["ok", "failed"]
 Fallback: TypeAlias = Literal["", "builtin", "truncate"]
@@ -173,6 +173,8 @@ class OutputExtracted(Event, frozen=True, tag="extraction"):
     """What answered instead of a strategy that could not be used."""
     latency: int = 0
     quotes: tuple[Quote, ...] = ()
+    support: Support = ""
+    """How the quotes support what a model answered."""
     decoded: tuple[str, ...] = ()
     """How the text was decoded, from the outside in: the quotes are passages of that text, not of the stored bytes."""
     warnings: int = 0

@@ -118,6 +118,8 @@ def _extraction_op(event: OutputExtracted, steps: list[Op]) -> Op:
         "chunks": f"{event.chunks_searched}/{event.chunks_total}",
         "excerpts": len(event.quotes),
     }
+    if event.support:
+        attributes["support"] = event.support
     if event.fallback:
         attributes["fallback"] = event.fallback
     return Op("session", event.tool, event.t, event.latency, attributes=attributes, children=tuple(steps))

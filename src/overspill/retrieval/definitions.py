@@ -8,15 +8,18 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from overspill.errors import BadRequest
 from overspill.retrieval.parameters import parameters_schema
 from overspill.settings import Settings
+from overspill.sql.library import is_installed
 from overspill.text import lenient_json
 
 Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
-ExtractMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
+DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
+"""The closed set of the document that a preset follows."""
+ExtractMode: TypeAlias = Literal["auto", "focused", "full-chunked", "read-grep", "truncate"]
 OutputMode: TypeAlias = Literal["raw", "extract", "slice", "grep", "query", "sql"]
 EXTRACT_MODES = get_args(ExtractMode)
 MODES = frozenset((*EXTRACT_MODES, *get_args(OutputMode)))
@@ -28,7 +31,7 @@ class _Args(Struct, frozen=True, forbid_unknown_fields=True):
     """Field names, types, defaults and descriptions are what a model sees: `parameters_schema` derives the schema from them."""
 
 
-class ToolOutput(_Args, frozen=True):
+class _Extraction(_Args, frozen=True):
     handle: Annotated[
         str,
         Meta(
@@ -45,11 +48,24 @@ class ToolOutput(_Args, frozen=True):
             "(be specific, include keys/fields/sections if known).",
         ),
     ]
+
+
+class DocumentToolOutput(_Extraction, frozen=True):
     mode: Annotated[
-        ExtractMode,
+        DocumentMode,
         Meta(
             description="Optional override. auto=module decides; full-chunked=LLM chunk+reduce; "
             "read-grep=dynamic sub-agent with Read/Grep; truncate=keeps top and bottom, truncates in the middle."
+        ),
+    ] = "auto"
+
+
+class ToolOutput(_Extraction, frozen=True):
+    mode: Annotated[
+        ExtractMode,
+        Meta(
+            description="auto decides; focused reads the best passages; full-chunked reads everything; "
+            "read-grep searches; truncate keeps both ends"
         ),
     ] = "auto"
 
@@ -69,15 +85,28 @@ class GetToolOutput(_Args, frozen=True, rename={"from_": "from"}):
         OutputMode,
         Meta(
             description="raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
-            "query=JSON pointer or JMESPath"
+            "query=JSON pointer or JMESPath; sql=SELECT over table `output`: count, sum, group, join"
         ),
     ]
-    query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
+    query: Annotated[str | None, Meta(description="what to extract, the JSON expression or the SQL")] = None
     slice: Annotated[Slice | None, Meta(description="start and length, or anchor, or lines")] = None
     pattern: Annotated[str | None, Meta(description="RE2 regular expression")] = None
     context: Annotated[int, Meta(description="lines around each match")] = 2
     ignore_case: Annotated[bool, Meta(description="match any case")] = False
     from_: Annotated[int, Meta(description="byte to continue from")] = 0
+
+
+class PlainGetToolOutput(GetToolOutput, frozen=True, rename={"from_": "from"}):
+    """For presets that follow a document, and where DuckDB is not installed. Mode `sql` still works, or says what is missing."""
+
+    mode: Annotated[
+        Literal["raw", "extract", "slice", "grep", "query"],
+        Meta(
+            description="raw=all, if small; extract=what `query` asks for; slice=a part; grep=lines matching `pattern`; "
+            "query=JSON pointer or JMESPath"
+        ),
+    ]
+    query: Annotated[str | None, Meta(description="what to extract, or the JSON expression")] = None
 
 
 class WaitForToolOutput(_Args, frozen=True):
@@ -126,9 +155,17 @@ def offered_tools(settings: Settings) -> list[str]:
     return [name for name in TOOLS if name in surface]
 
 
-def definition(name: str, format: Format) -> dict[str, Any]:
+def define_offered_tools(settings: Settings, format: Format) -> list[dict[str, Any]]:
+    return [definition(name, format, follows_document=settings.follows_document) for name in offered_tools(settings)]
+
+
+def definition(name: str, format: Format, *, follows_document: bool = False) -> dict[str, Any]:
     """The definition of a tool as each provider expects it."""
     tool = TOOLS[name]
+    if follows_document and name == "tool_output":
+        tool = replace(tool, arguments=DocumentToolOutput)
+    if name == "get_tool_output" and (follows_document or not is_installed()):
+        tool = replace(tool, arguments=PlainGetToolOutput)
     match format:
         case "openai":
             function = {"name": name, "description": tool.description, "parameters": tool.parameters}
@@ -146,7 +183,7 @@ A = TypeVar("A", bound=_Args)
 
 def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
     """Accepts what models write: numbers as strings, a slice as JSON or without its object, empty values for "not given"."""
-    properties: dict[str, Any] = TOOLS[name].parameters["properties"]
+    properties: dict[str, Any] = parameters_schema(kind)["properties"]
     try:
         return msgspec.convert(_tidy_arguments(kind, args, properties), kind, strict=False)
     except msgspec.ValidationError as error:
@@ -157,6 +194,15 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         raise BadRequest(f"Invalid arguments for {name}: {error}. {hint}.") from None
     except UnicodeEncodeError:  # half a character where a number or a name belongs
         raise BadRequest(f"Invalid arguments for {name}: a string is not valid Unicode.") from None
+
+
+def parse_extraction(args: Mapping[str, Any], settings: Settings) -> ToolOutput | DocumentToolOutput:
+    return parse_arguments("tool_output", DocumentToolOutput if settings.follows_document else ToolOutput, args)
+
+
+def name_mode(mode: object) -> str:
+    """The mode of a call that was refused."""
+    return mode if isinstance(mode, str) and mode in EXTRACT_MODES else "auto"
 
 
 def _tidy_arguments(kind: type[_Args], args: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -23,41 +24,75 @@ _SNIPPETS_OMITTED = "More snippets match than fit. Ask for less at a time, or re
 
 def format_abstract(kept: Kept, found: Extraction, bound: Bound, handle: str = "", *, closed_strategies: bool = False) -> Page:
     """The answer of `tool_output`. If the bound is tight, it drops the words of the citations first, then their places, then
-    the end of the text, and always says how many checked citations it dropped.
+    the end of the passages, then the end of the text, and always says how many checked citations it dropped.
 
     `handle` is what the answer calls the output, if not by its handle. `closed_strategies`: the first line may not name the
     engine, so the next one does.
     """
-    is_builtin = found.model == BUILTIN
-    strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
-    warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
-    decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
-    before = list(filter(None, (wording.BUILTIN_ANSWERED if is_builtin and closed_strategies else "", decoded, warnings)))
-    answer, closing = _split_closing(found)
-
-    def render(answer: str, *after: str) -> str:
-        # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
-        ours = "\n\n".join(filter(None, (closing, *after)))
-        shown = framing.block(framing.OPENING, answer) if answer and (before or ours or framing.imitates(answer)) else answer
-        body = "\n\n".join([*before, "\n".join(filter(None, (shown, ours)))])
-        return encoding.clean(wording.abstract(kept.tool, handle or kept.handle, strategy, body))
-
-    def cite(count: int, *, quoted: bool = False) -> list[str]:
-        omitted = len(found.excerpts) - count
-        return [wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted)] if found.excerpts else []
-
-    every = len(found.excerpts)
+    draft = _Draft(kept, found, handle or kept.handle, closed_strategies=closed_strategies)
+    answer, passages, every = draft.answer, draft.passages, len(found.excerpts)
     # The engine answers with nothing but passages, so quoting them again below would repeat them.
-    for text in (render(answer, *cite(every, quoted=not is_builtin)), render(answer, *cite(every))):
+    for text in (draft.render(answer, passages, every, quoted=not draft.is_builtin), draft.render(answer, passages, every)):
         if bound.holds(text):
             return Page(text, kept.id)
-    too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(render(answer, *cite(count))))
+    too_many = bisect_left(range(every), True, key=lambda count: not bound.holds(draft.render(answer, passages, count)))
     if too_many:
-        return Page(render(answer, *cite(too_many - 1)), kept.id)
-    limit = len(answer)
-    while not bound.holds(text := render(truncate(answer, limit, "head").text, *cite(0))) and limit > 1:
-        limit = max(1, limit * 9 // 10)
+        return Page(draft.render(answer, passages, too_many - 1), kept.id)
+    text = _shorten(passages, bound, lambda shown: draft.render(answer, shown, 0))
+    if not bound.holds(text):
+        text = _shorten(answer, bound, lambda shown: draft.render(shown, "", 0))
     return Page(text, kept.id)
+
+
+def _shorten(text: str, bound: Bound, render: Callable[[str], str]) -> str:
+    """With as much of the beginning of the text as the bound holds."""
+    limit = max(len(text), 1)
+    while not bound.holds(shown := render(truncate(text, limit, "head").text)) and limit > 1:
+        limit = max(1, limit * 9 // 10)
+    return shown
+
+
+class _Draft:
+    """The parts of an answer, in the order in which a model reads them."""
+
+    def __init__(self, kept: Kept, found: Extraction, handle: str, *, closed_strategies: bool) -> None:
+        self.is_builtin = found.model == BUILTIN
+        self.answer, self._closing = _split_closing(found)
+        self.passages, self._passages_closing = _split_closing(found.passages) if found.passages else ("", "")
+        self._tool, self._handle, self._found = kept.tool, handle, found
+        self._strategy = (found.planned_strategy if closed_strategies else "") or found.strategy
+        warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
+        decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
+        engine = wording.BUILTIN_ANSWERED if self.is_builtin and closed_strategies else ""
+        self._before = list(filter(None, (engine, decoded, warnings)))
+
+    def render(self, answer: str, passages: str, citations: int, *, quoted: bool = False) -> str:
+        # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
+        ours = "\n\n".join(filter(None, (self._closing, self._cite(citations, quoted), *self._add(passages))))
+        is_framed = bool(answer) and (bool(self._before or ours) or framing.imitates(answer))
+        shown = framing.block(framing.OPENING, answer) if is_framed else answer
+        body = "\n\n".join([*self._before, "\n".join(filter(None, (shown, ours)))])
+        return encoding.clean(wording.abstract(self._tool, self._handle, self._strategy, body))
+
+    def _cite(self, count: int, quoted: bool) -> str:
+        found = self._found
+        if not found.excerpts:
+            return ""
+        omitted = len(found.excerpts) - count
+        support, is_shown = found.support or "cited", self._is_shown
+        return wording.citations(found.excerpts[:count], quoted=quoted, omitted=omitted, support=support, is_shown=is_shown)
+
+    def _is_shown(self, excerpt: Excerpt) -> bool:
+        """Whether the passages below hold it."""
+        passages = self._found.passages.excerpts if self._found.passages else ()
+        return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages)
+
+    def _add(self, passages: str) -> Iterator[str]:
+        if passages:
+            block = framing.block(framing.OPENING, passages)
+            yield "\n".join(filter(None, (wording.PASSAGES, block, self._passages_closing)))
+        if self._found.unsupported:
+            yield f"{wording.UNSUPPORTED}\n{framing.block(framing.OPENING, self._found.unsupported)}"
 
 
 def _split_closing(found: Extraction) -> tuple[str, str]:
@@ -70,25 +105,29 @@ def _split_closing(found: Extraction) -> tuple[str, str]:
 
 def format_snippets(kept: Kept, found: Extraction, bound: Bound) -> Page:
     """The answer of `get_tool_output` in mode `extract`: as many whole snippets as the bound holds, and how many it does not."""
-    for count in range(len(found.excerpts), -1, -1):
-        shown = _json(found, found.excerpts[:count])
+    snippets = [_snippet(excerpt) for excerpt in found.excerpts]
+    if found.passages:
+        others = (each for each in found.passages.excerpts if each not in found.excerpts)
+        snippets += [{**_snippet(each), "found_by": BUILTIN} for each in others]
+    for count in range(len(snippets), -1, -1):
+        shown = _json(found, snippets[:count], len(snippets) - count)
         if bound.holds(shown):
             return Page(shown, kept.id)
-    return Page(_json(found, ()), kept.id)
+    return Page(_json(found, [], len(snippets)), kept.id)
 
 
-def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
+def _json(found: Extraction, snippets: Sequence[dict[str, Any]], omitted: int) -> str:
     result: dict[str, Any] = {
-        "snippets": [_snippet(excerpt) for excerpt in excerpts],
+        "snippets": snippets,
         "source_hash": found.source_hash,
         "source_size_bytes": found.source_size_bytes,
         "chunks_searched": found.chunks_searched,
         "chunks_total": found.chunks_total,
         "confidence": round(found.confidence, 3),
     }
-    if not found.found and found.chunks_searched == found.chunks_total:
+    if not found.found and not snippets and found.chunks_searched == found.chunks_total:
         result["no_match_reason"] = NOT_FOUND
-    if omitted := len(found.excerpts) - len(excerpts):
+    if omitted:
         result["snippets_omitted"] = omitted
         result["hint"] = _SNIPPETS_OMITTED
     if found.decoding:
@@ -98,6 +137,8 @@ def _json(found: Extraction, excerpts: tuple[Excerpt, ...]) -> str:
         result["truncated"] = encoding.clean(found.text)
     if found.warnings:
         result["warnings"] = list(found.warnings)
+    if found.unsupported:
+        result["unsupported"] = encoding.clean(found.unsupported)
     return msgspec.json.encode(result).decode()
 
 

@@ -135,6 +135,7 @@ class Extractor:
             within_secs=section.answer_within_secs,
             fallback=self._settings.extraction_fallback,
             max_tokens=max_tokens,
+            contract="wrapped" if self._settings.follows_document else "plain",
         )
 
     def select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
@@ -176,6 +177,7 @@ class Extractor:
                 chunks_total=found.chunks_total,
                 fallback=self._fallback(request, found),
                 quotes=tuple(Quote(*span, hashlib.sha256(text.reader.read(*span)).hexdigest()) for span in spans),
+                support=found.support,
                 decoded=text.decoding.formats if text.decoding else (),
                 warnings=len(found.warnings),
             )

@@ -25,7 +25,7 @@ from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
-from overspill.retrieval.definitions import EXTRACT_MODES, MODES, TOOLS, GetArtifact, GetToolOutput, ToolOutput, parse_arguments
+from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
@@ -203,12 +203,12 @@ class RetrievalTools:
     async def _abstract(self, args: Mapping[str, Any]) -> Page:
         handle, mode = str(args.get("handle") or "unknown"), args.get("mode")
         try:
-            asked = parse_arguments("tool_output", ToolOutput, args)
+            asked = parse_extraction(args, self._gate.settings)
             stored = await self._look_up(self._outputs.recent, asked.handle)
         except HandleError as error:
             return Page(wording.abstract("unknown", handle, "auto", wording.unknown_handle(handle, len(self._gate.kept), error)))
         except BadRequest as error:
-            tool, strategy = await self._look_up(self._outputs.tool_of, handle), str(mode) if mode in EXTRACT_MODES else "auto"
+            tool, strategy = await self._look_up(self._outputs.tool_of, handle), name_mode(mode)
             return Page(wording.extraction_failure(tool, handle, strategy, escape_invisible(str(error))), is_error=True)
         kept = stored.kept
         shown = kept.name if stored.shows_name else kept.handle

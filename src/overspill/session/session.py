@@ -24,7 +24,7 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting
 from overspill.record.op_tree import Op, op_tree
-from overspill.retrieval.definitions import TOOLS, Format, definition, offered_tools
+from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
@@ -212,7 +212,7 @@ class Session:
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
         """The definitions of the retrieval tools to offer the model: the same from the first request to the last."""
         checks.check_format(format)
-        return [definition(name, format) for name in offered_tools(self.settings)]
+        return define_offered_tools(self.settings, format)
 
     @property
     def has_outputs(self) -> bool:

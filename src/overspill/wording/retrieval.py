@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from overspill.errors import AmbiguousName, ExpiredHandle, HandleError, OverspillError
 from overspill.text.humanize import count_noun, escape_invisible, one_line
-from overspill.types import Decoding, Excerpt, Kept
+from overspill.types import Decoding, Excerpt, Kept, Support
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NOT_READY = "Tool not ready. Use wait_for_tool_output."
 QUERY_REQUIRED = "Query required for extract mode."
 NULL = "[null: the expression matches nothing, or matches a stored null.]"
 BUILTIN_ANSWERED = "The built-in engine answered: passages found by their words, no model."
+PASSAGES = "PASSAGES (found by the built-in engine for the same question):"
+UNSUPPORTED = "UNSUPPORTED (what the model answered; nothing was found in the stored output that says so):"
 EXPANDED = "[Found in JSON inside a string.]"
 
 
@@ -73,12 +75,22 @@ def unknown_handle(handle: str, stored: int, error: HandleError) -> str:
     )
 
 
-def citations(excerpts: Sequence[Excerpt], *, quoted: bool, omitted: int = 0) -> str:
-    """Every excerpt was found in the stored bytes exactly as shown here; so were the omitted ones."""
+def citations(
+    excerpts: Sequence[Excerpt],
+    *,
+    quoted: bool,
+    omitted: int = 0,
+    support: Support = "cited",
+    is_shown: Callable[[Excerpt], bool] = lambda _: False,
+) -> str:
+    """Every excerpt was found in the stored bytes exactly as shown here; so were the omitted ones. Those that `is_shown` accepts
+    are in the answer anyway, and are not quoted again."""
     if not excerpts:
         return f"CITATIONS: {omitted:,} checked, none fits."
     head = "CITATIONS (checked against the stored output):"
-    lines = [_citation(number, excerpt, quoted) for number, excerpt in enumerate(excerpts, 1)]
+    if support == "located":
+        head = "FOUND AT (the model cited nothing; these passages hold the words of its answer):"
+    lines = [_citation(number, excerpt, quoted and not is_shown(excerpt)) for number, excerpt in enumerate(excerpts, 1)]
     return "\n".join([head, *lines, *([f"{omitted:,} more were checked but do not fit."] if omitted else [])])
 
 

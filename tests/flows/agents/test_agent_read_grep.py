@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_text_of_many_lines_is_read_and_grepped(stage: Stage) -> None:
-    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: null")
+    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: null\npreset: tool_output")
 
     def grep(s: Seen):
         assert s.tools == ["Read", "Grep"]

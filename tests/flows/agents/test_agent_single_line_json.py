@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_one_huge_line_is_extracted_chunk_by_chunk_by_the_model_of_the_turn(stage: Stage) -> None:
-    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: null")
+    agent = stage.write("a.ai", "tools: [depot]\nextractionModel: null\npreset: tool_output")
 
     def extract(s: Seen) -> str:
         assert "You extract information from one chunk of a document" in s.request.system

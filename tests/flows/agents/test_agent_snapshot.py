@@ -22,7 +22,7 @@ async def test_a_snapshot_tells_of_everything_that_was_done(stage: Stage) -> Non
     model = scripted(
         call("depot__log", lines=2000),
         lambda s: call("tool_output", handle=s.handles[-1], extract="ERROR lines"),
-        lambda s: f'<ai-agent-{s.nonce}-FINAL format="text">The disk is full.',
+        "The disk is full.",
         call("agent__below", prompt="How many?"),
         report("four errors"),
     )

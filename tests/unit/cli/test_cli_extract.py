@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -100,9 +99,8 @@ class Nowhere(BaseHTTPRequestHandler):
     """A model that finds nothing."""
 
     def do_POST(self) -> None:
-        asked = self.rfile.read(int(self.headers["content-length"])).decode()
-        (nonce,) = set(re.findall(r"<ai-agent-(\w+)-FINAL", asked))
-        said = f"<ai-agent-{nonce}-FINAL>NO RELEVANT DATA FOUND\nOnly steps.</ai-agent-{nonce}-FINAL>"
+        self.rfile.read(int(self.headers["content-length"]))
+        said = "NO RELEVANT DATA FOUND\nOnly steps."
         choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
         data = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}).encode()
         self.send_response(200)

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from typing import get_args
 
 import pytest
@@ -6,7 +7,8 @@ from overspill import handles
 from overspill.extraction import chunks
 from overspill.extraction.chunks import Span
 from overspill.extraction.document import ModelMode, Policy, Strategy
-from overspill.extraction.strategies import choose_mode, find_strategy
+from overspill.extraction.routing import choose_mode
+from overspill.extraction.strategies import find_strategy
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Reader
 from overspill.types import Size
@@ -20,62 +22,66 @@ def reader_of(content: bytes) -> Reader:
     return shelf.open(file)
 
 
+def count_bytes(span: Span) -> int:
+    return span.end - span.start
+
+
 def test_what_fits_is_one_chunk():
-    assert chunks.plan(reader_of(b"a small text"), 4, 100, 10) == (Span(0, 12),)
+    assert chunks.plan(reader_of(b"a small text"), 100, 10, count_bytes) == (Span(0, 12),)
+    assert chunks.plan(reader_of(b""), 100, 10, count_bytes) == (Span(0, 0),)
 
 
 def test_chunks_are_balanced_and_overlap():
     content = b"x" * 10_000
-    spans = chunks.plan(reader_of(content), 10_000, 3_000, 10)
-    assert spans == (Span(0, 2703), Span(2432, 5136), Span(4864, 7568), Span(7297, 10_000))
+    spans = chunks.plan(reader_of(content), 3_000, 10, count_bytes)
+    assert spans == (Span(0, 2703), Span(2432, 5135), Span(4865, 7568), Span(7297, 10_000))
 
 
 def test_without_overlap_chunks_meet():
-    spans = chunks.plan(reader_of(b"x" * 100), 100, 26, 0)
+    spans = chunks.plan(reader_of(b"x" * 100), 26, 0, count_bytes)
     assert spans == (Span(0, 25), Span(25, 50), Span(50, 75), Span(75, 100))
 
 
 def test_cuts_prefer_line_ends():
     content = b"".join(b"line %04d\r\n" % number for number in range(1000))
-    spans = chunks.plan(reader_of(content), 4000, 1500, 10)
+    spans = chunks.plan(reader_of(content), 4_400, 10, count_bytes)
     assert len(spans) == 3
     assert all(content[start : start + 4] == b"line" and content[end - 2 : end] == b"\r\n" for start, end in spans)
 
 
 def test_a_character_is_never_split():
     content = "日本語".encode() * 1000
-    for start, end in chunks.plan(reader_of(content), 3000, 400, 10):
+    for start, end in chunks.plan(reader_of(content), 400, 10, count_bytes):
         content[start:end].decode()
 
 
-def test_a_hundred_megabytes_in_one_line_are_cut_without_reading_them():
-    class Line:
-        """One line of x; remembers how much of it was read."""
+def test_a_long_document_is_planned_from_samples():
+    content, counted = b"some words\n" * 2_000_000, list[int]()
 
-        size = 100_000_000
-        seen = 0
+    def count(span: Span) -> int:
+        counted.append(span.end - span.start)
+        return (span.end - span.start) // 4
 
-        def read(self, start: int, end: int) -> bytes:
-            self.seen += min(end, self.size) - start
-            return b"x" * (min(end, self.size) - start)
-
-    line = Line()
-    spans = chunks.plan(line, 25_000_000, 100_000, 10)  # pyright: ignore[reportArgumentType]
-    assert len(spans) == 278
-    assert spans[0].start == 0
-    assert spans[-1].end == 100_000_000
-    assert line.seen < 15_000_000
+    spans = chunks.plan(reader_of(content), 200_000, 10, count)
+    assert len(spans) == 31
+    assert sum(size for size in counted if size < 100_000) < 10_000_000
+    assert sum(counted[-len(spans) :]) < 1.11 * len(content)
 
 
-def test_a_dense_chunk_is_cut_again():
-    content = b"w" * 1000 + b"0" * 1000
-    reader = reader_of(content)
+def test_chunks_have_equally_many_tokens_where_some_parts_hold_more_than_others():
+    content = b"w" * 60_000 + b"0" * 20_000 + b"w" * 60_000
 
     def tokens(span: Span) -> int:
-        return content[span.start : span.end].count(b"0") + (span.end - span.start) // 10
+        part = content[span.start : span.end]
+        return part.count(b"0") + part.count(b"w") // 10
 
-    spans = chunks.refine(reader, chunks.plan(reader, 1200, 700, 0), 700, 0, tokens)
-    assert spans == (Span(0, 1000), Span(1000, 1500), Span(1500, 2000))
+    spans = chunks.plan(reader_of(content), 2_100, 10, tokens)
+    counts = [tokens(span) for span in spans]
+    assert len(spans) == chunks.count(tokens(Span(0, len(content))), 2_100, 10) == 17
+    assert max(counts) <= 2_100
+    assert min(counts) > 0.9 * max(counts)
+    assert (spans[0].start, spans[-1].end) == (0, len(content))
+    assert all(after.start < before.end < after.end for before, after in pairwise(spans))
 
 
 @pytest.mark.parametrize(

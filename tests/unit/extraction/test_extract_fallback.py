@@ -15,6 +15,7 @@ LOG = "".join(f"line {number}\n" for number in range(1, 5001)) + "the needle\n"
 class Found(Struct, frozen=True):
     start_byte: int
     end_byte: int
+    shown: str = ""
 
 
 class Selection(Struct, frozen=True):

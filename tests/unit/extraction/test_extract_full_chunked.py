@@ -465,7 +465,7 @@ async def test_an_empty_question_cannot_be_asked():
 
 async def test_an_unknown_mode_is_refused_with_the_known_ones():
     with pytest.raises(
-        BadRequest, match=r"There is no mode 'full'\. Allowed are auto, full-chunked, .* nearest is 'full-chunked'"
+        BadRequest, match=r"There is no mode 'full'\. Allowed are auto, focused, full-chunked, .* nearest is 'full-chunked'"
     ):
         await extract(stored(LOG), "x", mode="full", model=once(small_model()))  # type: ignore[arg-type]
 

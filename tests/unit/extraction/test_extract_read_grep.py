@@ -13,7 +13,7 @@ import pytest
 from asking import once
 
 from overspill.extraction import Cache, Document, ExtractionFailed, Policy, extract
-from overspill.extraction.read_grep import TOOLS
+from overspill.extraction.file_tools import FileTools
 from overspill.models.protocol import Message, ModelError, Request
 from overspill.models.targets import Targets
 from overspill.store.meter import size_of
@@ -26,10 +26,12 @@ stored = partial(asking.stored, tool="fetch_logs", args='{"n":1}')
 
 
 class Explorer(ScriptedModel):
-    """Makes the calls it is given, one a turn, then reports; where it has to call, it looks at the first line."""
+    """Makes the calls it is given, one a turn, then reports; where it has to call, it looks at the first line, from the turn
+    `looks` on."""
 
-    def __init__(self, calls: Sequence[tuple[str, dict[str, Any]]], report: str = "done", **more: Any) -> None:
+    def __init__(self, calls: Sequence[tuple[str, dict[str, Any]]], report: str = "done", *, looks: int = 1, **more: Any) -> None:
         self.calls = list(calls)
+        self.looks = looks
         self.report = report
         super().__init__(self.next, **more)
 
@@ -38,7 +40,7 @@ class Explorer(ScriptedModel):
         if turn <= len(self.calls) and request.tool_choice != "none":
             name, args = self.calls[turn - 1]
             return ToolCall(str(turn), name, args)
-        if request.tool_choice == "required":
+        if request.tool_choice == "required" and turn >= self.looks:
             file = request.messages[0].text.removeprefix("Begin. The file is ").removesuffix(".")
             return ToolCall("look", "Read", {"file": file, "limit": 1})
         found = re.search(r"<ai-agent-([0-9a-f]+)-FINAL", request.system)
@@ -275,20 +277,21 @@ async def test_the_definitions_of_the_tools_take_room_too():
     document = stored(LOG)
     model = Explorer([("Read", {"file": document.handle, "limit": 2000})] * 6, context_window=window, max_output_tokens=500)
     await run(document, model)
-    definitions = size_of("".join(json.dumps(tool) for tool in TOOLS)).tokens
+    definitions = size_of("".join(json.dumps(tool) for tool in FileTools.define(has_file=True))).tokens
     for request in model.requests:
         text = request.system + "".join(message.text for message in request.messages)
         assert size_of(text).tokens + definitions + 500 <= window
 
 
 async def test_a_model_that_reports_without_looking_has_to_look_first():
-    model = Explorer([], "NO RELEVANT DATA FOUND")
+    model = Explorer([], "NO RELEVANT DATA FOUND", looks=2)
     result = await run(stored(LOG), model)
-    assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
+    assert [request.tool_choice for request in model.requests] == ["required", "required", "auto"]
     assert model.requests[1].messages[-1] == Message(
         "user", "You have not looked into the file. Call Grep or Read now, and report when you have seen what it says."
     )
     assert model.answers()[0].text.startswith("Lines 1-1 of 2000.")
+    assert [message.role for message in model.requests[-1].messages] == ["user", "user", "assistant", "tool"]
     assert not result.found
 
 
@@ -303,4 +306,4 @@ async def test_the_same_question_is_explored_once():
     document, cache, model = stored(LOG), Cache(), Explorer([])
     first = await extract(document, "the errors", mode="read-grep", model=once(model), cache=cache)
     assert await extract(document, "the errors", mode="read-grep", model=once(model), cache=cache) is first
-    assert len(model.requests) == 3
+    assert len(model.requests) == 2

@@ -138,7 +138,7 @@ async def test_a_premature_answer_is_followed_by_a_call() -> None:
     said = await converse(model, QUESTION, run_in_parallel(look), max_turns=15, final_hint=HINT, insist=insist)
     assert said == Response("There.", model="test/scripted")
     assert [request.tool_choice for request in model.requests] == ["auto", "required", "auto"]
-    conversation = ["Where is the moon?", "Nowhere.", "Look first.", "", "ran 1"]
+    conversation = ["Where is the moon?", "Look first.", "", "ran 1"]
     assert [message.text for message in model.requests[-1].messages] == conversation
 
 

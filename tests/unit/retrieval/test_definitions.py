@@ -18,12 +18,15 @@ from overspill.retrieval.definitions import (
     GetToolOutput,
     Slice,
     ToolOutput,
+    define_offered_tools,
     definition,
     offered_tools,
     parse_arguments,
+    parse_extraction,
     parse_range,
 )
 from overspill.settings import Settings
+from overspill.settings.keys import PresetName
 from overspill.text import tokens
 
 PARAMETERS = {
@@ -63,8 +66,21 @@ NAMED = {"name": "tool_output", "description": "Extract information from a store
         ("mcp", {**NAMED, "inputSchema": PARAMETERS}),
     ],
 )
-def test_tool_output_in_every_format(format: Format, expected: dict[str, Any]):
-    assert definition("tool_output", format) == expected
+def test_the_documents_tool_output_in_every_format(format: Format, expected: dict[str, Any]):
+    assert definition("tool_output", format, follows_document=True) == expected
+
+
+@pytest.mark.parametrize(("preset", "has_focused"), [("overspill", True), ("tool_output", False), ("slow", False)])
+def test_only_the_default_preset_offers_focused(preset: PresetName, has_focused: bool):
+    settings = Settings(preset, surface=["tool_output"], **{"async": False})
+    (tool,) = define_offered_tools(settings, "jsonschema")
+    assert ("focused" in tool["parameters"]["properties"]["mode"]["enum"]) is has_focused
+    args = {"handle": "h", "extract": "x", "mode": "focused"}
+    if has_focused:
+        assert parse_extraction(args, settings).mode == "focused"
+    else:
+        with pytest.raises(BadRequest, match=r"mode is one of auto, full-chunked, read-grep, truncate\."):
+            parse_extraction(args, settings)
 
 
 AS_SENT = {
@@ -112,7 +128,7 @@ AS_SENT = {
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_definition_is_the_same_to_the_byte_in_every_version(name: str):
     """Providers cache a request by its first bytes, and those are the tools."""
-    assert json.dumps(definition(name, "jsonschema")) == AS_SENT[name]
+    assert json.dumps(definition(name, "jsonschema", follows_document=True)) == AS_SENT[name]
 
 
 @pytest.mark.promise("cache-safe")
@@ -142,8 +158,8 @@ def test_every_argument_has_a_description(name: str):
 
 
 def test_a_host_may_change_its_copy_of_a_definition():
-    definition("tool_output", "mcp")["inputSchema"]["properties"].clear()
-    assert definition("tool_output", "mcp")["inputSchema"] == PARAMETERS
+    definition("tool_output", "mcp", follows_document=True)["inputSchema"]["properties"].clear()
+    assert definition("tool_output", "mcp", follows_document=True)["inputSchema"] == PARAMETERS
 
 
 def test_the_four_tools():
@@ -213,7 +229,7 @@ def test_arguments_as_models_write_them():
             "tool_output",
             {"handle": "x", "extract": "y", "mode": "magic"},
             "Invalid arguments for tool_output: Invalid enum value 'magic' - at `$.mode`. "
-            "mode is one of auto, full-chunked, read-grep, truncate.",
+            "mode is one of auto, focused, full-chunked, read-grep, truncate.",
         ),
         (
             "get_artifact",
@@ -253,4 +269,4 @@ def test_a_malformed_range_is_refused(spelling: str):
 
 
 def test_the_known_modes():
-    assert {"raw", "extract", "slice", "grep", "query", "auto", "full-chunked", "read-grep", "truncate"} == MODES
+    assert {"raw", "extract", "slice", "grep", "query", "auto", "focused", "full-chunked", "read-grep", "truncate"} == MODES

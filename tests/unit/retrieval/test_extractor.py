@@ -29,11 +29,9 @@ CAUSE = "ERROR request 4711 failed: connection reset by peer (id=abc-777)"
 
 def reporting(answer: str, *quotes: str):
     def reply(request: Request) -> Response:
-        found = re.search(r"<ai-agent-(.+?)-FINAL", request.system)
-        assert found
-        quoted = "".join(f"> {quote}\n" for quote in quotes)
-        tag = f"ai-agent-{found[1]}-FINAL"
-        text = f'<{tag} format="text">\n{answer}\n\nQUOTES:\n{quoted}\nCONFIDENCE: 90\n</{tag}>'
+        text = f"{answer}\n\nQUOTES:\n" + "".join(f"> {quote}\n" for quote in quotes)
+        if found := re.search(r"<ai-agent-(.+?)-FINAL", request.system):
+            text = f'<ai-agent-{found[1]}-FINAL format="text">\n{text}\nCONFIDENCE: 90\n</ai-agent-{found[1]}-FINAL>'
         return Response(text, usage=Usage(1200, 34, 0.002), model="test/reader")
 
     return reply
@@ -56,21 +54,28 @@ async def test_an_abstract_is_followed_by_its_checked_citations(session: Session
     handle = await handle_of(session)
     reply = await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
     start = LOG.index(CAUSE)
-    assert unmarked(reply.text) == (
+    assert unmarked(reply.text).startswith(
         f"ABSTRACT FROM TOOL OUTPUT get_log WITH HANDLE {name(handle[-36:])}, STRATEGY:full-chunked:\n"
         "\n"
         "[untrusted data N]\n"
         "Request 4711 failed.\n"
         "[end of untrusted data N]\n"
         "CITATIONS (checked against the stored output):\n"
-        f"[1] line 601, bytes {start}-{start + len(CAUSE)}: {CAUSE}"
+        f"[1] line 601, bytes {start}-{start + len(CAUSE)}\n"
+        "\n"
+        "PASSAGES (found by the built-in engine for the same question):\n"
+        "[untrusted data N]\n"
     )
+    assert CAUSE in reply.text
     assert not reply.is_error
 
 
-async def test_snippets_carry_every_kind_of_span(session: Session):
-    handle = await handle_of(session)
-    reply = await session.invoke("get_tool_output", {"id": handle, "mode": "extract", "query": "the failed request"})
+async def test_snippets_carry_every_kind_of_span(tmp_path: Path):
+    model = ScriptedModel(reporting("Request 4711 failed.", CAUSE), name="test/reader")
+    async with Session(Settings("slow", storeDir=str(tmp_path)), models={"test/reader": model}) as session:
+        handle = await handle_of(session)
+        reply = await session.invoke("get_tool_output", {"id": handle, "mode": "extract", "query": "the failed request"})
+        digest = session.open(handle).kept.sha256
     found = json.loads(reply.text)
     start = LOG.index(CAUSE)
     assert found["snippets"] == [
@@ -86,7 +91,7 @@ async def test_snippets_carry_every_kind_of_span(session: Session):
         }
     ]
     assert (found["source_size_bytes"], found["chunks_searched"], found["chunks_total"]) == (len(LOG), 1, 1)
-    assert found["source_hash"] == session.open(handle).kept.sha256
+    assert found["source_hash"] == digest
     assert "no_match_reason" not in found
 
 
@@ -135,7 +140,7 @@ async def test_nothing_unverified_stands_as_a_citation(tmp_path: Path):
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
         handle = await handle_of(session)
         reply = await session.invoke("tool_output", {"handle": handle, "extract": "why", "mode": "full-chunked"})
-    assert "WARNING: 1 of 2 quoted passages are not in the stored output and were left out." in reply.text
+    assert "WARNING: 1 of 2 passages that the model cited are not there or do not support its answer." in reply.text
     assert "ERROR disk full" not in reply.text
     assert "It was the disk." in reply.text
 
@@ -235,12 +240,12 @@ async def test_model_calls_are_accounted_and_stand_in_the_op_tree(session: Sessi
     )
     (step,) = extraction.children
     assert (step.kind, step.name, step.attributes["tokensIn"]) == ("model", "test/reader", 1200)
-    assert step.attributes["response"].startswith("<ai-agent-")
+    assert step.attributes["response"].startswith("Request 4711 failed.")
     assert len(step.attributes["response"].encode()) <= 4096
 
 
-async def test_a_try_that_gave_no_report_is_accounted_for_with_what_it_cost(tmp_path: Path):
-    garbage = Response("<html>502</html>", usage=Usage(1100, 9, 0.001), model="test/reader")
+async def test_a_try_that_gave_nothing_is_accounted_for_with_what_it_cost(tmp_path: Path):
+    garbage = Response(" ", usage=Usage(1100, 9, 0.001), model="test/reader")
     report = reporting("Request 4711 failed.", CAUSE)
     model = ScriptedModel(lambda request: garbage if len(model.requests) < 3 else report(request), name="test/reader")
     async with Session(Settings(storeDir=str(tmp_path)), models={"test/reader": model}) as session:
@@ -353,7 +358,7 @@ async def test_our_estimate_of_a_request_stands_beside_what_the_provider_counted
     await session.invoke("tool_output", {"handle": handle, "extract": "which request failed", "mode": "full-chunked"})
     (step,) = next(op for op in session.op_tree().children if op.kind == "session").children
     sent = tokens.count(LOG).tokens
-    assert sent < step.attributes["tokensInEstimated"] < sent + 1000
+    assert sent < step.attributes["tokensInEstimated"] < 1.3 * sent
     assert step.attributes["tokensIn"] == 1200
 
 

@@ -123,15 +123,24 @@ def _print(found: Extraction, source: str, max_tokens: int) -> None:
         inform(wording.decoding(found.decoding))
     for warning in found.warnings:
         warn(warning)
+    passages = [f"{wording.PASSAGES}\n{found.passages.text}"] if found.passages else []
     if not found.found:
         inform(_describe_nothing(found, source))
+        _echo(*passages)
         return
     if not found.text:
         inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
         return
-    cited = found.excerpts and found.model != BUILTIN
-    shown = f"{found.text}\n\n{wording.citations(found.excerpts, quoted=True)}" if cited else found.text
-    click.echo(escape_invisible(shown) if on_terminal() else shown)
+    is_cited = found.excerpts and found.model != BUILTIN
+    cited = [wording.citations(found.excerpts, quoted=True, support=found.support or "cited")] if is_cited else []
+    unsupported = [f"{wording.UNSUPPORTED}\n{found.unsupported}"] if found.unsupported else []
+    _echo(found.text, *cited, *passages, *unsupported)
+
+
+def _echo(*parts: str) -> None:
+    if parts:
+        shown = "\n\n".join(parts)
+        click.echo(escape_invisible(shown) if on_terminal() else shown)
 
 
 def _describe_nothing(found: Extraction, source: str) -> str:

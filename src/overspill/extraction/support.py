@@ -1,0 +1,177 @@
+"""Whether stored text supports an answer: a line that a model cites proves nothing unless it holds what the answer says, and an
+answer that cites nothing may still be there word for word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import islice
+
+from overspill.extraction import spelling
+from overspill.extraction.chunks import Span
+from overspill.extraction.numbered import Line
+from overspill.store.protocols import Reader
+
+_TOKEN = re.compile(r"\w+(?:[.:/@#%+'&-]+\w+)*%?")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
+_NUMBERS_OF_LINES = re.compile(r"[\[(](?:lines?\s?)?\d{1,9}(?:\s?[-–,]\s?\d{1,9})*[\])]", re.IGNORECASE)
+_MIN_WORD_CHARS = 4
+_MIN_TELLING_DIGITS = 3
+_MAX_ANSWER_CHARS = 20_000
+_MAX_TERMS = 64
+_MAX_MATCHES = 200_000
+_MAX_PLACES = 6
+_WINDOW_BYTES = 400
+_MAX_MARGIN_BYTES = 160
+_COMMON_WORDS = """
+a an and are as at but by can do for has how if in is it its no not of on one or so the to two was who why yes you about
+above after also answer answers based because been before being below between both cannot chunk contain contains could
+data describes document does each exact exactly file following found from given have here identifiers information into
+just like line lines made mentioned more most names none note numbers only other output over part provided question
+quotes relevant same says should show shown shows since some state stated states such tells text than that their them
+then there these they this those through time times tool under used using very were what when where which while will
+with within would your
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+
+
+class Claims:
+    """What an answer says that can be looked for: values (numbers, names, identifiers), and words that the question has not."""
+
+    def __init__(self, answer: str, question: str) -> None:
+        asked = {token.casefold() for token in _TOKEN.findall(_THOUSANDS.sub("", question))}
+        said = _NUMBERS_OF_LINES.sub("", _THOUSANDS.sub("", answer[:_MAX_ANSWER_CHARS]))
+        tokens = dict.fromkeys(token for token in _TOKEN.findall(said) if token.casefold() not in _COMMON)
+        own = [token for token in tokens if token.casefold() not in asked]
+        self.values = _fold(token for token in own if _is_value(token, said))
+        self.words = _fold(token for token in own if len(token) >= _MIN_WORD_CHARS)
+        self.repeats = _fold(token for token in tokens if len(token) >= _MIN_WORD_CHARS or _is_value(token, said))
+        """All of them, for an answer that says nothing but what the question says."""
+        self.asked = _fold(token for token in asked if len(token) >= _MIN_WORD_CHARS and token not in _COMMON)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self.values or self.words
+
+    @cached_property
+    def are_telling(self) -> bool:
+        """Whether finding them means something without a word of the question beside them."""
+        return any(len(value) >= _MIN_TELLING_DIGITS for value in self.values) or len(self.words) > 1
+
+    def are_in(self, text: str) -> bool:
+        """Whether the text holds half of the values or, if there are none, half of the words."""
+        folded = _fold_text(text)
+        if not self.terms:
+            return bool(self.repeats) and all(_holds(folded, term) for term in self.repeats)
+        held = sum(_holds(folded, term) for term in self.terms)
+        return held * 2 >= len(self.terms) and held >= (1 if self.values else min(2, len(self.words)))
+
+    def any_in(self, text: str) -> bool:
+        folded = _fold_text(text)
+        return any(_holds(folded, term) for term in self.terms or self.repeats)
+
+
+def choose_supporting(lines: Sequence[Line], answer: str, question: str) -> list[Line]:
+    """Those of the cited lines that hold something the answer says; none if together they do not support it."""
+    claims = Claims(answer, question)
+    holding = [line for line in lines if claims.any_in(line.text)]
+    return holding if claims.are_in("\n".join(line.text for line in holding)) else []
+
+
+def locate_claims(reader: Reader, answer: str, question: str, spans: Sequence[Span]) -> list[Span]:
+    """Where the stored bytes say what the answer says, the best places first; none if they do not. Blocks."""
+    claims = Claims(answer, question)
+    if not claims.terms:
+        return []
+    windows = _scan(reader, claims, spans)
+    found: list[Span] = []
+    missing = set(range(len(claims.terms)))
+    while missing and len(found) < _MAX_PLACES and windows:
+        best = max(windows, key=lambda window: (len(window.terms & missing), len(window.asked), -window.start))
+        if not best.terms & missing or not (best.asked or claims.are_telling):
+            break
+        missing -= best.terms
+        found.append(_widen(reader, best))
+        windows.remove(best)
+    held = len(claims.terms) - len(missing)
+    enough = held * 2 >= len(claims.terms) and held >= (1 if claims.values else min(2, len(claims.words)))
+    return found if found and enough else []
+
+
+class _Window:
+    """Neighbouring matches: which terms of the answer they are, from where to where, and which words of the question."""
+
+    __slots__ = ("asked", "begin", "end", "start", "terms")
+
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
+        self.start = self.end = -1
+        self.terms: set[int] = set()
+        self.asked: set[int] = set()
+
+
+def _scan(reader: Reader, claims: Claims, spans: Sequence[Span]) -> list[_Window]:
+    """One pass, in linear time. A window holds as many matches as there are within its size."""
+    numbers = {term: place for place, term in enumerate(claims.terms)}
+    asked = {term: place for place, term in enumerate(claims.asked) if term not in numbers}
+    data = reader.buffer()
+    patterns = [_build_pattern(term) for term in sorted((*numbers, *asked), key=len, reverse=True)]
+    windows: list[_Window] = []
+    try:
+        for match in islice(spelling.find_matches(patterns, data, spans), _MAX_MATCHES):
+            start, end = match.span()
+            term = bytes(data[start:end]).decode("utf-8", "replace").casefold()
+            if not windows or start - windows[-1].begin > _WINDOW_BYTES:
+                windows.append(_Window(start))
+            window = windows[-1]
+            if term in numbers:
+                window.start = start if window.start < 0 else window.start
+                window.end = end
+                window.terms.add(numbers[term])
+            else:
+                window.asked.add(asked.get(term, -1))
+    finally:
+        data.release()
+    return [window for window in windows if window.terms]
+
+
+def _build_pattern(term: str) -> bytes:
+    edges = [rb"\b" if char.isascii() and (char.isalnum() or char == "_") else b"" for char in (term[0], term[-1])]
+    return rb"%s(?i:%s)%s" % (edges[0], spelling.escape_literal(term), edges[1])
+
+
+def _widen(reader: Reader, window: _Window) -> Span:
+    """To whole lines, where their ends are near."""
+    low = max(window.start - _MAX_MARGIN_BYTES, 0)
+    before = reader.read(low, window.start)
+    after = reader.read(window.end, min(window.end + _MAX_MARGIN_BYTES, reader.size))
+    begins = max(before.rfind(b"\n"), before.rfind(b"\r")) + 1
+    ends = min((at for at in (after.find(b"\n"), after.find(b"\r")) if at >= 0), default=-1)
+    start = low + begins if begins or not low else window.start
+    return Span(start, window.end + (ends if ends >= 0 else len(after) if window.end + len(after) == reader.size else 0))
+
+
+def _is_value(token: str, text: str) -> bool:
+    if any(char.isdigit() for char in token) or not token.replace("'", "").isalpha():
+        return True
+    return len(token) > 1 and not token.islower() and not text.startswith(token)
+
+
+def _fold(terms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(islice(dict.fromkeys(term.casefold() for term in terms), _MAX_TERMS))
+
+
+def _fold_text(text: str) -> str:
+    return _THOUSANDS.sub("", spelling.simplify(text)).casefold()
+
+
+def _holds(text: str, term: str) -> bool:
+    """As a whole word: 500 is not in 1500."""
+    at = text.find(term)
+    while at >= 0:
+        before, after = text[at - 1 : at] if at else "", text[at + len(term) : at + len(term) + 1]
+        if not (before.isalnum() and term[0].isalnum()) and not (after.isalnum() and term[-1].isalnum()):
+            return True
+        at = text.find(term, at + 1)
+    return False
