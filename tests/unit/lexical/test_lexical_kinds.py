@@ -44,3 +44,10 @@ def test_a_history_is_cut_into_commits_though_blank_lines_are_in_them():
     commits = "".join(f"commit {number:040x}\nAuthor: A\n\n    change {number}\n\n" for number in range(5))
     index = build(commits.encode())
     assert (index.kind, len(index.outline)) == ("history", 5)
+
+
+def test_the_rule_of_a_markdown_table_is_not_a_row():
+    table = "| name | size |\n|:---|---:|\n" + "".join(f"| n{number} | {number} |\n" for number in range(200))
+    index = build(table.encode())
+    assert index.kind == "prose"
+    assert [(found.last - found.first, found.cells) for found in index.outline.tables] == [(200, "pipes")]

@@ -15,6 +15,7 @@ from overspill.lexical.records.lines import is_blank, iterate_lines
 from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
+_MARKDOWN_RULE = re.compile(r"\|(?:[\s:]*+-++[\s:]*+\|)++\s*+$")
 _ROW = re.compile(rb"(?:[^\"\n]++|\"[^\"]*+\")*+(?:\n|\Z)")
 
 
@@ -24,7 +25,8 @@ _OPENS_INSIDE = re.compile(rb"[^\",;|\t\n]*+\"[,;|\t\n]")
 
 def _is_delimited(sample: Sample) -> bool:
     lines = sample.lines
-    return len(lines) > 2 and not begins_with_stamp(lines[0]) and bool(find_delimiter(sample.whole_lines))
+    is_markdown = len(lines) > 1 and _MARKDOWN_RULE.match(lines[1]) is not None
+    return len(lines) > 2 and not is_markdown and not begins_with_stamp(lines[0]) and bool(find_delimiter(sample.whole_lines))
 
 
 def find_delimiter(lines: list[str]) -> str:
