@@ -196,6 +196,7 @@ SMALLEST = """
 toolResponseMaxBytes: 1
 asyncTokenThreshold: 1
 asyncTimeoutSecs: 5e-324
+previewTokens: 0
 previewChars: 0
 maxInlineBlob: 1
 truncation: {inlineLimit: 1, artifactThreshold: 1, defaultStrategy: none, headRatio: 0, headLines: 1, tailLines: 1,
@@ -205,6 +206,7 @@ LARGEST = """
 toolResponseMaxBytes: 1
 asyncTokenThreshold: LARGE
 asyncTimeoutSecs: 1.7e308
+previewTokens: LARGE
 previewChars: LARGE
 maxInlineBlob: LARGE
 truncation: {inlineLimit: LARGE, artifactThreshold: LARGE, defaultStrategy: element, headRatio: 1, headLines: LARGE,

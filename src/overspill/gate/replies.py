@@ -11,16 +11,18 @@ from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import StoreError
 from overspill.gate.blobs import describe_blob
+from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
-from overspill.reading import query
 from overspill.settings import Settings
+from overspill.settings.keys import DEFAULT_STRATEGY
+from overspill.settings.presets import TOOL_STRATEGIES
 from overspill.store.protocols import Reader
 from overspill.store.spool import Spool
 from overspill.text import encoding
+from overspill.text.names import own_name
 from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, truncate_ends
 from overspill.types import Block, Kept, Size, Truncation
 
-_MAX_OUTLINED_BYTES = 8 << 20  # of JSON, parsed for a preview
 _MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
 _MIN_PREVIEW_BYTES = 100  # less would show only a marker
 _FALLBACK_CHARS = 8_000  # shown of a text that could not be kept whole, where no other limit applies
@@ -56,7 +58,7 @@ class OutputText:
         if self._plain is not None:
             head, tail = self._plain[:limit], self._plain[-limit:]
         else:
-            head = encoding.decode(self._read(0, limit * 4))[:limit]
+            head = encoding.decode(self.read(0, limit * 4))[:limit]
             tail = encoding.decode(self._tail(limit * 4))[-limit:]
         return truncate_ends(head, tail, self.size.chars, self.size.lines, limit, strategy, shape)
 
@@ -67,20 +69,22 @@ class OutputText:
             chars = min(chars - 1, chars * limit // over)
         return cut
 
-    def outline(self, limit: int) -> str | None:
-        whole = self._whole(_MAX_OUTLINED_BYTES)
-        return None if whole is None else query.outline(whole, limit)
+    def truncate_to_room(self, room: CardRoom, settings: Settings) -> Cut:
+        chars = room.chars
+        while (used := room.count((cut := self.truncate_to_chars(max(chars, 1), settings)).text)) > room.tokens and chars > 1:
+            chars = min(chars - 1, chars * room.tokens // used)
+        return cut
 
     def _whole(self, max_bytes: int) -> str | None:
         if self.size.bytes > max_bytes:
             return None
-        return self._plain if self._plain is not None else encoding.decode(self._read(0, self.size.bytes))
+        return self._plain if self._plain is not None else encoding.decode(self.read(0, self.size.bytes))
 
     def _tail(self, length: int) -> bytes:
-        data = self._read(max(0, self.size.bytes - length), self.size.bytes)
+        data = self.read(max(0, self.size.bytes - length), self.size.bytes)
         return data[_first_character(data) :]
 
-    def _read(self, start: int, end: int) -> bytes:
+    def read(self, start: int, end: int) -> bytes:
         try:
             return self._spool.read(start, end)
         except StoreError:  # what is gone cannot be shown; the reply says so
@@ -91,21 +95,29 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
+    """The message with a card, with smaller and smaller ones, and alone."""
     message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
-    if not settings.preview_chars or settings.truncation.default_strategy == "none":
+    frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
+    most = (settings.size_cap or _MAX_PARSED_BYTES) - len(encoding.encode(frame))
+    if most < _MIN_PREVIEW_BYTES or not has_preview(settings) or settings.truncation.default_strategy == "none":
         return [ReplyDraft((message,))]
-    frame = f"{message}\n\n{wording.preview('', kept.size.chars)}"
-    cap, chars = settings.size_cap, settings.preview_chars
-    room = (cap or _MAX_OUTLINED_BYTES) - len(frame)
-    if room < _MIN_PREVIEW_BYTES:
-        return [ReplyDraft((message,))]
-    if (outline := source.outline(min(chars, room // 4))) is not None:
-        cut = Cut(outline, "outline", kept.size.lines, kept.size.chars)
-    else:
-        nearly = kept.reason == "size_cap" and kept.size.bytes < 2 * cap
-        cut = source.truncate_to_bytes(room, settings, max(chars, room) if nearly else chars)
-    omitted = 0 if cut.strategy == "outline" else cut.omitted_chars
-    return [ReplyDraft((f"{message}\n\n{wording.preview(encoding.clean(cut.text), omitted)}",), cut), ReplyDraft((message,))]
+    room = CardRoom(settings, most)
+    if settings.truncation.default_strategy != _usual_strategy(kept):
+        cut = source.truncate_to_room(room, settings)
+        shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
+        return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
+    id = kept.name if settings.shows_names else kept.artifact_id
+    heading = wording.stored_message(kept, ()) if settings.shows_names else message  # a card ends with calls
+    cards = draft_cards(source.read, kept.size, id, settings.surface, room)
+    drafts = [
+        ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
+    ]
+    return [*drafts, ReplyDraft((message,))]
+
+
+def _usual_strategy(kept: Kept) -> str:
+    """How outputs of this tool are shortened, unless somebody set another strategy: then that one makes the preview."""
+    return TOOL_STRATEGIES.get(own_name(kept.tool, kept.server).lower(), DEFAULT_STRATEGY)
 
 
 def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:

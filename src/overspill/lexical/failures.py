@@ -105,6 +105,8 @@ class Signs(Struct, frozen=True):
     scores: dict[int, float]
     """How much a record looks like the cause, 0…1."""
     evidence: float
+    gave_up: bool
+    """Whether a program says that it gave up."""
 
 
 def read_signs(index: Read) -> Signs:
@@ -124,6 +126,7 @@ def read_signs(index: Read) -> Signs:
         failing={record: own[record] for record in sure},
         scores=_score_causes(index, own, gave_up),
         evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
+        gave_up=bool(gave_up),
     )
 
 
@@ -148,6 +151,12 @@ def find_sign_places(source: Source) -> list[int]:
 
 def _search(index: Read, pattern: Pattern) -> Iterator[Match]:
     return (match for span in index.spans for match in search_pieces(pattern, index.text, *span))
+
+
+def find_giving_up(data: bytes) -> int:
+    """Where a text first says that a program gave up; -1 if it does not."""
+    found = next(iter(_gave_up.finditer(data)), None)
+    return found.start() if found else -1
 
 
 def _list_backwards(last: int) -> list[int]:

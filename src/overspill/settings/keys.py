@@ -24,6 +24,8 @@ Author: TypeAlias = Literal["anyone", "agent", "owner"]
 """Who wrote a layer: anyone who put a file into the working directory, the author of an agent file, or you. Each may set
 everything that the ones before it may."""
 
+DEFAULT_STRATEGY: StrategyName = "head_tail"
+
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Limit: TypeAlias = Annotated[int, Meta(ge=1)]
 SizeCap: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000)]
@@ -137,7 +139,7 @@ class TruncationSettings(Struct, frozen=True):
         1_073_741_824
     )
     default_strategy: Annotated[StrategyName, Key("How outputs of tools without their own rule are shortened.", "anyone")] = (
-        "head_tail"
+        DEFAULT_STRATEGY
     )
     head_ratio: Annotated[Ratio, Key("The head's share of what `head_tail` keeps.", "anyone")] = 0.6
     head_lines: Annotated[Limit | None, Key("The most lines that `head` keeps; null: as many as fit.", "anyone")] = None

@@ -74,7 +74,15 @@ class Settings:
     ] = 64
     model: Annotated[Name | None, Key("The model whose tokenizer counts tokens; null: o200k.", "agent")] = None
     answer_form: Annotated[AnswerForm, Key("What the model sees in place of a stored output.", "agent")] = "handle"
-    preview_chars: Annotated[Count, Key("How many characters of a stored output are shown below its handle.", "anyone")] = 2_000
+    preview_tokens: Annotated[
+        Count | Literal["auto"],
+        Key(
+            "The most tokens that describe a stored output below its handle; 0: none; "
+            "auto: 400, or no limit in tokens if `previewChars` is set.",
+            "anyone",
+        ),
+    ] = AUTO
+    preview_chars: Annotated[Count | None, Key("The same in characters; 0: none; null: no limit in characters.", "anyone")] = None
     intent: Annotated[
         IntentMode,
         Key(

@@ -1,5 +1,6 @@
 """Every short text a model reads. `tests/unit/wording` pins each one whole."""
 
+from overspill.wording.cards import NextStep, next_calls
 from overspill.wording.replies import (
     CANCELLED,
     CANCELLED_ITSELF,
@@ -77,6 +78,7 @@ __all__ = [
     "SQL_REQUIRED",
     "UNSUPPORTED",
     "JobStatus",
+    "NextStep",
     "abstract",
     "binary_message",
     "brief_error",
@@ -93,6 +95,7 @@ __all__ = [
     "left_too_long",
     "lost_bytes",
     "lost_output",
+    "next_calls",
     "no_table",
     "not_a_chunk",
     "not_searched",

@@ -77,16 +77,16 @@ async def test_an_output_one_byte_over_the_limit_is_stored():
 
 
 async def test_a_truncation_is_described_in_figures():
-    reply = await reply_to("word " * 6_000, Settings(previewChars=50))
+    reply = await reply_to("word " * 6_000, Settings(previewChars=50, truncation={"default_strategy": "head"}))
     assert reply.kept is not None
     assert reply.truncation == Truncation(
         original_size=30_000,
         truncated_size=50,
-        strategy_used="head_tail",
+        strategy_used="head",
         was_truncated=True,
         artifact_id=reply.kept.artifact_id,
         original_tokens=6_001,
-        truncated_tokens=15,
+        truncated_tokens=13,
         omitted_lines=0,
         omitted_chars=29_972,
     )
@@ -146,8 +146,8 @@ async def test_size_goes_before_the_budget_and_a_failed_reservation_before_size(
 
 
 @pytest.mark.promise("no-answer-over-budget")
-async def test_the_preview_is_dropped_first_when_room_is_tight():
-    budget = ContextBudget(window=150)
+async def test_the_preview_is_dropped_first_when_there_is_room_for_the_handle_only():
+    budget = ContextBudget(window=60)
     reply = await reply_to("word " * 20_000, budget=budget)
     assert reply.kept is not None
     assert reply.text.count("\n") == 1

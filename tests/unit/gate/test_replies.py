@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from frames import unmarked
+from msgspec import structs
 
 from overspill import handles, wording
 from overspill.gate import replies
@@ -11,6 +14,7 @@ from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore
 from overspill.store.spool import MEMORY, Spool
+from overspill.text.tokens import count
 from overspill.truncate import Cut, read_shape
 from overspill.types import Kept, Reason, Truncation
 
@@ -40,15 +44,19 @@ def lines(count: int) -> str:
     return "".join(f"line {number:05}\n" for number in range(count))
 
 
+def by_head(**values: Any) -> Settings:
+    """Another strategy than the tool's usual one makes the preview."""
+    return Settings(truncation={"default_strategy": "head"}, **values)
+
+
 @pytest.mark.parametrize("plain", [True, False])
-def test_a_handle_with_a_preview_and_the_handle_alone(plain: bool):
+def test_a_strategy_that_was_set_makes_the_preview(plain: bool):
     kept, source = given(lines(3000), plain=plain)
-    rich, poor = replies.draft_handle(kept, source, Settings(previewChars=100))
-    shown = "".join(f"line {number:05}\n" for number in (0, 1)) + "\n... [2,996 lines / 32,956 chars omitted] ...\n"
-    shown += "line 02998\nline 02999\n"
-    ending = ", 32,956 characters omitted"
+    rich, poor = replies.draft_handle(kept, source, by_head(previewChars=100))
+    shown = "".join(f"line {number:05}\n" for number in range(3)) + "\n... [Remainder omitted: 2,997 lines / 32,967 chars] ..."
+    ending = ", 32,967 characters omitted"
     assert unmarked(rich.text) == wording.stored_message(kept, Settings().surface) + preview(shown, ending)
-    assert rich.cut == Cut(shown, "head_tail", 2996, 32956)
+    assert rich.cut == Cut(shown, "head", 2997, 32967)
     assert poor == ReplyDraft((wording.stored_message(kept, Settings().surface),))
 
 
@@ -60,40 +68,38 @@ def test_an_estimate_is_called_one_except_in_the_words_of_the_document(preset: s
     assert (f"{kept.size.tokens} tokens" in first_line, "about " in first_line) == (not is_marked, is_marked)
 
 
+def test_the_usual_strategy_of_a_tool_makes_no_preview():
+    kept, source = given(lines(3000))
+    execute = structs.replace(kept, tool="shell__execute_command", server="shell")
+    usual = Settings().for_tool("shell__execute_command", "shell")
+    assert usual.truncation.default_strategy == "tail"
+    for output, settings in ((kept, Settings()), (execute, usual)):
+        cut = replies.draft_handle(output, source, settings)[0].cut
+        assert cut is not None
+        assert cut.strategy == "card"
+
+
 def test_a_preview_has_at_most_previewchars_characters():
     kept, source = given("é" * 40_000)
-    rich, _ = replies.draft_handle(kept, source, Settings())
+    rich, _ = replies.draft_handle(kept, source, by_head(previewChars=2000))
     assert rich.cut is not None
     assert len(rich.cut.text) == 2000
 
 
-def test_an_output_under_twice_the_limit_is_previewed_as_far_as_the_limit_allows():
-    kept, source = given("x" * 12_300)
-    rich, _ = replies.draft_handle(kept, source, Settings())
-    assert 12_280 <= len(rich.text.encode()) <= 12_288
-    kept, source = given("€" * 8_000)
-    rich, _ = replies.draft_handle(kept, source, Settings())
-    assert 12_200 <= len(rich.text.encode()) <= 12_288
-
-
-def test_an_output_of_twice_the_limit_has_the_usual_preview():
-    kept, source = given("x" * 2 * 12_288)
-    rich, _ = replies.draft_handle(kept, source, Settings())
+@pytest.mark.parametrize(
+    ("set", "tokens"), [({}, 400), ({"previewTokens": 90}, 90), ({"previewTokens": 90, "previewChars": 9000}, 90)]
+)
+def test_a_preview_has_at_most_previewtokens_tokens(set: dict[str, int], tokens: int):
+    kept, source = given("One two! " * 5_000)
+    rich, _ = replies.draft_handle(kept, source, by_head(**set))
     assert rich.cut is not None
-    assert len(rich.cut.text) == 2000
-
-
-def test_an_output_stored_for_its_tokens_is_not_shown_whole():
-    kept, source = given("x" * 9000, reason="token_threshold")
-    rich, _ = replies.draft_handle(kept, source, Settings())
-    assert rich.cut is not None
-    assert len(rich.cut.text) == 2000
+    assert 0.8 * tokens < count(rich.cut.text).tokens <= tokens
 
 
 def test_a_preview_never_makes_an_answer_exceed_the_size_cap():
     kept, source = given("x" * 5000)
-    (rich, _) = replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=1000))
-    assert len(rich.text.encode()) == 1000
+    (rich, _) = replies.draft_handle(kept, source, by_head(toolResponseMaxBytes=1000, previewChars=5000))
+    assert 990 < len(rich.text.encode()) <= 1000
 
 
 def test_there_is_no_preview_if_the_size_cap_leaves_no_room():
@@ -105,29 +111,52 @@ def test_there_is_no_preview_if_the_size_cap_leaves_no_room():
 
 def test_without_a_size_cap_the_preview_is_as_long_as_asked_for():
     kept, source = given("x" * 50_000, reason="token_threshold")
-    rich, _ = replies.draft_handle(kept, source, Settings(toolResponseMaxBytes=0, previewChars=20_000))
+    rich, _ = replies.draft_handle(kept, source, by_head(toolResponseMaxBytes=0, previewChars=20_000))
     assert rich.cut is not None
     assert len(rich.cut.text) == 20_000
 
 
-def test_json_is_previewed_by_its_outline():
+def test_a_card_stands_below_the_handle_with_the_calls_that_come_next():
     json = '{"total":3,"items":[' + ",".join(f'{{"id":{number},"name":"n{number}"}}' for number in range(2000)) + "]}"
     kept, source = given(json)
-    rich, _ = replies.draft_handle(kept, source, Settings())
-    outline = 'object with 2 keys\n- total: 3\n- items: array of 2,000, the first: object with 2 keys\n  - id: 0\n  - name: "n0"'
-    assert unmarked(rich.text) == wording.stored_message(kept, Settings().surface) + preview(outline)
-    assert rich.cut == Cut(outline, "outline", 1, len(json))
+    rich, *_ = replies.draft_handle(kept, source, Settings(previewTokens=140))
+    card = (
+        "JSON, 1 line, 52 KB\n"
+        '"/items": 2,000 rows, 2 columns:\n- id number 0 to 1999\n- name text, all different\n'
+        "rows from the first on (8 of 2,000 shown):\n" + "\n".join(f" {number} | n{number}" for number in range(8))
+    )
+    calls = f'\nNext: get_tool_output(id="{kept.name}", mode="query", query="items[:20]")'
+    assert unmarked(rich.text) == wording.stored_message(kept, ()) + preview(card) + calls
+    assert rich.cut is not None
+    assert (rich.cut.strategy, rich.cut.omitted_lines, rich.cut.omitted_chars) == ("card", 1, len(json))
+
+
+def test_a_card_shrinks_step_by_step():
+    kept, source = given(lines(3000) + "ERROR: it broke\n")
+    *cards, alone = replies.draft_handle(kept, source, Settings())
+    sizes = [count(draft.cut.text).tokens for draft in cards if draft.cut]
+    assert len(sizes) >= 3
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] <= 50
+    assert alone == ReplyDraft((wording.stored_message(kept, Settings().surface),))
 
 
 def test_lone_surrogates_are_shown_as_replacement_characters():
     kept, source = given("\ud800" * 20_000)
-    rich, _ = replies.draft_handle(kept, source, Settings(previewChars=100))
-    assert "\ud800" not in rich.text
-    assert "\ufffd" in rich.text
+    for settings in (Settings(), by_head(previewChars=100)):
+        rich, *_ = replies.draft_handle(kept, source, settings)
+        assert "\ud800" not in rich.text
+        assert "\ufffd" in rich.text
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(preset="tool_output"), Settings(previewChars=0), Settings(truncation={"default_strategy": "none"})]
+    "settings",
+    [
+        Settings(preset="tool_output"),
+        Settings(previewChars=0),
+        Settings(previewTokens=0),
+        Settings(truncation={"default_strategy": "none"}),
+    ],
 )
 def test_without_a_preview_there_is_only_the_message(settings: Settings):
     kept, source = given(lines(3000))

@@ -178,7 +178,8 @@ def test_an_agent_file_may_set_keys_that_can_harm_only_its_own_run(key: str, tex
 
 
 HARMLESS = """
-preset toolResponseMaxBytes asyncTokenThreshold async asyncTimeoutSecs previewChars maxInlineBlob toolOutput truncation servers
+preset toolResponseMaxBytes asyncTokenThreshold async asyncTimeoutSecs previewTokens previewChars maxInlineBlob toolOutput
+truncation servers
 intent intentTokens *.intent
 truncation.inlineLimit truncation.artifactThreshold truncation.defaultStrategy truncation.headRatio truncation.headLines
 truncation.tailLines truncation.lineFrom truncation.depth truncation.firstElements truncation.lastElements truncation.maxKeys

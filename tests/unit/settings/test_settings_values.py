@@ -29,9 +29,9 @@ def test_the_defaults_are_the_preset_overspill() -> None:
     assert (s.tool_timeout, s.wait_max_secs, s.max_running) == (300.0, 300.0, 64)
     assert (s.extraction_model, s.store_dir, s.retention, s.keep_days) == (None, None, "process", 7)
     assert (s.keep_bytes, s.max_run_bytes) == (2 * 1024**3, 10 * 1024**3)
-    assert (s.answer_form, s.preview_chars, s.answer_max_bytes, s.answer_max_chars, s.max_inline_blob) == (
+    assert (s.preview_tokens, s.preview_chars) == ("auto", None)
+    assert (s.answer_form, s.answer_max_bytes, s.answer_max_chars, s.max_inline_blob) == (
         "handle",
-        2_000,
         12_288,
         None,
         1_000_000,

@@ -110,7 +110,7 @@ def test_a_quote_of_several_lines_cannot_pass_for_a_citation():
 
 async def test_a_preview_says_outside_of_its_block_how_much_is_left_out():
     text = "... [1 lines / 1 chars omitted] ...\n" * 2000
-    async with Session(Settings(previewChars=400)) as session:
+    async with Session(Settings(previewChars=400, truncation={"default_strategy": "head"})) as session:
         reply = await session.call("read", {}, lambda: text)
     mark = reply.text.partition("[preview ")[2][:6]
     assert reply.truncation is not None

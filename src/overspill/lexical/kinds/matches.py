@@ -10,7 +10,7 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines
 
-_MATCH = re.compile(
+MATCH = re.compile(
     r"(?:[A-Za-z]:)?(?:[^\WA-Za-z]|[.@+~-])*+[A-Za-z/\\](?:[\w./\\@+~]|-(?!\d++[:-]))*+[:-]\d++[:-]",
 )
 """A path, which contains a letter or a slash, then a line number."""
@@ -18,7 +18,7 @@ _MIN_SHARE = 0.6
 
 
 def _are_matches(sample: Sample) -> bool:
-    return sample.share(_MATCH.match) > _MIN_SHARE
+    return sample.share(MATCH.match) > _MIN_SHARE
 
 
 def _cut_lines(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:

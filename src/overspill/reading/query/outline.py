@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from overspill.errors import BadRequest
@@ -19,24 +20,30 @@ def outline(text: str, limit: int) -> str | None:
     if len(text) > _MAX_PARSED_CHARS or not text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"')):
         return None
     try:
-        first, *others = documents(text)
-        only = open_raw(first)
-        if not others and isinstance(only, str) and parse_embedded(only) is only:
-            return None
-        label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
-        return outline_within(first, Bound(4 * limit, limit), label)
+        return next(filter(Bound(4 * limit, limit).holds, outline_levels(documents(text))), None)
     except (BadRequest, RecursionError):
         return None
 
 
-def outline_within(value: Value, bound: Bound, label: str = "") -> str | None:
+def outline_levels(found: Sequence[Value]) -> Iterator[str]:
+    """Outlines of the documents of a text, from the most detailed to the least; none if they have no structure."""
+    first, *others = found
+    only = open_raw(first)
+    if not others and isinstance(only, str) and parse_embedded(only) is only:
+        return
+    label = f"{len(others) + 1:,} JSON documents, the first: " if others else ""
+    yield from _levels(first, label)
+
+
+def outline_within(value: Value, bound: Bound) -> str | None:
     """As much detail as fits. None if not even the kind of the value fits."""
+    return next(filter(bound.holds, _levels(value)), None)
+
+
+def _levels(value: Value, label: str = "") -> Iterator[str]:
     sketch = _Sketch()
     for depth, keys in _DETAIL_LEVELS:
-        text = label + "\n".join(sketch.lines(value, depth, keys))
-        if bound.holds(text):
-            return text
-    return None
+        yield label + "\n".join(sketch.lines(value, depth, keys))
 
 
 def describe_kind(value: Value) -> str:

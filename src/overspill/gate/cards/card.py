@@ -1,0 +1,135 @@
+"""A card: statements about a stored output and samples of it, as many as there is room for.
+
+Our statements begin a line. Whatever comes from the output is indented, or quoted inside a statement, so that no text can pass
+for a statement of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from overspill.text import encoding
+from overspill.text.humanize import ELLIPSIS, escape_invisible, shorten
+from overspill.wording.cards import NextStep
+
+MAX_LINE_CHARS = 240
+"""Shown of one line of the output."""
+MAX_NAME_CHARS = 40
+"""Shown of a value or name inside a statement."""
+_INDENT = " "
+_OTHER_SPACE = re.compile(r"[^\S\t\n ]")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+")
+
+Count = Callable[[str], int]
+
+
+class Section(Struct, frozen=True):
+    """A statement and the lines under it, in the order in which they are shown."""
+
+    title: str
+    items: Sequence[str] = ()
+    total: int = 0
+    """How many there are, so that the title says how many are shown; 0 if that is not known."""
+    first: int = 1
+    """How many items come before further items of any section."""
+    rank: int = 0
+    """Sections are filled in this order, and shown in the order of the card."""
+    fit: Callable[[int, Count], list[str]] | None = None
+    """Makes items for a number of tokens, where what to show depends on the room."""
+
+
+class Card(Struct, frozen=True):
+    sections: Sequence[Section]
+    steps: Sequence[NextStep] = ()
+    kind: str = ""
+    """What the output is, where its maker knows better than the engine."""
+
+    def write(self, limit: int, count: Count) -> str:
+        """At most `limit` tokens: the most important first. Empty if not even the first statement fits."""
+        ranked = sorted(enumerate(self.sections), key=lambda pair: pair[1].rank)
+        filling = _Filling(limit, count)
+        for number, section in ranked:
+            if section.fit is not None:
+                filling.add(number, section.title, section.fit(filling.left, count))
+            else:
+                filling.add(number, section.title, section.items[: section.first] if section.items else ("",))
+        for number, section in ranked:
+            if len(filling.shown.get(number, ())) == section.first:
+                filling.add(number, section.title, section.items[section.first :])
+        while count(text := self._join(filling.shown)) > limit and filling.shown:
+            filling.drop_latest()
+        return text
+
+    def _join(self, shown: dict[int, list[str]]) -> str:
+        lines: list[str] = []
+        for number, section in enumerate(self.sections):
+            if number not in shown:
+                continue
+            items = [item for item in shown[number] if item]
+            some = f" ({len(items):,} of {section.total:,} shown)" if items and len(items) < section.total else ""
+            lines += [f"{section.title}{some}:" if items else section.title, *items]
+        return "\n".join(lines)
+
+
+class _Filling:
+    """The items of each section that are shown so far."""
+
+    def __init__(self, limit: int, count: Count) -> None:
+        self.left = limit
+        self.shown: dict[int, list[str]] = {}
+        self._count = count
+        self._latest: list[int] = []
+
+    def add(self, number: int, title: str, items: Sequence[str]) -> None:
+        """As many as there is room for."""
+        for item in items:
+            cost = self._count(item) + 1 + (0 if number in self.shown else self._count(title) + 1)
+            if cost > self.left:
+                return
+            self.left -= cost
+            self.shown.setdefault(number, []).append(item)
+            self._latest.append(number)
+
+    def drop_latest(self) -> None:
+        number = self._latest.pop()
+        self.shown[number].pop()
+        if not self.shown[number]:
+            del self.shown[number]
+
+
+def indent(text: str, max_chars: int = MAX_LINE_CHARS) -> str:
+    """Lines of the output for a card. Equal lines that follow each other are folded, and blank ones left out."""
+    lines: list[str] = []
+    times = 0
+    for line in [*(cut for line in text.split("\n") if (cut := cut_line(line, max_chars))), ""]:
+        if lines and lines[-1] == _INDENT + line:
+            times += 1
+            continue
+        if times:
+            lines.append("(the same once more)" if times == 1 else f"(the same {times:,} more times)")
+            times = 0
+        if line:
+            lines.append(_INDENT + line)
+    return "\n".join(lines)
+
+
+def cut_line(line: str, max_chars: int = MAX_LINE_CHARS) -> str:
+    """A line of the output, in one line, and shortened if it is long."""
+    flat = make_visible(line.rstrip()[: max_chars + 1]).replace("\n", " ")
+    return flat[:max_chars] + ELLIPSIS if len(flat) > max_chars else flat
+
+
+def name(text: str) -> str:
+    """A value or name of the output inside a statement: in quotes, unless it is a plain word."""
+    short = shorten(make_visible(" ".join(text[: 4 * MAX_NAME_CHARS].split())), MAX_NAME_CHARS)
+    if _PLAIN_NAME.fullmatch(short):
+        return short
+    escaped = short.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def make_visible(text: str) -> str:
+    return text if text.isprintable() else escape_invisible(encoding.clean(_OTHER_SPACE.sub(" ", text)))

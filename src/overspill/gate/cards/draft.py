@@ -1,0 +1,83 @@
+"""Drafts what stands below the handle of a stored output: its card, and smaller ones for a context that has less room."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from msgspec import Struct
+
+from overspill import wording
+from overspill.gate.cards.card import Card
+from overspill.gate.cards.make import make_card
+from overspill.gate.cards.sample import Read
+from overspill.settings import Settings
+from overspill.text import encoding, tokens
+from overspill.text.tokens import CHARS_PER_TOKEN
+from overspill.types import Size
+
+DEFAULT_TOKENS = 400
+_PARTS = (1, 2, 4, 8)
+"""The card is also drafted with this part of the room."""
+_MIN_TOKENS = 12
+"""A smaller card would say nothing."""
+_MAX_STEPS_SHARE = 0.35
+"""Of the room, for the calls that come next. If they take more, there are fewer of them, or none."""
+
+
+class DraftedCard(Struct, frozen=True):
+    text: str
+    """Without its frame."""
+    framed: str
+
+
+class CardRoom:
+    """How large a preview may be: in tokens, in characters or in both, and in bytes. It counts in tokens, whatever the limit."""
+
+    def __init__(self, settings: Settings, max_bytes: int) -> None:
+        self._max_chars = settings.preview_chars
+        # A limit in characters that you set replaces the default in tokens.
+        default = DEFAULT_TOKENS if self._max_chars is None else None
+        self._max_tokens = default if settings.preview_tokens == "auto" else settings.preview_tokens
+        self._max_bytes = max_bytes
+        self._model = settings.model
+        tokens = -(-(self._max_chars or 0) // CHARS_PER_TOKEN) if self._max_tokens is None else self._max_tokens
+        self.tokens = min(tokens, max_bytes)
+        self.chars = min(max_bytes, tokens * CHARS_PER_TOKEN if self._max_chars is None else self._max_chars)
+        """About how many characters fit: exactly, where they are limited."""
+
+    def count(self, text: str) -> int:
+        """How much of the room a text takes, by the limit that it takes most of."""
+        used = [self._scale(len(encoding.encode(text)), self._max_bytes)]
+        if self._max_chars is not None:
+            used.append(self._scale(len(text), self._max_chars))
+        if self._max_tokens is not None:
+            used.append(tokens.count(text, self._model).tokens)
+        return max(used)
+
+    def _scale(self, part: int, whole: int) -> int:
+        return -(-part * self.tokens // max(1, whole))
+
+
+def has_preview(settings: Settings) -> bool:
+    return settings.preview_chars != 0 and settings.preview_tokens != 0
+
+
+def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room: CardRoom) -> list[DraftedCard]:
+    """The largest first. `id`: how the reply names the output; `offered`: the tools that can read it."""
+    card = make_card(read, size)
+    drafts: list[DraftedCard] = []
+    for part in _PARTS:
+        limit = room.tokens // part
+        steps = _spell_steps(card, id, offered, limit, room)
+        text = card.write(limit - (room.count(steps) if steps else 0), room.count) if limit >= _MIN_TOKENS else ""
+        if text and all(text != each.text for each in drafts):
+            drafts.append(DraftedCard(text, "\n".join(filter(None, (wording.preview(text), steps)))))
+    return drafts
+
+
+def _spell_steps(card: Card, id: str, offered: Collection[str], limit: int, room: CardRoom) -> str:
+    for count in range(len(card.steps), 0, -1):
+        steps = wording.next_calls(id, card.steps[:count], offered)
+        if room.count(steps) <= _MAX_STEPS_SHARE * limit:
+            return steps
+    return ""

@@ -1,0 +1,59 @@
+"""Makes the card of a stored output: the engine says what kind of text it is, and one of three makers describes it."""
+
+from __future__ import annotations
+
+from overspill.gate.cards.card import Card, Section
+from overspill.gate.cards.json_card import make_json_card
+from overspill.gate.cards.log import make_log_card
+from overspill.gate.cards.outline import make_outline_card
+from overspill.gate.cards.sample import OutputSample, Read, take_sample
+from overspill.gate.cards.table import make_table_card, read_engine_tables
+from overspill.lexical import Index, build
+from overspill.text.humanize import count_noun, format_size
+from overspill.types import Size
+
+_JSON_KINDS = ("json", "ndjson")
+_KIND_NAMES = {
+    "json": "JSON",
+    "ndjson": "JSON lines",
+    "csv": "delimited rows",
+    "xml": "XML",
+    "html": "HTML",
+    "log": "text",
+    "matches": "search results",
+}
+_MAX_LINE_BYTES = 1_000
+"""On average, for a text to be described line by line."""
+_QUOTE = b'"'
+
+
+def make_card(read: Read, size: Size) -> Card:
+    """`read` gives the stored bytes from one position to another. At most a few MB of them are read."""
+    sample = take_sample(read, size)
+    index = build(sample.data)
+    if index.kind in _JSON_KINDS and (found := make_json_card(read, sample, index.kind)) is not None:
+        card, sample, is_whole = found
+        return _put_title(card, sample, index.kind, is_whole=is_whole)
+    if index.kind == "csv" and not sample.is_whole and _QUOTE in sample.data:
+        # A later window may begin inside a cell of several lines.
+        sample = OutputSample(sample.windows[:1], size)
+        index = build(sample.data)
+    return _put_title(_describe(sample, index), sample, index.kind, is_whole=sample.is_whole)
+
+
+def _describe(sample: OutputSample, index: Index) -> Card:
+    if tables := read_engine_tables(index):
+        return make_table_card(tables, is_whole=sample.is_whole)
+    has_lines = sample.size.bytes <= _MAX_LINE_BYTES * sample.size.lines
+    if index.traits.is_log and index.kind != "history" and has_lines:
+        return make_log_card(sample, index)
+    return make_outline_card(sample, index)
+
+
+def _put_title(card: Card, sample: OutputSample, kind: str, *, is_whole: bool) -> Card:
+    size = sample.size
+    title = f"{card.kind or _KIND_NAMES.get(kind, kind)}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
+    if not is_whole:
+        where = "at the beginning" if len(sample.windows) == 1 else f"in {len(sample.windows)} places from beginning to end"
+        title += f". Sampled: everything below is of {format_size(len(sample.data))} {where}"
+    return Card([Section(title), *card.sections], card.steps)

@@ -1,0 +1,135 @@
+"""What a card is made from: all of a small output; of a large one the beginning, the end, and some lines between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from msgspec import Struct
+
+from overspill.lexical.failures import find_giving_up
+from overspill.text.lines import count_line_ends
+from overspill.types import Size
+
+MAX_WHOLE_BYTES = 384 << 10
+"""A larger output is sampled, so that its card takes no longer."""
+_HEAD_BYTES = 144 << 10
+_TAIL_BYTES = 112 << 10
+_MIDDLES = 4
+_MIDDLE_BYTES = 16 << 10
+_BEFORE_END_BYTES, _AFTER_END_BYTES = 48 << 10, 16 << 10
+_SCANNED_BYTES = 1 << 20
+"""At each end, searched for where a program gave up."""
+_MAX_NUMBERED_LINE_BYTES = 5_000
+"""With longer lines on average, line numbers no longer help to find anything."""
+_STRUCTURE_STARTS = (b"{", b"[", b"<")
+"""What begins so is not the output of a program that gave up."""
+_LINE_ENDS = (b"\n", b"\r")
+
+Read = Callable[[int, int], bytes]
+
+
+class Window(Struct, frozen=True):
+    """Whole lines from byte `start` on, or what a window holds of a longer line."""
+
+    start: int
+    data: bytes
+    lines_before: int | None = 0
+    """None if the lines before it were not counted."""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
+
+class OutputSample:
+    """Windows of an output, joined to one text that the engine can read."""
+
+    def __init__(self, windows: tuple[Window, ...], size: Size) -> None:
+        self.size = size
+        self.windows = windows
+
+    @cached_property
+    def data(self) -> bytes:
+        return self.windows[0].data if len(self.windows) == 1 else b"".join(window.data for window in self.windows)
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.data) == self.size.bytes
+
+    def locate(self, position: int) -> str:
+        """Where a position in `data` is in the output: `L12`, or the byte `@4096` if lines are too long or were not counted."""
+        number = bisect_right(self._joints, position) - 1
+        window, inside = self.windows[number], position - self._joints[number]
+        if window.lines_before is None or self.size.bytes > _MAX_NUMBERED_LINE_BYTES * self.size.lines:
+            return f"@{window.start + inside}"
+        return f"L{window.lines_before + count_line_ends(window.data[:inside]) + 1}"
+
+    @cached_property
+    def _joints(self) -> list[int]:
+        """Where each window begins in `data`."""
+        joints = [0]
+        for window in self.windows[:-1]:
+            joints.append(joints[-1] + len(window.data))
+        return joints
+
+
+def take_sample(read: Read, size: Size) -> OutputSample:
+    total = size.bytes
+    if total <= MAX_WHOLE_BYTES:
+        return OutputSample((Window(0, read(0, total)),), size)
+    ends = (Window(0, read(0, min(total, _SCANNED_BYTES))), _read_end(read, size))
+    windows: list[Window] = []
+    for start, end in _choose_spans(total, ends):
+        reached = windows[-1].end if windows else 0
+        known = next((window for window in ends if window.start <= start and end <= window.end), None)
+        data = known.data[start - known.start : end - known.start] if known else read(start, end)
+        window = _keep_whole_lines(max(start, reached), data[max(0, reached - start) :], total)
+        if window.data:
+            windows.append(Window(window.start, window.data, _count_lines_before(window.start, known)))
+    return OutputSample(tuple(windows), size)
+
+
+def _read_end(read: Read, size: Size) -> Window:
+    start = max(0, size.bytes - _SCANNED_BYTES)
+    data = read(start, size.bytes)
+    return Window(start, data, size.lines - count_line_ends(data) - (not data.endswith(_LINE_ENDS)))
+
+
+def _choose_spans(total: int, ends: tuple[Window, Window]) -> list[tuple[int, int]]:
+    """Beginning, end, places at equal distances, and where a program first says that it gave up."""
+    step = (total - _HEAD_BYTES - _TAIL_BYTES) // (_MIDDLES + 1)
+    starts = [_HEAD_BYTES + number * step for number in range(1, _MIDDLES + 1)]
+    spans = [(0, _HEAD_BYTES), (total - _TAIL_BYTES, total), *((start, start + _MIDDLE_BYTES) for start in starts)]
+    for window in ends if ends[0].data[:1] not in _STRUCTURE_STARTS else ():
+        if (found := find_giving_up(window.data)) >= 0:
+            place = window.start + found
+            spans.append((max(0, place - _BEFORE_END_BYTES), min(total, place + _AFTER_END_BYTES)))
+            break
+    return list(_join_spans(spans))
+
+
+def _join_spans(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    start, end = 0, 0
+    for each_start, each_end in sorted(spans):
+        if each_start > end:
+            yield start, end
+            start = each_start
+        end = max(end, each_end)
+    yield start, end
+
+
+def _keep_whole_lines(start: int, data: bytes, total: int) -> Window:
+    """Except at the ends of the output. Nothing of a line that is longer than a window, unless it is the first."""
+    first = 0 if start == 0 else data.find(b"\n") + 1
+    last = len(data) if start + len(data) == total else data.rfind(b"\n") + 1
+    if start == 0:
+        return Window(0, data[:last] or data)
+    return Window(start + first, data[first:last] if first else b"")
+
+
+def _count_lines_before(start: int, known: Window | None) -> int | None:
+    if known is None or known.lines_before is None:
+        return None
+    return known.lines_before + count_line_ends(known.data[: start - known.start])

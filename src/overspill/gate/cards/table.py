@@ -1,0 +1,221 @@
+"""The card of tables: their rows and columns, what is in each column, and the first rows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence, Sized
+
+import msgspec
+from msgspec import Struct
+
+from overspill.gate.cards.card import Card, Section, indent, name
+from overspill.gate.cards.json_rows import JsonTable, read_row
+from overspill.lexical import Index
+from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.outline import Table
+from overspill.lexical.render import render
+from overspill.text.humanize import count_noun
+from overspill.wording.cards import NextStep
+
+_MAX_CELLS = 24_000
+"""Cells that are read. Of a larger table, rows at equal distances are."""
+_MIN_READ_ROWS = 10
+_MAX_COLUMNS = 200
+"""Columns that are described."""
+_MAX_COLUMNS_ON_LINE = 10
+_MAX_EXAMPLES = 40
+_MAX_TABLES = 12
+"""More tables are described by what contains them."""
+_MAX_VALUES = 4
+"""Values that are named for one column."""
+_MAX_DISTINCT_SHARE = 0.5
+"""With more different values, the most frequent ones say little."""
+_MISSING = frozenset(("", "-", "null", "none", "n/a", "na", "nan"))
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.{0,20})?")
+_NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?")
+_MIN_TABLE_SHARE = 0.5
+"""Of the output, for it to be described as tables."""
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
+_PLAIN_VALUE = re.compile(r"[A-Za-z][\w-]{1,29}", re.ASCII)
+_PLAIN_POINTER = re.compile(r"(?:/[A-Za-z_]\w{0,29}){0,3}", re.ASCII)
+
+
+class ReadTable(Struct, frozen=True):
+    """A table with the cells that were read of it."""
+
+    label: str
+    """Its JSON pointer, if it is inside a document."""
+    rows: int
+    names: Sequence[str]
+    columns: Sequence[Sequence[object]]
+    """The cells of each column that is described; None where a row has none."""
+    examples: Sequence[str]
+    read: int
+    """Rows whose cells were read."""
+    uneven: int = 0
+    """How many of them have another number of cells than the header."""
+    is_json: bool = False
+
+
+def read_engine_tables(index: Index) -> list[ReadTable]:
+    """The tables that the engine found, if they are most of the output."""
+    outline = index.outline
+    tables = [table for table in outline.tables if table.cells != "json"]
+    inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
+    if inside <= _MIN_TABLE_SHARE * index.searched_bytes or len(tables) > _MAX_TABLES:
+        return []
+    return [_read_table(index, table) for table in tables]
+
+
+def _read_table(index: Index, table: Table) -> ReadTable:
+    names = _strip_edge(read_columns(index, table), table)
+    records = _spread(table.first, table.last, len(names))
+    columns: list[list[object]] = [[] for _ in names[:_MAX_COLUMNS]]
+    uneven = 0
+    for _, row in read_rows(index, table, records):
+        cells = _strip_edge(row, table)
+        uneven += len(cells) != len(names)
+        for number, column in enumerate(columns):
+            column.append(cells[number] if number < len(cells) else None)
+    starts, ends = index.outline.starts, index.outline.ends
+    shown = range(table.first, min(table.last, table.first + _MAX_EXAMPLES))
+    examples = [" ".join(render(index, starts[row], ends[row]).split("\n")) for row in shown]
+    return ReadTable("", table.last - table.first, names, columns, examples, len(records), uneven)
+
+
+def _strip_edge(cells: list[str], table: Table) -> list[str]:
+    """Without the empty cell after the last bar of a row."""
+    return cells[:-1] if table.cells == "pipes" and cells and not cells[-1].strip() else cells
+
+
+def read_json_tables(tables: Sequence[JsonTable], total: int) -> list[ReadTable]:
+    """`total`: the size of the document."""
+    if len(tables) > _MAX_TABLES or sum(table.bytes for table in tables) <= _MIN_TABLE_SHARE * total:
+        return []
+    return [_read_json_table(table) for table in tables]
+
+
+def _read_json_table(table: JsonTable) -> ReadTable:
+    chosen = _spread(0, len(table.rows), len(read_row(table.rows[0])))
+    rows = [read_row(table.rows[number]) for number in chosen]
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    columns = [[row.get(key) for row in rows] for key in names[:_MAX_COLUMNS]]
+    examples = [
+        " | ".join("" if (cell := row.get(key)) is None else _write(cell) for key in names[:_MAX_COLUMNS])
+        for row in map(read_row, table.rows[:_MAX_EXAMPLES])
+    ]
+    return ReadTable(table.pointer, len(table.rows), names, columns, examples, len(rows), is_json=True)
+
+
+def _spread(first: int, last: int, columns: int) -> range:
+    """All rows, or as many at equal distances as may be read."""
+    most = max(_MIN_READ_ROWS, _MAX_CELLS // max(1, columns))
+    return range(first, last, -(-(last - first) // most))
+
+
+def make_table_card(tables: Sequence[ReadTable], *, is_whole: bool) -> Card:
+    """All tables in the order of the output; the largest are first in line for room."""
+    by_size = sorted(range(len(tables)), key=lambda number: -tables[number].rows)
+    sections = [
+        section
+        for number, table in enumerate(tables)
+        for section in _describe_table(table, 2 * by_size.index(number), is_only=len(tables) == 1, is_whole=is_whole)
+    ]
+    return Card(sections, _suggest(tables[by_size[0]]))
+
+
+def _describe_table(table: ReadTable, rank: int, *, is_only: bool, is_whole: bool) -> list[Section]:
+    least = "" if is_whole else "at least "
+    title = f"{least}{count_noun(table.rows, 'row')}, {count_noun(len(table.names), 'column')}"
+    if table.label:
+        title = f"{name(table.label)}: {title}"
+    if table.read < table.rows:
+        title += f", described by {table.read:,} rows at equal distances"
+    if table.uneven:
+        title += f"; {table.uneven:,} of these rows have another number of cells"
+    described = [describe_column(column, cells) for column, cells in zip(table.names, table.columns, strict=False)]
+    rows = [indent(row) for row in table.examples]
+    if is_only:
+        columns = Section(title, [f"- {each}" for each in described], len(table.names), len(described), rank=rank + 2)
+        return [columns, Section("rows from the first on", rows, table.rows, 2, rank=rank + 1)]
+    more = len(table.names) - _MAX_COLUMNS_ON_LINE
+    line = "; ".join([*described[:_MAX_COLUMNS_ON_LINE], *([f"{more:,} more"] if more > 0 else ())])
+    return [Section(f"{title}: {line}. Its rows", rows, table.rows, 3, rank=rank + 1)]
+
+
+def describe_column(column: str, cells: Sequence[object]) -> str:
+    """`status text, ok 1,200, failed 30, 2 others; 3% missing`."""
+    filled = [cell for cell in cells if not _is_missing(cell)]
+    missing = len(cells) - len(filled)
+    if not filled:
+        return f"{name(column)} empty"
+    words = f"{name(column)} {_describe_values(filled)}"
+    return f"{words}; {_percent(missing, len(cells))} missing" if missing else words
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or (isinstance(cell, str) and len(cell) < 10 and cell.strip().lower() in _MISSING)
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return f"{share:.0f}%" if 1 <= share <= 99 else "under 1%" if share < 1 else "over 99%"
+
+
+def _describe_values(cells: Sequence[object]) -> str:
+    kind = _find_type(cells)
+    if kind in ("array", "object"):
+        sizes = [len(cell) for cell in cells if isinstance(cell, Sized)]
+        return f"{kind} of {min(sizes):,}" if min(sizes) == max(sizes) else f"{kind} of {min(sizes):,} to {max(sizes):,}"
+    texts = [_write(cell).strip() for cell in cells]
+    counts = Counter(texts)
+    if len(counts) == 1:
+        return f"{kind}, always {name(texts[0])}"
+    if kind in ("number", "date"):
+        order = float if kind == "number" else str
+        return f"{kind} {name(min(texts, key=order))} to {name(max(texts, key=order))}"
+    if len(counts) > _MAX_DISTINCT_SHARE * len(texts):
+        return f"{kind}, all different" if len(counts) == len(texts) else f"{kind}, {len(counts):,} different"
+    named = [f"{name(value)} {times:,}" for value, times in counts.most_common(_MAX_VALUES)]
+    others = len(counts) - len(named)
+    return f"{kind}, {', '.join(named)}" + (f", {count_noun(others, 'other')}" if others else "")
+
+
+def _write(cell: object) -> str:
+    return cell if isinstance(cell, str) else msgspec.json.encode(cell).decode()
+
+
+def _find_type(cells: Sequence[object]) -> str:
+    kinds = {type(cell) for cell in cells}
+    if kinds == {bool}:
+        return "boolean"
+    if kinds <= {int, float}:
+        return "number"
+    if kinds == {list} or kinds == {dict}:
+        return "array" if list in kinds else "object"
+    if kinds != {str}:
+        return "mixed"
+    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+    if all(map(_NUMBER.fullmatch, texts)):
+        return "number"
+    return "date" if all(map(_DATE.fullmatch, texts)) else "text"
+
+
+def _suggest(table: ReadTable) -> list[NextStep]:
+    """Filter by a value of a column that has few. Only plain names go into a call: they are from the output."""
+    path = table.label.lstrip("/").replace("/", ".")
+    is_plain = _PLAIN_POINTER.fullmatch(table.label) is not None
+    for column, cells in zip(table.names, table.columns, strict=False):
+        counts = Counter(cell for cell in cells if isinstance(cell, str) and not _is_missing(cell))
+        if not 1 < len(counts) <= _MAX_DISTINCT_SHARE * len(cells):
+            continue
+        value = counts.most_common(_MAX_VALUES)[-1][0]
+        if _IDENTIFIER.fullmatch(column) and _PLAIN_VALUE.fullmatch(value):
+            if table.is_json and is_plain:
+                return [NextStep("query", f"{path}[?{column}=='{value}']", f"the rows whose {column} is {value}")]
+            if not table.is_json:
+                return [NextStep("grep", value, f"the rows whose {column} is {value}")]
+    if table.is_json:
+        return [NextStep("query", f"{path}[:20]" if is_plain else "@", "the first 20 rows")]
+    return [NextStep("lines", "1-50", "the first 50 rows")]

@@ -1,0 +1,60 @@
+"""What a model reads below the card of a stored output: the calls that most likely come next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Way: TypeAlias = Literal["grep", "query", "lines", "chars"]
+
+
+class NextStep(Struct, frozen=True):
+    """A way to read more of an output: a pattern, an expression, a range of lines, or a number of characters."""
+
+    way: Way
+    value: str
+    words: str
+    """The same as a request in words."""
+
+
+def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> str:
+    """`Next: get_tool_output(…)`, or an empty string if no offered tool can do any of it. `id`: as the reply shows it."""
+    tool, key, spell = next((way for way in _TOOLS if way[0] in offered), ("", "", _spell_nothing))
+    asked = list(dict.fromkeys(spelt for step in steps if (spelt := spell(step))))
+    if not asked:
+        return ""
+    return f'Next: {tool}({key}="{id}", {asked[0]})' + "".join(f", or with {each}" for each in asked[1:])
+
+
+def _spell_exactly(step: NextStep) -> str:
+    match step.way:
+        case "grep":
+            return f'mode="grep", pattern="{step.value}"'
+        case "query":
+            return f'mode="query", query="{step.value}"'
+        case "lines":
+            return f'mode="slice", slice={{"lines": "{step.value}"}}'
+        case "chars":
+            return f'mode="slice", slice={{"start": 0, "length": {step.value}}}'
+
+
+def _spell_for_artifact(step: NextStep) -> str:
+    return f'{step.way}="{step.value}"' if step.way in ("query", "lines") else ""
+
+
+def _spell_in_words(step: NextStep) -> str:
+    return f'extract="{step.words}"'
+
+
+def _spell_nothing(step: NextStep) -> str:
+    return ""
+
+
+_TOOLS: tuple[tuple[str, str, Callable[[NextStep], str]], ...] = (
+    ("get_tool_output", "id", _spell_exactly),
+    ("get_artifact", "id", _spell_for_artifact),
+    ("tool_output", "handle", _spell_in_words),
+)
+"""The exact ones first."""
