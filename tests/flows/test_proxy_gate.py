@@ -19,7 +19,7 @@ from overspill.retrieval.definitions import TOOLS
 from overspill.settings import load
 from overspill.text import tokens
 
-HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}|\bout_[0-9a-z]{6,12}\b")
+HANDLE = re.compile(r"session-[0-9a-f-]{36}/[0-9a-f-]{36}")
 LINES = 1000
 OUTPUT = "".join(f"line {number}: the quick brown fox\n" for number in range(1, LINES + 1))
 OFFERED = ["tool_output", "get_tool_output", "wait_for_tool_output"]
@@ -33,7 +33,7 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 
 def handle_in(result: dict[str, Any]) -> str:
-    found = HANDLE.search(result["content"][0]["text"])
+    found = HANDLE.search(json.dumps(result))  # in the link to it
     assert found, result
     return found.group()
 
