@@ -18,6 +18,8 @@ class KindTraits(Struct, frozen=True, kw_only=True):
     base_url: str = ""
     """The address you get without configuring one; empty where there is none."""
     needs_key: bool = False
+    takes_cache_marks: bool = False
+    """False where the server finds out itself what to cache."""
     has_known_prices: bool = False
     """False where the same model name costs something else, or nothing, on another server."""
 
@@ -27,7 +29,13 @@ def describe_kind(kind: ProviderKind) -> KindTraits:
         case "openai":
             return KindTraits(client="openai", base_url="https://api.openai.com/v1", needs_key=True, has_known_prices=True)
         case "anthropic":
-            return KindTraits(client="anthropic", base_url="https://api.anthropic.com", needs_key=True, has_known_prices=True)
+            return KindTraits(
+                client="anthropic",
+                base_url="https://api.anthropic.com",
+                needs_key=True,
+                takes_cache_marks=True,
+                has_known_prices=True,
+            )
         case "google":
             url = "https://generativelanguage.googleapis.com"
             return KindTraits(client="google", base_url=url, needs_key=True, has_known_prices=True)

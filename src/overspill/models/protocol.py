@@ -33,6 +33,10 @@ class Request(Struct, frozen=True):
     max_output_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    must_call: str = ""
+    """The one tool that the model has to call. Where a provider cannot demand that, `tool_choice` holds."""
+    has_notice: bool = False
+    """Whether the last message is for this request only. Prompt caches end before it."""
 
 
 class Usage(Struct, frozen=True):

@@ -12,6 +12,7 @@ import anyio
 from pydantic_ai import exceptions as failures
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import (
+    CachePoint,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -27,7 +28,7 @@ from pydantic_ai.tools import ToolDefinition
 from overspill.models.endpoints import Endpoint
 from overspill.models.facts import ModelFacts
 from overspill.models.kinds import describe_kind
-from overspill.models.protocol import Message, ModelError, Request, Response, Usage
+from overspill.models.protocol import Message, ModelError, Request, Response, ToolChoice, Usage
 from overspill.models.written import UNREADABLE
 from overspill.text.encoding import clean
 from overspill.text.lenient_json import clean_value
@@ -51,6 +52,7 @@ class ProviderModel:
         self.max_output_tokens = facts.max_output_tokens
         self._endpoint = endpoint
         self._has_known_prices = traits.has_known_prices
+        self._takes_cache_marks = traits.takes_cache_marks
         self._model = client.connect(provider, name, endpoint)
 
     @asynccontextmanager
@@ -64,13 +66,23 @@ class ProviderModel:
                 await self._model.__aexit__(None, None, None)
 
     async def ask(self, request: Request) -> Response:
-        messages, settings = _convert_messages(request), self._build_settings(request)
-        tools = ModelRequestParameters(function_tools=[_convert_tool(tool) for tool in request.tools])
         async with self._translate_failures():
-            response = await model_request(
-                self._model, messages, model_settings=settings, model_request_parameters=tools, instrument=False
-            )
+            try:
+                response = await self._send(request, [request.must_call] if request.must_call else request.tool_choice)
+            except (failures.UserError, failures.ModelRequestRejectedError):
+                if not request.must_call:
+                    raise
+                response = await self._send(request, request.tool_choice)  # not every model can be made to call a tool
             return Response(_read_text(response), _read_calls(response), self._read_usage(response), self.name)
+
+    async def _send(self, request: Request, choice: ToolChoice | list[str]) -> ModelResponse:
+        messages, settings = _convert_messages(request, mark=self._takes_cache_marks), self._build_settings(request)
+        if request.tools:
+            settings["tool_choice"] = choice
+        tools = ModelRequestParameters(function_tools=[_convert_tool(tool) for tool in request.tools])
+        return await model_request(
+            self._model, messages, model_settings=settings, model_request_parameters=tools, instrument=False
+        )
 
     @asynccontextmanager
     async def _translate_failures(self) -> AsyncGenerator[None]:
@@ -85,8 +97,6 @@ class ProviderModel:
         settings = ModelSettings(timeout=self._endpoint.timeout, request_timeout=self._endpoint.timeout)
         if request.max_output_tokens is not None:
             settings["max_tokens"] = min(request.max_output_tokens, self.max_output_tokens)
-        if request.tools:
-            settings["tool_choice"] = request.tool_choice
         if request.temperature is not None:
             settings["temperature"] = request.temperature
         if request.top_p is not None:
@@ -151,7 +161,8 @@ def _find_safe_codes(error: Exception) -> list[str]:
     return [*status, *([code] if isinstance(code, str) and re.fullmatch("[A-Za-z_]{1,40}", code) else [])]
 
 
-def _convert_messages(request: Request) -> list[ModelMessage]:
+def _convert_messages(request: Request, *, mark: bool) -> list[ModelMessage]:
+    """`mark` is whether to tell the provider to cache everything before a notice."""
     names = {call.id: call.name for message in request.messages for call in message.calls}
     system = clean(request.system) or None
     converted: list[ModelMessage] = []
@@ -160,6 +171,8 @@ def _convert_messages(request: Request) -> list[ModelMessage]:
             converted.append(_convert_assistant(message))
             continue
         part = _convert_answer(message, names) if message.role == "tool" else UserPromptPart(clean(message.text))
+        if mark and request.has_notice and message is request.messages[-1] and converted:
+            part = UserPromptPart([CachePoint(), clean(message.text)])
         # Most providers expect the answers to the calls of one step, and the user's next words, in one message.
         if converted and isinstance(previous := converted[-1], ModelRequest):
             converted[-1] = ModelRequest([*previous.parts, part], instructions=system)

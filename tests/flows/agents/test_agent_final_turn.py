@@ -34,9 +34,20 @@ async def test_in_the_last_turn_only_the_report_can_be_called(stage: Stage) -> N
     record = await stage.run(agent, model)
     first, second, third = seen(model)
     assert "depot__log" in first.tools
-    assert (second.tools, second.notice) == (["agent__final_report"], LAST)
+    assert (second.request.tools, second.notice) == (first.request.tools, LAST)
+    assert [each.request.must_call for each in (first, second, third)] == ["", "agent__final_report", "agent__final_report"]
     assert third.answers[-1] == wording.FINAL_TURN
     assert (record.outcome.status, record.outcome.turns, record.outcome.early) == ("reported", 2, "there are no turns left.")
+
+
+@pytest.mark.parametrize("preset", ["tool_output", "artifacts", "slow"])
+async def test_the_presets_of_the_documents_offer_the_report_alone_in_the_last_turn(stage: Stage, preset: str) -> None:
+    agent = stage.write("a.ai", "tools: [depot]\nmaxTurns: 3")
+    model = scripted(call("depot__words", count=1), call("depot__words", count=2), report())
+    await stage.run(agent, model, command_line={"preset": preset})
+    first, second, third = seen(model)
+    assert first.request.tools == second.request.tools
+    assert third.tools == ["agent__final_report"]
 
 
 async def test_a_model_that_never_reports_ends_without_a_report(stage: Stage) -> None:
@@ -56,8 +67,17 @@ async def test_a_full_window_makes_the_next_turn_final(stage: Stage) -> None:
     assert record.outcome.status == "reported"
     assert record.outcome.early == "your context window is full."
     assert record.outcome.turns < 20
-    assert seen(model)[-1].tools == ["agent__final_report"]
+    assert seen(model)[-1].request.tools == seen(model)[0].request.tools
     assert all(len(answer) < 4000 for answer in seen(model)[-1].answers)
+
+
+async def test_the_report_is_offered_alone_if_there_is_no_room_for_all_tools(stage: Stage) -> None:
+    agent = stage.write("a.ai", "tools: [{depot: [words]}]\ncontextWindow: 4000\nmaxOutputTokens: 300\nmaxTurns: 50")
+    thoughts = " ".join(f"parcel {number}" for number in range(1200))
+    model = scripted(says(thoughts, call("depot__words", count=1)), report("full"))
+    record = await stage.run(agent, model)
+    assert (record.outcome.status, record.outcome.early) == ("reported", "your context window is full.")
+    assert seen(model)[1].tools == ["agent__final_report"]
 
 
 async def test_the_last_turn_hands_over_what_became_ready_and_names_what_still_runs(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from waiting import until
 
 from overspill.agent.run.models import TimedModel
@@ -407,6 +408,70 @@ async def test_anthropic_is_asked_in_its_own_format(server: Server) -> None:
         await model.ask(Request("Brief.", messages, (GREP,), "none"))
     assert overloaded.value.is_transient
     assert server.bodies[1]["messages"][2]["content"][0]["is_error"] is True
+
+
+REPORT = {"name": "report", "description": "", "parameters": {"type": "object", "properties": {}}}
+TURN = Request(
+    "Brief.",
+    (
+        *QUESTION.messages,
+        Message("assistant", "", (ToolCall("t1", "Grep", {"pattern": "x"}),)),
+        Message("tool", "no match", call_id="t1"),
+        Message("user", "This is turn 2."),
+    ),
+    (GREP, REPORT),
+    has_notice=True,
+)
+ANTHROPIC_ANSWER = {
+    "id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+    "content": [{"type": "text", "text": "Fine."}], "usage": {"input_tokens": 5, "output_tokens": 6},
+}  # fmt: skip
+
+
+@pytest.mark.anyio
+@pytest.mark.promise("cache-safe")
+async def test_the_last_cache_mark_is_before_the_notice(server: Server) -> None:
+    server.answers = [says(200, ANTHROPIC_ANSWER)] * 2
+    model = opened(server, "anthropic", "anthropic/no-such-model")
+    await model.ask(TURN)
+    answer, notice = server.bodies[0]["messages"][-1]["content"]
+    assert answer["cache_control"] == {"type": "ephemeral", "ttl": "5m"}
+    assert notice == {"type": "text", "text": "This is turn 2."}
+    assert json.dumps(server.bodies[0]).count("cache_control") == 1
+    await model.ask(replace(TURN, has_notice=False))
+    assert "cache_control" not in json.dumps(server.bodies[1])
+
+
+@pytest.mark.anyio
+async def test_a_server_that_takes_no_cache_marks_gets_a_plain_notice(server: Server) -> None:
+    server.answers = [completion({"content": "Fine."})]
+    await local(server).ask(TURN)
+    assert server.bodies[0]["messages"][-1] == {"role": "user", "content": "This is turn 2."}
+
+
+@pytest.mark.anyio
+async def test_a_model_is_made_to_call_a_tool_and_keeps_the_others(server: Server) -> None:
+    server.answers = [says(200, ANTHROPIC_ANSWER)] * 2
+    model = opened(server, "anthropic", "anthropic/no-such-model")
+    await model.ask(TURN)
+    await model.ask(replace(TURN, must_call="report"))
+    free, forced = server.bodies
+    assert (free["tool_choice"]["type"], forced["tool_choice"]) == ("auto", {"type": "tool", "name": "report"})
+    assert json.dumps(free["tools"]) == json.dumps(forced["tools"])
+
+
+@pytest.mark.anyio
+async def test_a_server_that_refuses_to_force_a_tool_is_asked_without(server: Server) -> None:
+    server.answers = [refused(400), chat_call("report", "{}"), refused(400), refused(400)]
+    model = local(server)
+    response = await model.ask(replace(TURN, must_call="report"))
+    assert response.calls[0].name == "report"
+    forced, free = server.bodies
+    assert forced["tool_choice"] == {"type": "function", "function": {"name": "report"}}
+    assert free["tool_choice"] == "auto"
+    assert forced["tools"] == free["tools"]
+    with pytest.raises(ModelError, match="the request was rejected"):
+        await model.ask(replace(TURN, must_call="report"))
 
 
 @pytest.mark.anyio

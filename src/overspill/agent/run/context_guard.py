@@ -13,6 +13,7 @@ from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.types import Reply
 
+_TOKENS_FOR_NOTICE = 100  # it is added last
 _TOKENS_PER_MESSAGE = 4  # for the role and the boundaries of a message
 
 
@@ -47,6 +48,10 @@ class ContextGuard:
         if missing > 0:
             self.budget.charge(missing)
         self._mark = self.budget.mark()
+
+    def has_room_for(self, request: Request) -> bool:
+        """Whether the request, its notice and the longest answer to it fit the window."""
+        return self._count_request(request) + _TOKENS_FOR_NOTICE + self.output <= self.window
 
     def settle(self, request: Request, response: Response) -> None:
         """Use the provider's count, or our own if it gives none."""

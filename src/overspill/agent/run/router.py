@@ -57,11 +57,14 @@ class ToolRouter:
         self._quota: dict[str, int] = {}
         """How many tool calls each call of this turn may make; a batch makes several."""
 
-    def open_turn(self, turn: int, report: dict[str, Any], *, final: bool) -> tuple[dict[str, Any], ...]:
-        """The tools offered in this turn. A final turn offers only the report."""
+    def open_turn(self, turn: int, report: dict[str, Any], *, final: bool, alone: bool) -> tuple[dict[str, Any], ...]:
+        """The tools offered in this turn: the same in every turn, so that prompt caches stay valid, unless the report is `alone`.
+
+        In a final turn, only the report can be called.
+        """
         self.turn, self._is_final = turn, final
         tools = [offer.definition for offer in self._offers.values()]
-        if final or not tools:
+        if alone or not tools:
             self._definitions = [report]
         else:
             offered = [*tools, *self._session.tools(), internal.TASK_STATUS]

@@ -84,7 +84,7 @@ class Turns:
         )
 
     def _open_request(self, max_turns: int) -> tuple[Request, str]:
-        """The request of this turn without its notice, and why the turn is final, if it is."""
+        """The request of this turn, before its notice is added, and why the turn is final, if it is."""
         final = wording.STOPPED if self._control.is_stopping else wording.LAST_TURN if self.turn == max_turns else ""
         request = self._request(final)
         self._guard.take(request)
@@ -101,11 +101,19 @@ class Turns:
         return request, final
 
     def _request(self, final: str) -> Request:
+        follows_document = self._session.settings.follows_document
+        request = self._build_request(final, alone=bool(final) and follows_document)
+        if final and not self._guard.has_room_for(request):
+            return self._build_request(final, alone=True)  # a broken prompt cache is better than no report
+        return request
+
+    def _build_request(self, final: str, *, alone: bool) -> Request:
         settings = self._session.settings
         return Request(
             self._system,
             tuple(self.messages),
-            self._router.open_turn(self.turn, self._report, final=bool(final)),
+            self._router.open_turn(self.turn, self._report, final=bool(final), alone=alone),
+            must_call=internal.REPORT if final else "",
             max_output_tokens=self._guard.output,
             temperature=settings.temperature,
             top_p=settings.top_p,
@@ -121,7 +129,7 @@ class Turns:
             notice = wording.notice(self.turn, max_turns, percent, status, options, self._remark)
         # A model without tools, or one that was told how to report and still answers in plain text, means that as its report.
         self._asking.plain = bool(final) or len(request.tools) == 1 or self._remark == wording.NOT_WRAPPED
-        asked = replace(request, messages=(*request.messages, Message("user", notice)))
+        asked = replace(request, messages=(*request.messages, Message("user", notice)), has_notice=True)
         self._record_step(await take_step(self._asking, asked, self._run_calls, self._router.find_problem))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
