@@ -35,6 +35,8 @@ class Boost(Struct, frozen=True):
     """Rows that answer the question, likeliest first; those of a later signal win."""
     is_compared: bool = False
     """Whether all rows were compared to find these."""
+    brief: frozenset[int] = frozenset()
+    """Records to show only by what they say about the question, until all of them are shown."""
     first: tuple[Step, ...] = ()
     """Records to show before all others."""
     is_whole: bool = False

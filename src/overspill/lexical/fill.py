@@ -127,6 +127,9 @@ class BudgetFill:
     def _cut(self, record: int, rung: float, *, brief: bool) -> tuple[list[Span], float, bool]:
         """What a rung shows of a record, never less than the rung below; what it costs; whether it is all there is to show."""
         whole, shown = self._extent(record), self._shown.get(record, [])
+        if brief and self.index.traits.has_members:
+            spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)])
+            return spans, self._cost_spans(spans), True
         allowed = max(_MIN_TRIMMED_TOKENS, _MAX_RECORD_SHARE * rung)
         if whole[1] - whole[0] <= _MAX_BYTES_PER_TOKEN * rung:
             spans = join_spans([*shown, *list_telling_lines(self.index, self.ranking, record)]) if brief else [whole]

@@ -30,6 +30,8 @@ class Plan(Struct, frozen=True):
     """The records that contain what is asked; others are shown for their position."""
     ordered: bool = False
     """Whether the question asks for a few by their order, however many match."""
+    brief: frozenset[int] = frozenset()
+    """Records to show only by what they say about the question, until all of them are shown."""
     partly: bool = False
     """Whether there are more rows than were compared."""
 
@@ -58,6 +60,7 @@ def plan(index: Index, query: Query, ranking: Ranking, signals: Sequence[Signal]
         answer.evidence,
         ranking.matches,
         bool(answer.rows),
+        answer.brief,
         partly and (index.is_partial or len(index.outline) > MOST_ROWS),
     )
 

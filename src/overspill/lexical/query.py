@@ -23,7 +23,7 @@ _FAILURE = re.compile(
 )
 _HOW = re.compile(r"\b(?:how (?:to|do|does|can|could|should|is|are)|what (?:does|do)|when should)\b", re.IGNORECASE)
 _LISTING = re.compile(
-    r"\b(?:all|every|each|list|how many|what are"
+    r"\b(?:all|every|each|list|how many|what are|give their"
     r"|which (?:of the )?(?!(?:is|was|has|does)\b)\w+s|which\b[^.?!]{0,200}? (?:are|were|have))\b",
     re.IGNORECASE,
 )
@@ -97,8 +97,9 @@ def parse(question: str) -> Query:
     silent = _find_silent_words(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
+        said = frozenset[str]() if STOP.issuperset(split_words(phrase)) else silent
         for token in _TOKEN.findall(phrase):
-            _add_token(token, 1.6, silent, terms.add)
+            _add_token(token, 1.6, said, terms.add)
     for token in tokens:
         _add_token(token, 1.0, silent, terms.add)
     for numbers in _COUNTED.findall(text):

@@ -73,6 +73,8 @@ class Ranking(Struct):
     """Whether words of the question were ignored because they occur nearly everywhere."""
     cut: bool
     """Whether words were ignored because there are too many."""
+    asked: frozenset[str] = frozenset()
+    """The keys of all terms that the question asks for, also of those that occur nearly everywhere."""
     leads: list[int] = []
     """Rows that a signal found the question to lead to."""
 
@@ -107,8 +109,9 @@ def rank(index: Index, query: Query) -> Ranking:
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
+    named = frozenset(term.key for term in query.terms if term.telling)
     more = total < len(outline) or index.has_more
-    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut)
+    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named)
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:

@@ -17,7 +17,7 @@ from overspill.text.patterns import compile_pattern
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
 _MAX_REMEMBERED_TERMS = 10_000
-_MIN_BYTES_PER_HIT = 1_200
+_MIN_BYTES_PER_HIT = 400
 """Terms that together occur more often than this are used only if there are no others."""
 MAX_COMMON_HITS = 5_000
 """Stop counting terms that occur everywhere after this many hits."""

@@ -71,7 +71,7 @@ def select(
     least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
     way = plan(index, asked, ranking, signals)
     ranking = way.ranking
-    brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set[int]()
+    brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
     draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
     excerpts, text, is_complete = draft.excerpts, draft.text, draft.is_complete
     if not excerpts:

@@ -2,26 +2,81 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable
+from typing import NamedTuple
 
 from overspill.lexical.index import Index
+from overspill.lexical.outline import Text
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import iterate_lines, split_long
+from overspill.lexical.words import split_subwords, stem
 
 _PIECE_BYTES = 160
 """Size of the pieces that trimming keeps or drops; smaller if not even two of them fit."""
 _MAX_PIECES = 200
+_TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
+_KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
+_NAMING = re.compile(rb"\s*+\"(?:\w*_)?(?i:name|title|id|identifier|key|slug|index|label)\"\s*+:")
+"""The member that says which record this is."""
 
 Span = tuple[int, int]
 
 
+class Member(NamedTuple):
+    """A part of a JSON object, and how many objects and arrays it is in."""
+
+    start: int
+    end: int
+    depth: int
+
+
 def list_telling_lines(index: Index, ranking: Ranking, record: int) -> list[Span]:
     """The lines of a record that contain what was asked for, or its first line."""
-    lines = list(iterate_lines(index.text, index.outline.starts[record], index.outline.ends[record]))
+    start, end = index.outline.starts[record], index.outline.ends[record]
+    if index.traits.has_members and (members := split_members(index.text, start, end)):
+        return _list_telling_members(index, ranking, record, members)
+    lines = list(iterate_lines(index.text, start, end))
     spots = [position for position, _, term in ranking.hits.get(record, []) if ranking.terms[term].telling]
     held = sorted({bisect_right(lines, position, key=lambda line: line[0]) - 1 for position in spots})
     return join_spans([lines[number] for number in held or [0]])
+
+
+def _list_telling_members(index: Index, ranking: Ranking, record: int, members: list[Member]) -> list[Span]:
+    """For each term the shortest and outermost member that contains it, and the member that names the record."""
+    best: dict[int, tuple[bool, int, int]] = {}
+    for position, _, term in ranking.hits.get(record, []):
+        if ranking.terms[term].role != "wording":
+            number = bisect_right(members, position, key=lambda member: member.start) - 1
+            member = members[number]
+            place = (member.end - member.start > _PIECE_BYTES, member.depth, number)
+            best[term] = min(place, best.get(term, place))
+    outer = [number for number, member in enumerate(members) if member.depth == 1]
+    naming = next((number for number in outer if _NAMING.match(index.text, members[number].start)), 0)
+    asked = [number for number in outer if _is_asked(index.text, members[number].start, ranking.asked)]
+    held = {naming, *asked, *(number for _, _, number in best.values())}
+    return join_spans([(members[number].start, members[number].end) for number in held])
+
+
+def _is_asked(text: Text, start: int, asked: frozenset[str]) -> bool:
+    key = _KEY.match(text, start)
+    return key is not None and any(stem(part) in asked for part in split_subwords(key[1].decode("utf-8", "replace")))
+
+
+def split_members(text: Text, start: int, end: int) -> list[Member]:
+    """The innermost members of a JSON object, each with what closes or opens after it. Long ones are cut."""
+    depth, outer, opened = 0, 1, start
+    members: list[Member] = []
+    for found in _TOKEN.finditer(text, start, end):
+        token = text[found.start() : found.start() + 1]
+        if token == b'"':
+            continue
+        depth += (token in (b"{", b"[")) - (token in (b"}", b"]"))
+        if token in (b",", b"{", b"["):
+            members += [Member(*part, outer) for part in split_long(text, opened, found.end(), _PIECE_BYTES)]
+            opened, outer = found.end(), depth
+    return [*members, *(Member(*part, outer) for part in split_long(text, opened, end, _PIECE_BYTES))]
 
 
 def trim(index: Index, ranking: Ranking, record: int, allowed: float, cost: Callable[[Span], float]) -> list[Span]:

@@ -42,7 +42,7 @@ JSON = Kind(
     "json",
     _is_json,
     _cut,
-    Traits(is_celled=True, has_string_escapes=True, memory_per_byte=6, locator="pointer"),
+    Traits(is_celled=True, has_members=True, has_string_escapes=True, memory_per_byte=6, locator="pointer"),
     _read,
     find_element_start,
 )

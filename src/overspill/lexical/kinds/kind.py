@@ -39,6 +39,8 @@ class Traits(Struct, frozen=True):
     """How a record begins that repeats what another says."""
     is_markup: bool = False
     """Whether runs of white space in it mean nothing."""
+    has_members: bool = False
+    """Whether a record has named members, so that some of them can be shown without the others."""
     has_string_escapes: bool = False
     """Whether letters in its strings may be escaped."""
     has_one_header: bool = False

@@ -13,7 +13,8 @@ _MAX_PARAGRAPH_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
 _SIGNED = re.compile(
     rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
-    rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
+    rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}"
+    rb"\d{4}[^\n]{0,12}?\d{1,2}:\d{2}[^\n]{0,12}:)\s*+$"
 )
 """How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
 _HEADER = re.compile(rb"(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S", re.IGNORECASE)

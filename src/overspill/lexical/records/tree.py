@@ -12,6 +12,8 @@ from overspill.lexical.records.lines import split_long
 
 _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
+_MAX_ROW_BYTES = 16_000
+"""An element of an array is a row, and is cut only if it is larger than this."""
 _MAX_DEPTH = 100
 _MIN_EMBEDDED_BYTES = 400
 """A string with escapes is cut like a separate text from this size on."""
@@ -194,7 +196,8 @@ def _end_of_plain(tree: Tree, node: int, child: int, end: int) -> int:
 
 def _is_whole(tree: Tree, node: int) -> bool:
     children = tree.children.get(node, [])
-    if tree.ends[node] - tree.starts[node] > _MAX_WHOLE_BYTES or any(child in tree.texts for child in children):
+    limit = _MAX_ROW_BYTES if tree.parents[node] in tree.arrays else _MAX_WHOLE_BYTES
+    if tree.ends[node] - tree.starts[node] > limit or any(child in tree.texts for child in children):
         return False
     return node not in tree.arrays or len(children) < 2
 

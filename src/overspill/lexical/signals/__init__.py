@@ -13,6 +13,8 @@ from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.failure import boost_failures
+from overspill.lexical.signals.filter import boost_filtered_rows
+from overspill.lexical.signals.join import boost_joined_rows
 from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
@@ -34,5 +36,7 @@ SIGNALS: tuple[Signal, ...] = (
     boost_neighbours,
     boost_unlike_rows,
     boost_linked_rows,
+    boost_joined_rows,
+    boost_filtered_rows,
     boost_ordered_rows,
 )

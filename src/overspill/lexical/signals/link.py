@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 
@@ -17,19 +16,17 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
-from overspill.lexical.render import render
-from overspill.lexical.words import split_subwords, stem, word_set
+from overspill.lexical.words import stem
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
 _NOT = re.compile(r"(?:\bnot|n't|\bother than|\bnon)[ -](?:yet |in |of |from )?(?P<what>[^\W_]+)", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-_KEY_WORDS = word_set("id uid uuid guid key code no nr num number ref sku")
-_NEVER_KEYS = ("", "None", "True", "False")
-_MAX_ANCHORS, _ANCHOR_SHARE = 6, 0.8
+_MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
 """A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
-_MAX_TABLES = 40
+_WHOLE_CELL_FACTOR = 1.5
+"""How much more a word counts that is all of a cell: a name, not a mention."""
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_COMPARED_TABLES = 2
@@ -39,7 +36,7 @@ _MAX_UNLIKE_ROWS = 24
 _UNLIKE_EVIDENCE = 0.7
 
 
-class _Row(Struct, frozen=True):
+class Row(Struct, frozen=True):
     record: int
     table: Table
 
@@ -62,7 +59,7 @@ def find_linked_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty if the question does not lead from one row to another."""
     if not index.outline.tables:
         return []
-    return _find_similar_rows(index, query, ranking) or _find_belonging_rows(index, query, ranking)
+    return _find_similar_rows(index, query, ranking)
 
 
 def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
@@ -74,7 +71,7 @@ def _find_similar_rows(index: Index, query: Query, ranking: Ranking) -> list[int
     keys = {term.key for term in parse(asked["whom"]).terms}
     found: list[int] = []
     read: dict[tuple[int, int], dict[int, str]] = {}
-    for row in _find_anchors(index, ranking, keys):
+    for row in find_anchors(index, ranking, keys):
         column = find_column(read_columns(index, row.table), words)
         by_year = "year" in words
         if column is None and by_year:
@@ -119,7 +116,7 @@ def _normalize_cell(cell: str, by_year: bool) -> str:
     return year[0] if year else cell.strip().casefold()
 
 
-def _find_date_column(index: Index, row: _Row) -> int | None:
+def _find_date_column(index: Index, row: Row) -> int | None:
     cells = next(read_rows(index, row.table, [row.record]))[1]
     return next((number for number, cell in enumerate(cells) if _YEAR.search(cell)), None)
 
@@ -130,82 +127,23 @@ def _rows_with_column(index: Index, table: Table, column: int) -> Iterator[tuple
             yield record, cells
 
 
-def _find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[_Row]:
+def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -> list[Row]:
     """The rows that contain most of the question, or of these terms of it, not counting the names of columns."""
     counted = {number for number, term in enumerate(ranking.terms) if keys is None or term.key in keys}
     held: dict[int, float] = {}
     for record, spots in ranking.hits.items():
-        worth = sum(ranking.worth[term] for term in {term for _, end, term in spots if not _KEY.match(index.text, end)} & counted)
-        if worth:
-            held[record] = worth
-    least = _ANCHOR_SHARE * max(held.values(), default=0.0)
-    best = sorted((record for record in held if held[record] >= least), key=lambda record: (-held[record], record))
-    if len(best) > _MAX_ANCHORS:
+        shares: dict[int, float] = {}
+        for start, end, term in spots:
+            if term in counted and not _KEY.match(index.text, end):
+                is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
+                shares[term] = max(shares.get(term, 0.0), _WHOLE_CELL_FACTOR if is_cell else 1.0)
+        if shares:
+            held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
+    most = max(held.values(), default=0.0)
+    for share in _ANCHOR_SHARES:
+        best = sorted((record for record in held if held[record] >= share * most), key=lambda record: (-held[record], record))
+        if len(best) <= _MAX_ANCHORS:
+            break
+    else:
         return []
-    return [_Row(record, table) for record in best if (table := index.outline.table_of(record))]
-
-
-def _find_belonging_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
-    """Related rows of another table, if the question has words for that table that do not fit the row's own."""
-    tables = [_Names(index, table) for table in index.outline.tables if table.cells == "json"]
-    if not 1 < len(tables) <= _MAX_TABLES:
-        return []
-    words = _WORD.findall(query.text.lower())
-    found: list[int] = []
-    for row in _find_anchors(index, ranking):
-        if row.table.cells != "json":
-            continue
-        own = _Names(index, row.table)
-        foreign = [word for word in words if not own.mention([word])]
-        for other in tables:
-            if other.table is not row.table and other.mention(foreign):
-                keyed = _find_rows_by_key(index, own, row.record, other)
-                found += sorted(keyed, key=lambda record: -ranking.scores.get(record, 0.0))
-    return list(dict.fromkeys(found))
-
-
-class _Names:
-    """The names of a table and its columns."""
-
-    def __init__(self, index: Index, table: Table) -> None:
-        label = index.outline.under[table.first]
-        self.table = table
-        self.own = render(index, index.outline.label_starts[label], index.outline.label_ends[label]) if label >= 0 else ""
-        self.columns = read_columns(index, table)
-
-    def mention(self, words: list[str]) -> bool:
-        return find_column([self.own, *self.columns], words) is not None
-
-
-def _find_rows_by_key(index: Index, own: _Names, record: int, other: _Names) -> list[int]:
-    """The rows of the other table that contain this row's key, or whose key this row contains."""
-    cells = next(read_rows(index, own.table, [record]))[1]
-    pairs = [
-        (value, number)
-        for name, value in zip(own.columns, cells, strict=True)
-        for number, theirs in enumerate(other.columns)
-        if value not in _NEVER_KEYS and (_refers_to(theirs, name, own.own) or _refers_to(name, theirs, other.own))
-    ]
-    spelt = {value.encode() for value, _ in pairs}
-    text, outline = index.text, index.outline
-    holding = [
-        each
-        for each in range(other.table.first, min(other.table.last, other.table.first + MOST_ROWS))
-        if any(value in text[outline.starts[each] : outline.ends[each]] for value in spelt)
-    ]
-    found = read_rows(index, other.table, holding) if holding else ()
-    return [each for each, cells in found if any(cells[number] == value for value, number in pairs)]
-
-
-def _refers_to(column: str, key: str, table: str) -> bool:
-    """`country_code` refers to the `code` of a country, `airline` and `airline_id` to the `id` of an airline."""
-    words, ends, named = _stems(column), _stems(key), _stems(table)
-    if not words or not ends or ends[-1] not in _KEY_WORDS:
-        return False
-    alike = len(ends) > 1 and words == ends  # every table has its own `id`
-    return alike or words == named or (words[-1] in _KEY_WORDS and words[:-1] == named)
-
-
-@lru_cache(maxsize=4_096)
-def _stems(name: str) -> tuple[str, ...]:
-    return tuple(stem(part) for part in split_subwords(name))
+    return [Row(record, table) for record in best if (table := index.outline.table_of(record))]

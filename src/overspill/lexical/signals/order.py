@@ -97,7 +97,8 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         return Rows()
     if among:
         table = index.outline.table_of(among[0])
-        rows = _order_by_value(index, table, asked, ranking, among) if table else []
+        same = [record for record in among if table and table.first <= record < table.last]
+        rows = _order_by_value(index, table, asked, ranking, same) if table else []
         return Rows(rows, _VALUE_EVIDENCE if rows else 0.0)
     tables = _find_likeliest_tables(index, ranking)
     for table in tables:

@@ -1,0 +1,71 @@
+"""Filters: the rows of a list that meet most conditions of a question, each shown by the fields that it asks about."""
+
+from __future__ import annotations
+
+import re
+
+from overspill.lexical.boost import Boost
+from overspill.lexical.index import Index
+from overspill.lexical.outline import Text
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
+from overspill.lexical.words import split_subwords, stem
+
+_MAX_VALUE_BYTES = 80
+"""A longer value is a description, which mentions much that is not so."""
+_MIN_SHARE = 0.85
+"""Rows that meet nearly as much of the question as the best one belong to the answer."""
+_MAX_ROWS = 60
+_UNNAMED_NUMBER_FACTOR = 0.3
+"""How much a number counts in a field that the question does not name."""
+_ROW = re.compile(rb"\{")
+_KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?\Z")
+_AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
+_KEY_AFTER = re.compile(rb"\"\s{0,4}:")
+
+
+def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
+    if not query.listing or not index.traits.has_members or ranking.leads:
+        return None
+    met: dict[int, float] = {}
+    for record, spots in ranking.hits.items():
+        if _ROW.match(index.text, index.outline.starts[record]):
+            met[record] = _score(index.text, ranking, spots)
+    most = max(met.values(), default=0.0)
+    rows = sorted((record for record in met if met[record] >= _MIN_SHARE * most), key=lambda record: (-met[record], record))
+    return Boost(rows=rows[:_MAX_ROWS], brief=frozenset(rows)) if most and len(rows) <= _MAX_ROWS else None
+
+
+def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]]) -> float:
+    """The worth of the terms that are values of fields, by the share of the value that they make up."""
+    shares: dict[int, float] = {}
+    values: dict[tuple[int, int], dict[int, int]] = {}
+    for start, end, term in spots:
+        if ranking.terms[term].role == "wording":
+            continue
+        if bytes(text[start:end]).replace(b".", b"").isdigit():
+            shares[term] = max(shares.get(term, 0.0), _measure_number(text, start, end, ranking.asked))
+        elif value := _find_value(text, start, end):
+            values.setdefault(value, {})[term] = end - start
+    for (start, end), terms in values.items():
+        filled = min(1.0, sum(terms.values()) / (end - start))
+        for term in terms:
+            shares[term] = max(shares.get(term, 0.0), 0.5 + 0.5 * filled)
+    return sum(ranking.worth[term] * share for term, share in shares.items())
+
+
+def _measure_number(text: Text, start: int, end: int, asked: frozenset[str]) -> float:
+    """Whether a number is all of a value, of a field that the question names."""
+    key = _KEY_BEFORE.search(text[max(0, start - _MAX_VALUE_BYTES) : start])
+    if not key or not _AFTER_NUMBER.match(text, end):
+        return 0.0
+    names = {stem(part) for part in split_subwords(key[1].decode("utf-8", "replace"))}
+    return 1.0 if names & asked else _UNNAMED_NUMBER_FACTOR
+
+
+def _find_value(text: Text, start: int, end: int) -> tuple[int, int] | None:
+    """The string around a span, if it is short and not the name of a field."""
+    opening, closing = text.rfind(b'"', max(0, start - _MAX_VALUE_BYTES), start), text.find(b'"', end, end + _MAX_VALUE_BYTES)
+    if opening < 0 or closing < 0 or closing - opening > _MAX_VALUE_BYTES or _KEY_AFTER.match(text, closing):
+        return None
+    return opening + 1, closing

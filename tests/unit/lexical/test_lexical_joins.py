@@ -1,0 +1,121 @@
+"""Questions over several tables as JSON, and filters over lists of objects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from overspill.lexical import build, select
+
+CITIES = ("Lima", "Oslo", "Cairo", "Quito", "Hanoi")
+Row = dict[str, Any]
+
+
+def render(tables: dict[str, list[Row]], indent: int | None = None) -> bytes:
+    return json.dumps(tables, indent=indent).encode()
+
+
+def library() -> dict[str, list[Row]]:
+    return {
+        "countries": [{"id": n, "title": f"Land {n}"} for n in range(1, 40)],
+        "cities": [{"id": n, "title": f"{CITIES[n % 5]} {n}", "country_id": 1 + n % 39} for n in range(1, 200)],
+        "authors": [{"id": n, "name": f"Writer {n}", "born_city_id": 1 + n * 7 % 199} for n in range(1, 300)],
+        "books": [
+            {"id": n, "headline": f"Saga number {n}", "author": 1 + n % 299, "pages": 100 + n % 77, "tags": [n % 9 + 1]}
+            for n in range(1, 900)
+        ],
+        "book_readers": [{"book_id": 1 + n * 3 % 899, "reader_id": 1 + n % 250} for n in range(2_000)],
+        "readers": [{"id": n, "nickname": f"reader-{n}x"} for n in range(1, 251)],
+    }
+
+
+def test_a_row_several_references_away_is_shown():
+    tables = library()
+    author = tables["authors"][300 % 299]
+    city = next(city for city in tables["cities"] if city["id"] == author["born_city_id"])
+    country = next(country for country in tables["countries"] if country["id"] == city["country_id"])
+    found = select(build(render(tables)), f'In which of the countries was "{author["name"]}" born?', max_tokens=500)
+    assert json.dumps(country) in found.text
+
+
+def test_rows_on_the_other_side_of_a_table_of_pairs_are_shown():
+    tables = library()
+    readers = {pair["reader_id"] for pair in tables["book_readers"] if pair["book_id"] == 511}
+    found = select(build(render(tables)), 'Which readers have "Saga number 511"?', max_tokens=500)
+    assert readers
+    assert all(f"reader-{reader}x" in found.text for reader in readers)
+
+
+def test_what_a_row_refers_to_is_shown_though_the_question_does_not_name_it():
+    tables = library()
+    tables["books"][400]["headline"] = "Grey Herons"
+    writer = tables["authors"][tables["books"][400]["author"] - 1]
+    found = select(build(render(tables)), 'Who made "Grey Herons"?', max_tokens=300)
+    assert writer["name"] in found.text
+
+
+def test_a_list_in_a_row_refers_to_several_rows():
+    tables: dict[str, list[Row]] = {
+        "parts": [{"id": n, "label": f"part-{n}"} for n in range(1, 300)],
+        "kits": [{"kit": f"Kit {n}", "contents": [n, n + 7, n + 20]} for n in range(1, 200)],
+    }
+    tables["kits"][60]["kit"] = "Winter Lamp"
+    found = select(build(render(tables)), "Which parts are in the kit Winter Lamp?", max_tokens=300)
+    assert all(f'"part-{number}"' in found.text for number in tables["kits"][60]["contents"])
+
+
+def test_many_references_in_one_row_end_somewhere():
+    tables: dict[str, list[Row]] = {
+        "nodes": [
+            {"id": n, "name": f"node {n}", "next_node_id": n % 500 + 1, "also": list(range(1, 400))} for n in range(1, 501)
+        ],
+        "notes": [{"id": n, "node_id": n % 500 + 1, "said": f"note {n}"} for n in range(1, 3_000)],
+    }
+    found = select(build(render(tables)), 'What was said about "node 77"?', max_tokens=200)
+    assert "node 77" in found.text
+    assert len(found.text) <= 800
+
+
+def herbs() -> list[Row]:
+    rows: list[Row] = []
+    for number in range(400):
+        rows.append(
+            {
+                "index": f"herb-{number}",
+                "description": "It likes shade and sand, and in dry years it grows beside red poppies. " * 6,
+                "level": number % 11,
+                "soil": ("clay", "sand", "loam")[number % 3],
+                "origin": {"region": ("north coast", "south coast", "red hills")[number % 5 % 3], "found": 1900 + number},
+                "uses": ["tea", "salve"] if number % 2 else ["dye"],
+            }
+        )
+    return rows
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("budget", [500, 2_000])
+def test_all_rows_that_meet_the_conditions_are_shown(indent: int | None, budget: int):
+    rows = herbs()
+    asked = [
+        row
+        for row in rows
+        if row["level"] == 7 and row["soil"] == "sand" and row["origin"]["region"] == "red hills" and "dye" in row["uses"]
+    ]
+    question = 'Which herbs of level 7 in the region "red hills" grow on sand and are used as dye? Give their index.'
+    found = select(build(json.dumps(rows, indent=indent).encode()), question, max_tokens=budget)
+    assert asked
+    assert all(f'"{row["index"]}"' in found.text for row in asked)
+
+
+def test_a_word_between_quotation_marks_is_a_condition_though_it_is_a_common_one():
+    rows = [{"name": f"tool {n}", "group": "other" if n % 50 == 3 else "usual", "note": "x" * 60} for n in range(300)]
+    found = select(build(json.dumps(rows).encode()), 'Which tools are of the group "other"? Give their names.', max_tokens=300)
+    assert all(f'"{row["name"]}"' in found.text for row in rows if row["group"] == "other")
+
+
+def test_rows_are_shown_whole_when_there_is_room():
+    rows = herbs()[:12]
+    found = select(build(json.dumps(rows).encode()), 'Which herbs are used as "dye"? Give their index.', max_tokens=4_000)
+    assert all(row["description"] in found.text for row in rows if "dye" in row["uses"])
