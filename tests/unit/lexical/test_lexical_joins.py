@@ -80,14 +80,14 @@ def test_many_references_in_one_row_end_somewhere():
 
 def herbs() -> list[Row]:
     rows: list[Row] = []
-    for number in range(400):
+    for number in range(100):
         rows.append(
             {
                 "index": f"herb-{number}",
                 "description": "It likes shade and sand, and in dry years it grows beside red poppies. " * 6,
-                "level": number % 11,
-                "soil": ("clay", "sand", "loam")[number % 3],
-                "origin": {"region": ("north coast", "south coast", "red hills")[number % 5 % 3], "found": 1900 + number},
+                "level": number % 2 + 6,
+                "soil": ("clay", "sand", "loam")[number % 4 % 3],
+                "origin": {"region": ("north coast", "south coast", "red hills")[number % 9 % 3], "found": 1900 + number},
                 "uses": ["tea", "salve"] if number % 2 else ["dye"],
             }
         )
@@ -101,9 +101,9 @@ def test_all_rows_that_meet_the_conditions_are_shown(indent: int | None, budget:
     asked = [
         row
         for row in rows
-        if row["level"] == 7 and row["soil"] == "sand" and row["origin"]["region"] == "red hills" and "dye" in row["uses"]
+        if row["level"] == 7 and row["soil"] == "sand" and row["origin"]["region"] == "red hills" and "tea" in row["uses"]
     ]
-    question = 'Which herbs of level 7 in the region "red hills" grow on sand and are used as dye? Give their index.'
+    question = 'Which herbs of level 7 in the region "red hills" grow on sand and are used as tea? Give their index.'
     found = select(build(json.dumps(rows, indent=indent).encode()), question, max_tokens=budget)
     assert asked
     assert all(f'"{row["index"]}"' in found.text for row in asked)
