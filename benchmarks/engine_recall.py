@@ -19,11 +19,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from overspill.lexical import Index, Selection, build, select
-from overspill.lexical.boost import Signal
+from overspill.lexical.boost import Boost, Signal
+from overspill.lexical.query import Query
+from overspill.lexical.rank import Ranking
 from overspill.lexical.signals import SIGNALS
 
 BUDGETS = (500, 1000, 2000, 4000)
@@ -64,38 +67,81 @@ def run(
     budgets: Iterable[int],
     judge: Callable[[Selection, Question], bool],
     signals: Sequence[Signal] = SIGNALS,
+    ask: Callable[[Question], None] = lambda question: None,
 ) -> list[Result]:
-    indexes: dict[str, Index] = {}
+    """One document after the other, so that only one index is in memory. `ask` is called before each question."""
     results: list[Result] = []
-    for question in questions:
-        if question["doc"] not in indexes:
-            index = indexes[question["doc"]] = build((folder / question["doc"]).read_bytes())
-            select(index, question["question"])  # the first question also cuts the text, and reads its signs of failure
-        index = indexes[question["doc"]]
-        for budget in budgets:
-            start = time.process_time()
-            selection = select(index, question["question"], max_tokens=budget, signals=signals)
-            seconds = time.process_time() - start
-            results.append(Result(question, budget, judge(selection, question), selection.confidence, seconds))
+    for doc, asked in groupby(sorted(questions, key=by_doc), by_doc):
+        index: Index = build((folder / doc).read_bytes())
+        select(index, "")  # cuts the text, and reads its signs of failure
+        for question in asked:
+            ask(question)
+            for budget in budgets:
+                start = time.process_time()
+                selection = select(index, question["question"], max_tokens=budget, signals=signals)
+                seconds = time.process_time() - start
+                results.append(Result(question, budget, judge(selection, question), selection.confidence, seconds))
     return results
 
 
+def by_doc(question: Question) -> str:
+    return question["doc"]
+
+
+class Watched:
+    """A signal, and the questions to which it had something to add."""
+
+    def __init__(self, signal: Signal) -> None:
+        self.signal = signal
+        self.asked: Question = {}
+        self.fired: dict[str, Question] = {}
+
+    def ask(self, question: Question) -> None:
+        self.asked = question
+
+    def __call__(self, index: Index, query: Query, ranking: Ranking) -> Boost | None:
+        boost = self.signal(index, query, ranking)
+        if boost:
+            self.fired[self.asked["id"]] = self.asked
+        return boost
+
+
 def ablate(folder: Path, questions: list[Question]) -> None:
-    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source."""
+    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source.
+
+    A question to which a signal adds nothing is not asked again without it.
+    """
     budgets = (500, 2000)
-    whole = group(run(folder, questions, budgets, holds), "source")
-    print("| signal | source | " + " | ".join(f"points at {budget}" for budget in budgets) + " | ms |\n|---|---|---|---|---|")
+    watched = [Watched(signal) for signal in SIGNALS]
+
+    def ask(question: Question) -> None:
+        for each in watched:
+            each.ask(question)
+
+    results = run(folder, questions, budgets, holds, watched, ask)
+    fired = {each.signal: list(each.fired.values()) for each in watched}
+    whole = group(results, "source")
+    print(
+        "| signal | source | asked | "
+        + " | ".join(f"points at {budget}" for budget in budgets)
+        + " | ms |\n|---|---|---|---|---|---|"
+    )
     for signal in SIGNALS:
         others = tuple(other for other in SIGNALS if other is not signal)
-        without = group(run(folder, questions, budgets, holds, others), "source")
-        for source, results in sorted(whole.items()):
-            worth = [recall(results, budget) - recall(without[source], budget) for budget in budgets]
-            took = 1000 * sum(one.seconds - other.seconds for one, other in zip(results, without[source], strict=True))
-            if any(worth) or took > len(results):
+        again = {(result.question["id"], result.budget): result for result in run(folder, fired[signal], budgets, holds, others)}
+        without = {
+            source: [again.get((result.question["id"], result.budget), result) for result in kept]
+            for source, kept in whole.items()
+        }
+        for source, kept in sorted(whole.items()):
+            count = sum(question["source"] == source for question in fired[signal])
+            worth = [recall(kept, budget) - recall(without[source], budget) for budget in budgets]
+            took = 1000 * sum(one.seconds - other.seconds for one, other in zip(kept, without[source], strict=True))
+            if count:
                 points = " | ".join(f"{points:+.1f}" for points in worth)
-                print(f"| {signal.__name__} | {source} | {points} | {took / len(results):.1f} |", flush=True)
+                print(f"| {signal.__name__} | {source} | {count} | {points} | {took / len(kept):.1f} |", flush=True)
         means = " | ".join(f"{mean_of_groups(whole, budget) - mean_of_groups(without, budget):+.1f}" for budget in budgets)
-        print(f"| {signal.__name__} | mean over sources | {means} | |", flush=True)
+        print(f"| {signal.__name__} | mean over sources | {len(fired[signal])} | {means} | |", flush=True)
 
 
 def half(question: Question) -> int:

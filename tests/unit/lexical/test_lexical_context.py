@@ -83,3 +83,11 @@ def test_code_with_error_in_the_question_is_searched_for_its_words():
     blocks[100] = "def open_link(address):\n    return address.split('explorer', 1)\n\n\n"
     found = select(build("".join(blocks).encode()), "Fix the wrong error for spaces in open_link", max_tokens=100)
     assert "address.split" in found.text
+
+
+def test_a_long_number_is_looked_up_though_the_question_is_about_a_failure():
+    lines = [f"2026-01-01 10:00:{number % 60:02} INFO worker {number} took a job" for number in range(400)]
+    lines[120] = "2026-01-01 10:02:00 INFO socket 54321 was given to the importer"
+    lines += ["2026-01-01 10:09:00 ERROR build failed", "make: *** [all] Error 1"]
+    found = select(build("\n".join(lines).encode()), "who had socket 54321 when it failed", max_tokens=60)
+    assert "given to the importer" in found.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from overspill.lexical.boost import Boost, Order, Step, order_by_score, order_by_tier
@@ -10,6 +11,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 
+_LONG_NUMBER = re.compile(r"\d{4,}")
 _STRETCH_TOKENS = 450
 _MAX_STRETCH_SHARE, _MIN_STRETCH_SHARE = 0.8, 0.4
 _RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
@@ -26,6 +28,8 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     may_be_output = not index.traits.is_code and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
     if not query.failure or not (is_program_output or may_be_output):
         return None
+    if _has_known_number(ranking):
+        return None
     signs = index.signs
     if not (signs.evidence or is_program_output):
         return None
@@ -33,6 +37,12 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
     steps = _plan_failures(ranking, signs, dict(order)) if query.listing else _plan_causes(signs, order)
     rare = Step(order_by_score(_score_rare(ranking)), lambda tokens: max(_RARE_TOKENS, _RARE_SHARE * tokens))
     return Boost(first=(rare, *steps, Step(order)), is_whole=True, matches=frozenset(signs.failing), evidence=signs.evidence)
+
+
+def _has_known_number(ranking: Ranking) -> bool:
+    """Whether the text has a long number of the question, a port or an id: that is looked up, whatever else is asked."""
+    long = {number for number, term in enumerate(ranking.terms) if term.literal and _LONG_NUMBER.fullmatch(term.key)}
+    return bool(long) and any(term in long for spots in ranking.hits.values() for _, _, term in spots)
 
 
 def _score_rare(ranking: Ranking) -> dict[int, float]:

@@ -29,7 +29,7 @@ _MAX_STEPS = 4
 _MAX_ROWS = 60
 """How many rows one step leads to at most, and from how many it starts."""
 _MAX_LIST_BYTES = 2_000
-_SAMPLED_ROWS = 200
+_SAMPLED_ROWS = 60
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
 
@@ -198,7 +198,7 @@ def _find_holding(index: Index, relation: _Relation, column: int, values: Iterab
     """The rows that seem to have one of these values in a column, found without reading the others."""
     name = re.escape(relation.columns[column].rsplit(".", 1)[-1].encode())
     spelt = b"|".join(re.escape(value.encode()) for value in sorted(values, key=lambda value: (-len(value), value)))
-    opening = rb"\[(?s:.){0,%d}?(?<!\w)" % _MAX_LIST_BYTES if column in relation.lists else rb'"?'
+    opening = rb"\[[^{}:]{0,%d}?(?<!\w)" % _MAX_LIST_BYTES if column in relation.lists else rb'"?'
     outline = index.outline
     first, last = relation.table.first, relation.table.last
     pattern = re.compile(rb'"%b"\s*+:\s*+%b(?:%b)(?!\w)' % (name, opening, spelt))
