@@ -35,7 +35,7 @@ _CHANGING = (
     (re.compile(rf"session-{_UUID}/{_UUID}"), "session-…/…"),
     (re.compile(r"art_\d+_[0-9a-f]{19,}"), "art_…"),
     (re.compile(r"\bout_[0-9a-z]{6,12}\b"), "out_…"),
-    (re.compile(r"((?:preview|untrusted data) )\d{6,}"), r"\1…"),
+    (re.compile(r"((?:preview|passages|untrusted data) )\d{6,}"), r"\1…"),
 )
 
 

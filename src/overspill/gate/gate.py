@@ -209,9 +209,10 @@ class Gate:
     async def _keep_and_word(self, call: ToolCall, collected: CollectedResult, reason: Reason, settings: Settings) -> Reply:
         sealed: SealedOutput | None = None
         kept: Kept | None = None
+        unstored = ""
 
         def store_and_word() -> tuple[list[ReplyDraft], Size]:
-            nonlocal sealed, kept
+            nonlocal sealed, kept, unstored
             try:
                 sealed = collected.spool.seal()
                 kept, unstored = self._describe(call, collected, sealed, reason), collected.spool.failure
@@ -233,7 +234,7 @@ class Gate:
         finally:
             if kept is not None and sealed is not None:
                 self._record(call, kept, sealed)
-        if kept is not None and not collected.spool.failure:
+        if kept is not None and not unstored:
             intent = find_intent(self, call, settings)
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])

@@ -44,7 +44,7 @@ async def test_a_batch_runs_its_calls_and_tool_output_too(stage: Stage) -> None:
     assert "00500 ERROR disk full" in results[0]["output"]
     assert [result["error"]["message"] for result in results[1:]] == [
         "agent__final_report cannot be called inside agent__batch. Call it by itself.",
-        "depot__words was called without count. It takes: count.",
+        "depot__words was called without count. It takes: count, looking_for (optional).",
         f"There is no tool 'nobody'. Known tools: {', '.join(second.tools)}.",
     ]
     assert record.outcome.status == "reported"

@@ -123,8 +123,8 @@ async def test_calls_that_cannot_be_made_are_answered_and_on_record(stage: Stage
     assert seen(model)[1].answers == [
         "There is no tool 'cuont'. Known tools: count, tool_output, get_tool_output, wait_for_tool_output, agent__task_status, "
         "agent__batch, agent__final_report.",
-        "count was called without upto. It takes: upto.",
-        "The arguments of count are not a JSON object. It takes: upto.",
+        "count was called without upto. It takes: upto, looking_for (optional).",
+        "The arguments of count are not a JSON object. It takes: upto, looking_for (optional).",
         "Invalid arguments for count: Expected `int`, got `str` - at `$.upto`.",
     ]
     ops = [op for op in record.tree.children[0].children if op.kind == "tool"]
@@ -181,7 +181,7 @@ async def test_without_async_an_agent_below_cannot_be_started_in_the_background(
     record = await stage.run(agent, model, scripted(report("below"), name="test/below"))
     assert text_of(record) == "below"
     tool = next(tool for tool in model.requests[0].tools if tool["name"] == "agent__below")
-    assert list(tool["parameters"]["properties"]) == ["prompt"]
+    assert list(tool["parameters"]["properties"]) == ["prompt", "looking_for"]
 
 
 async def test_the_report_of_an_agent_below_passes_the_gate(stage: Stage) -> None:

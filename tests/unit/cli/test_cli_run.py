@@ -80,7 +80,7 @@ def test_verbose_reports_each_step(place: Place) -> None:
         "overspill: a: scripted/a.ai.json",
         "printed by the function",
         "overspill: a: count",
-        "overspill: a: turn 2 of 10, context 3%",
+        "overspill: a: turn 2 of 10, context 4%",
         "overspill: a: scripted/a.ai.json",
         "overspill: a: agent__final_report",
     ]

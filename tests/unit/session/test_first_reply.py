@@ -13,7 +13,7 @@ import anyio
 import pytest
 from frames import unmarked
 
-from overspill import ContextBudget, Session, Settings, SyncSession, ToolCall
+from overspill import ContextBudget, Output, Session, Settings, SyncSession, ToolCall
 from overspill.retrieval.archive import Archive
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
@@ -36,7 +36,7 @@ async def session(budget: ContextBudget | None = None, store: Any = None, **sett
             yield s
 
 
-async def first_reply(intent: str = "", output: str = LOG, args: dict[str, Any] | None = None, **settings: Any) -> str:
+async def first_reply(intent: str = "", output: Any = LOG, args: dict[str, Any] | None = None, **settings: Any) -> str:
     async with session(**settings) as s:
         return (await s.call("read_logs", args or {}, lambda **_: output, intent=intent)).text
 
@@ -57,6 +57,25 @@ async def test_a_stored_output_is_answered_with_the_passages_and_its_handle():
     assert reply.truncation is not None
     assert reply.truncation.strategy_used == "passages"
     assert reply.truncation.omitted_chars > 70_000
+
+
+@pytest.mark.parametrize(
+    "output", [LOG, LOG.encode(), [{"type": "text", "text": LOG}], Output([{"type": "text", "text": LOG}]), LOG.splitlines()]
+)
+async def test_whatever_type_a_result_has(output: Any):
+    assert TIMED_OUT in await first_reply(INTENT, output)
+
+
+async def test_a_stream_is_answered_too_and_so_is_one_that_breaks_off():
+    async def stream() -> AsyncIterator[str]:
+        for line in LOG.splitlines():
+            yield f"{line}\n"
+        raise ConnectionError("gone")
+
+    async with session() as s:
+        reply = await s.call("read_logs", {}, stream, intent=INTENT)
+    assert TIMED_OUT in reply.text
+    assert reply.text.endswith("What it had produced by then is above or stored.]")
 
 
 @pytest.mark.promise("small-things-untouched")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from overspill.agent.file.agent_file import AgentFile, read_agent_file
 from overspill.agent.internal import NAMES, PREFIX
 from overspill.errors import SettingsError
-from overspill.settings import Layer, Settings, merge
+from overspill.settings import Layer, Loaded, Settings, merge
 from overspill.settings.reading import COMMAND_LINE
 from overspill.settings.schema import flatten
 from overspill.text import tokens
@@ -74,7 +74,7 @@ def _load(path: Path, sources: Sources, callers: list[Path], models: Sequence[st
         if tool in agents or tool in NAMES:
             raise SettingsError(f"{file.name} names the agent {name}, but there already is a tool {tool}. Rename the file.")
         agents[tool] = below
-    return Agent(_tool_name(path), file, _count_as_model(loaded.settings), agents, loaded.warnings)
+    return Agent(_tool_name(path), file, _count_as_model(_ask_for_intent(loaded)), agents, loaded.warnings)
 
 
 def _tool_name(path: Path) -> str:
@@ -82,6 +82,13 @@ def _tool_name(path: Path) -> str:
     if not name:
         raise SettingsError(f"{path.name} cannot be a tool name. Rename the file, for example to research.ai.")
     return name
+
+
+def _ask_for_intent(loaded: Loaded) -> Settings:
+    """Ask the model what it is looking for, unless a setting or a preset says otherwise."""
+    if loaded.origins["intent"] != "default":
+        return loaded.settings
+    return Settings.of({**dict(flatten(Settings, loaded.settings)), ("intent",): "ask"})
 
 
 def _count_as_model(settings: Settings) -> Settings:

@@ -21,11 +21,12 @@ from overspill.settings import Settings
 
 
 class AgentModels:
-    """`plain` is whether plain text counts as a report. `model` is the model that answered last."""
+    """`plain` is whether plain text counts as a report. `model` is the model that answered last, and `said` is its text."""
 
     def __init__(self, targets: Targets, guard: ContextGuard, reports: ReportCheck) -> None:
         self.plain = False
         self.model: str | None = None
+        self.said = ""
         self._targets = targets
         self._guard = guard
         self._reports = reports
@@ -34,7 +35,7 @@ class AgentModels:
         self._guard.take(request)
         response = await self._targets.ask(request)
         self._guard.settle(request, response)
-        self.model = response.model or self._targets.name
+        self.model, self.said = response.model or self._targets.name, response.text
         response = self._reports.parse_report(response, plain=False)
         if self.plain and not response.calls:  # a call written as text is not a report
             written = find_written_calls(response, [tool["name"] for tool in request.tools])

@@ -18,6 +18,7 @@ from overspill.agent.tools.batch import count_calls, has_news, render_results, r
 from overspill.agent.tools.offers import OfferedTool
 from overspill.errors import BadRequest, OverspillError
 from overspill.gate.collect import block_text, field
+from overspill.gate.looking_for import add_argument, asks, take_off
 from overspill.models.conversation import describe_bad_call
 from overspill.models.protocol import Message
 from overspill.record.events import ToolCalled, now_ms
@@ -63,7 +64,7 @@ class ToolRouter:
         In a final turn, only the report can be called.
         """
         self.turn, self._is_final = turn, final
-        tools = [offer.definition for offer in self._offers.values()]
+        tools = [self._define(offer) for offer in self._offers.values()]
         if alone or not tools:
             self._definitions = [report]
         else:
@@ -71,11 +72,13 @@ class ToolRouter:
             self._definitions = [*offered, internal.batch(offered), report]
         return tuple(self._definitions)
 
-    async def run_calls(self, calls: Sequence[ToolCall], model: str | None) -> Sequence[Message]:
-        """`model` made the calls. It also extracts for them, unless another one is configured."""
+    async def run_calls(
+        self, calls: Sequence[ToolCall], model: str | None, messages: Sequence[Message] = ()
+    ) -> Sequence[Message]:
+        """`model` made the calls. It also extracts for them, unless another one is configured. `messages` led to them."""
         self._is_report_alone = all(call.name in _RUN_NOTHING for call in calls)
         self._quota = self._share_quota(calls)
-        replies = await self._session.turn(calls, model=model, answer=self._answer)
+        replies = await self._session.turn(calls, model=model, answer=self._answer, messages=messages)
         self._guard.count_replies(replies)
         for call, reply in zip(calls, replies, strict=True):
             self.answers[self.turn, call.id] = reply.text  # a turn that waited has the output in place of its id
@@ -130,7 +133,9 @@ class ToolRouter:
     async def _call(self, call: ToolCall) -> Reply:
         if self._quota.get(call.id, 1) == 0:
             raise BadRequest(wording.too_many_calls(self._session.settings.max_tool_calls_per_turn))
-        offer, args = self._offers[call.name], dict(call.args)
+        offer, args, looking_for = self._offers[call.name], dict(call.args), ""
+        if self._asks(offer):
+            args, looking_for = take_off(args)
         is_background = offer.kind == "agent" and args.pop("async", False) is True and self._session.settings.background
         return await self._session.call(
             call.name,
@@ -141,7 +146,15 @@ class ToolRouter:
             kind=offer.kind,
             background="now" if is_background else None,
             check=offer.check,
+            intent=looking_for,
         )
+
+    def _define(self, offer: OfferedTool) -> dict[str, Any]:
+        parameters = add_argument(offer.parameters) if self._asks(offer) else offer.parameters
+        return {**offer.definition, "parameters": parameters}
+
+    def _asks(self, offer: OfferedTool) -> bool:
+        return asks(self._session.settings.for_tool(offer.name, offer.server), offer.parameters)
 
     async def _batch(self, call: ToolCall, started: float) -> Reply:
         results = await run_batch(

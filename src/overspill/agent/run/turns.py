@@ -133,7 +133,8 @@ class Turns:
         self._record_step(await take_step(self._asking, asked, self._run_calls, self._router.find_problem))
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> Sequence[Message]:
-        return await self._router.run_calls(calls, self._asking.model)
+        said = Message("assistant", self._asking.said)
+        return await self._router.run_calls(calls, self._asking.model, [*self.messages, said])
 
     def _record_step(self, taken: Step) -> None:
         response, answers = taken.response, taken.messages[1:]

@@ -7,6 +7,7 @@ from itertools import chain
 
 import anyio
 
+from overspill.gate.looking_for import add_argument, asks
 from overspill.mcp.client import Server, ServerConnection
 from overspill.mcp.client.connection import Raw
 from overspill.mcp.proxy.ask_servers import ask_each, list_all, wait_for_server
@@ -106,8 +107,16 @@ class Catalog:
             connection.learn_headers(tool)
 
     def _present(self, server: Server, tools: Sequence[Raw]) -> list[Raw]:
-        named = [{**tool, "name": self.public_name(server.name, tool["name"])} for tool in tools]
+        named = [{**self._ask_in(server, tool), "name": self.public_name(server.name, tool["name"])} for tool in tools]
         return [widen_schema(tool) for tool in named if self._is_reachable(server, tool["name"])]
+
+    def _ask_in(self, server: Server, tool: Raw) -> Raw:
+        return {**tool, "inputSchema": add_argument(tool["inputSchema"])} if self.asks(server, tool) else tool
+
+    def asks(self, server: Server, tool: Raw) -> bool:
+        """Whether the argument `looking_for` is added to this tool. It depends on nothing but the settings and the tool."""
+        settings = self._session.settings.for_tool(tool["name"], server.name)
+        return asks(settings, tool.get("inputSchema"), strict=tool.get("strict"))
 
     def _is_reachable(self, server: Server, name: str) -> bool:
         """Whether a call of this name goes to the server. Its tool `b__c` may be called as `c` of the server `a__b` is."""

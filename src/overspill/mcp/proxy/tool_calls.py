@@ -12,7 +12,8 @@ from mcp_types.version import is_version_at_least
 
 from overspill import wording
 from overspill.calls.job import current
-from overspill.errors import OverspillError
+from overspill.errors import BadRequest, OverspillError
+from overspill.gate import looking_for
 from overspill.gate.decide import Pass, decide
 from overspill.mcp.client import Server
 from overspill.mcp.client.arguments import fits_schema
@@ -55,13 +56,28 @@ class ToolCalls:
                 await self._report(result, server, name)
             return result
         call = partial(self._call, request, server, name)
-        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
         try:
-            reply = await self._session.call(name, args, call, server=server.name, kind="mcp", errors="raise", check=check)
+            args, intent = await self._take_intent_off(server, name, args)
+            check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
+            reply = await self._session.call(
+                name, args, call, server=server.name, kind="mcp", errors="raise", check=check, intent=intent
+            )
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
             text = str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error))
             return {"content": [{"type": "text", "text": text}], "isError": True}
         return await self._answer(request, server, name, reply)
+
+    async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
+        """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
+        if looking_for.NAME not in args or self._session.settings.for_tool(name, server.name).intent != "ask":
+            return args, ""
+        tool = await self._catalog.describe(server, name)
+        if not tool:
+            raise BadRequest(
+                f"The server {server.name} has not listed its tools yet, so it is not clear what {looking_for.NAME} means to "
+                f"{one_line(name)}. Call it again without {looking_for.NAME}."
+            )
+        return looking_for.take_off(args) if self._catalog.asks(server, tool) else (args, "")
 
     async def _call(self, request: ClientRequest, server: Server, name: str, /, **args: Any) -> Output:
         """The tool as the session runs it. The server's own result, or its refusal, travels as the output's `original`."""
