@@ -54,6 +54,8 @@ class Key(Struct, frozen=True):
     """Only `overspill run` uses it."""
     private: bool = False
     """Its values may be secrets and are never shown. Names may be shown."""
+    names_models: bool = False
+    """Each value is a target, `provider/model`."""
 
     def may_be_set_by(self, author: Author) -> bool:
         authors = get_args(Author)
@@ -78,7 +80,7 @@ class ToolOutputSettings(Struct, frozen=True):
     avg_line_bytes_threshold: Annotated[
         Limit, Key("In mode `auto`, outputs with longer lines on average are extracted chunk by chunk.", "agent")
     ] = 1_000
-    models: Annotated[tuple[Name, ...], Key("Models that extract, tried in this order.", "agent")] = ()
+    models: Annotated[tuple[Name, ...], Key("Models that extract, tried in this order.", "agent", names_models=True)] = ()
     max_extraction_chunks: Annotated[
         Limit, Key("The most chunks that one extraction reads. Asking again continues from there.", "agent")
     ] = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -29,6 +30,8 @@ _NO_LONGER = {
 }
 """Keys that are still accepted, and why they have no effect."""
 _SHOWN_CHARS = 100
+_TARGET = re.compile(r"[^\s/,]+/\S")
+_SEVERAL_TARGETS = re.compile(r"[,;]\s*+[\w.-]+/\S|[,;]\s*+$")
 _MAX_WARNINGS = 20
 
 
@@ -151,7 +154,20 @@ class Reading:
             raise self._not_allowed(field, given, spelled) from None
         if isinstance(checked, float) and not math.isfinite(checked):
             raise self._not_allowed(field, given, spelled)
+        if field.key.names_models:
+            self._check_targets(checked, spelled)
         return checked
+
+    def _check_targets(self, checked: object, spelled: str) -> None:
+        names = (checked,) if isinstance(checked, str) else cast("tuple[str, ...]", checked or ())
+        for name in names:
+            if _SEVERAL_TARGETS.search(name):
+                advice = "This is one string; give a list, with one provider/model each."
+            elif not _TARGET.match(name):
+                advice = "Name the provider too: provider/model, like openai/gpt-4.1-mini."
+            else:
+                continue
+            raise SettingsError(f"{spelled} has {_render_value(name)} {self.layer.where}. {advice}")
 
     def _not_permitted(self, field: Field, spelled: str) -> SettingsError:
         reason = SOMEBODY_ELSES[self.layer.author]

@@ -116,7 +116,9 @@ class Settings:
         "get_tool_output",
         "wait_for_tool_output",
     )
-    extraction_model: Annotated[Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent")] = None
+    extraction_model: Annotated[
+        Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent", names_models=True)
+    ] = None
     extraction_fallback: Annotated[
         tuple[Fallback, ...], Key("What answers if no model can extract, tried in this order.", "agent")
     ] = (
@@ -141,7 +143,9 @@ class Settings:
     max_run_bytes: Annotated[
         Limit, Key("The most bytes that one run stores. It never stores more than half of the free space.", "agent")
     ] = 10_737_418_240
-    models: Annotated[tuple[Name, ...], Key("Models to ask, tried in this order.", "agent", for_agents=True)] = ()
+    models: Annotated[
+        tuple[Name, ...], Key("Models to ask, tried in this order.", "agent", for_agents=True, names_models=True)
+    ] = ()
     max_turns: Annotated[
         Limit, Key("The most turns. In the last one, only the final report is possible.", "agent", for_agents=True)
     ] = 10

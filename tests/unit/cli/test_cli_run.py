@@ -294,7 +294,7 @@ def test_a_snapshot_shows_kept_outputs_extractions_agents_and_background_jobs(pl
             "--function other/f.py:count: another function is already called count. "
             "Choose a name: --function NAME=other/f.py:count.",
         ),
-        (["run", "a.ai", "x", "--model", "gpt"], "'gpt' is not a model. Name it provider/model"),
+        (["run", "a.ai", "x", "--model", "gpt"], "models has 'gpt' on the command line. Name the provider too"),
         (["snapshot", "show", "missing.gz"], "Could not read the snapshot missing.gz: No such file or directory."),
         (["snapshot", "show", "f.py"], "Could not read the snapshot f.py: it is not a gzip file."),
         (["snapshot", "show", "empty.gz"], "empty.gz is not a snapshot of this version of Overspill."),

@@ -60,6 +60,22 @@ MISTAKES: list[tuple[dict[Any, Any], str]] = [
     ),
     ({"toolOutput": {"models": [1]}}, "toolOutput.models is [1] in frontmatter; allowed: a list, each item a non-empty string."),
     (
+        {"toolOutput": {"models": ["openai/gpt-4.1", "gpt-4o"]}},
+        "toolOutput.models has 'gpt-4o' in frontmatter. Name the provider too: provider/model, like openai/gpt-4.1-mini.",
+    ),
+    (
+        {"toolOutput": {"models": "a/x, b/y"}},
+        "toolOutput.models has 'a/x, b/y' in frontmatter. This is one string; give a list, with one provider/model each.",
+    ),
+    (
+        {"extractionModel": "claude"},
+        "extractionModel has 'claude' in frontmatter. Name the provider too: provider/model, like openai/gpt-4.1-mini.",
+    ),
+    (
+        {"models": ["a/x,"]},
+        "models has 'a/x,' in frontmatter. This is one string; give a list, with one provider/model each.",
+    ),
+    (
         {"toolOutput": {"overlapPercent": 51}},
         "toolOutput.overlapPercent is 51 in frontmatter; allowed: a whole number from 0 to 50.",
     ),
