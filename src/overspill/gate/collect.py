@@ -27,7 +27,7 @@ RunInThread: TypeAlias = Callable[[Callable[[], None]], Awaitable[None]]
 class CollectedResult:
     """A result for the gate to decide on. `content` holds the original blocks, so that they can pass untouched."""
 
-    def __init__(self, make_spool: Callable[[], Spool]) -> None:
+    def __init__(self, make_spool: Callable[[], Spool], media: Media = "text") -> None:
         self.is_error = False
         self.complete = False
         """Whether the whole result, or the failure, has arrived."""
@@ -35,7 +35,7 @@ class CollectedResult:
         self.original: Any = None
         self.plain: str | None = None
         """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
-        self.media: Media = "text"
+        self.media: Media = media
         self.boundaries: tuple[int, ...] = ()
         self.error: BaseException | None = None
         self.broke_off = ""

@@ -27,6 +27,7 @@ from overspill.gate.decide import (
     keeps_nothing,
     passes_for_sure,
 )
+from overspill.gate.images import SealedKept
 from overspill.gate.intent import find_intent
 from overspill.gate.kept import (
     MAX_ARGUMENT_CHARS,
@@ -36,10 +37,12 @@ from overspill.gate.kept import (
     HeldOutputs,
     KeptOutputs,
     LateOutput,
+    describe_kept,
 )
 from overspill.gate.names import OutputNames
 from overspill.gate.off_loop import run_off_loop
 from overspill.gate.passages import IntentAnswers
+from overspill.gate.repeats import ShownOutputs
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.record.events import OutputStored, now_ms
 from overspill.record.ledger import Ledger
@@ -65,6 +68,7 @@ class Gate:
         self.held = HeldOutputs()
         self.names = OutputNames()
         self.intents = IntentAnswers(self._count_tokens)
+        self._shown = ShownOutputs(shelf)
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
@@ -93,8 +97,7 @@ class Gate:
 
     async def keep(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> Kept:
         """Store a finished output. Raise StoreError when nothing of it could be stored."""
-        sealed = await anyio.to_thread.run_sync(collected.spool.seal)
-        kept = self._describe(call, collected, sealed, reason)
+        kept, sealed = await anyio.to_thread.run_sync(self._seal, call, collected, reason)
         self._record(call, kept, sealed)
         return kept
 
@@ -210,9 +213,13 @@ class Gate:
         sealed: SealedOutput | None = None
         kept: Kept | None = None
         unstored = ""
+        blobs: list[SealedKept] = []
 
         def store_and_word() -> tuple[list[ReplyDraft], Size]:
-            nonlocal sealed, kept, unstored
+            nonlocal sealed, kept, unstored, blobs
+            if settings.repeats == "stub" and (kept := self._shown.find(call, collected)) is not None:
+                collected.spool.discard()
+                return replies.draft_repeat(kept, describe_source(call.name, call.args), settings), kept.size
             try:
                 sealed = collected.spool.seal()
                 kept, unstored = self._describe(call, collected, sealed, reason), collected.spool.failure
@@ -227,17 +234,21 @@ class Gate:
             if unstored:
                 return replies.draft_incomplete(kept, collected.spool.total, unstored, source, settings), size
             assert kept is not None
-            return replies.FORMS[settings.answer_form](kept, source, settings), size
+            drafts, blobs = replies.draft(kept, source, settings, partial(self._store_blob, call, settings))
+            return drafts, size
 
         try:
             candidates, size = await anyio.to_thread.run_sync(store_and_word)
         finally:
-            if kept is not None and sealed is not None:
-                self._record(call, kept, sealed)
-        if kept is not None and not unstored:
+            for each, described in ([(kept, sealed)] if kept and sealed else []) + blobs:
+                self._record(call, each, described)
+        is_repeat = sealed is None
+        if kept is not None and not unstored and (call.intent or not is_repeat):
             intent = find_intent(self, call, settings)
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
+        if kept is not None:
+            self._shown.note(kept)
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
         return self._reply(
             replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, kept=kept, truncation=facts
@@ -258,8 +269,7 @@ class Gate:
         return msgspec.structs.replace(reply, text=join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
-        collected = CollectedResult(partial(self._spool, settings))
-        collected.media = "binary"
+        collected = CollectedResult(partial(self._spool, settings), "binary")
         await anyio.to_thread.run_sync(lambda: collected.spool.add(decode_blob(block)))
         try:
             kept = await self.keep(call, collected, "binary")
@@ -268,24 +278,18 @@ class Gate:
         drafts = await anyio.to_thread.run_sync(replies.draft_binary, kept, collected.spool, kept.missing, self.settings, block)
         return kept, drafts[0].text
 
+    def _store_blob(self, call: ToolCall, settings: Settings, data: bytes) -> SealedKept:
+        """Blocks, and leaves recording to the caller."""
+        collected = CollectedResult(partial(self._spool, settings), "binary")
+        collected.spool.add(data)
+        return self._seal(call, collected, "binary")
+
+    def _seal(self, call: ToolCall, collected: CollectedResult, reason: Reason) -> SealedKept:
+        sealed = collected.spool.seal()
+        return self._describe(call, collected, sealed, reason), sealed
+
     def _describe(self, call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason) -> Kept:
-        missing = sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}")
-        return Kept(
-            session=self._shelf.session,
-            id=collected.spool.id,
-            tool=call.name,
-            server=call.server,
-            reason=reason,
-            size=sealed.size,
-            sha256=sealed.sha256,
-            created_ms=handles.created_ms(collected.spool.id),
-            media=collected.media,
-            source=describe_source(call.name, call.args),
-            blocks=collected.boundaries,
-            missing=missing,
-            is_plain=sealed.is_plain,
-            name_chars=handles.count_name_chars(self.names.give(collected.spool.id)),
-        )
+        return describe_kept(call, collected, sealed, reason, self._shelf.session, self.names.give(collected.spool.id))
 
     def _reply(self, content: list[Block], shown: str, collected: CollectedResult, **facts: Any) -> Reply:
         model, original = self.settings.model, collected.original

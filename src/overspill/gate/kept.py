@@ -8,10 +8,13 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from overspill import handles
+from overspill.gate.collect import CollectedResult
 from overspill.record.events import OutputStored
 from overspill.record.ledger import Ledger
-from overspill.store.spool import MEMORY
-from overspill.types import Block, Kept
+from overspill.store.spool import MEMORY, SealedOutput
+from overspill.text.names import describe_source
+from overspill.types import Block, Kept, Reason, ToolCall
 
 MAX_OUTPUTS_IN_MEMORY = 1_000
 """Stored outputs whose descriptions are in memory. The others have only their ids there."""
@@ -39,6 +42,28 @@ class LateOutput(Struct, frozen=True):
     """What could not be stored, and why."""
     error: str = ""
     """Why nothing of it is left."""
+
+
+def describe_kept(
+    call: ToolCall, collected: CollectedResult, sealed: SealedOutput, reason: Reason, session: str, name: str
+) -> Kept:
+    id = collected.spool.id
+    return Kept(
+        session=session,
+        id=id,
+        tool=call.name,
+        server=call.server,
+        reason=reason,
+        size=sealed.size,
+        sha256=sealed.sha256,
+        created_ms=handles.created_ms(id),
+        media=collected.media,
+        source=describe_source(call.name, call.args),
+        blocks=collected.boundaries,
+        missing=sealed.missing or (collected.broke_off and f"the tool failed before it finished: {collected.broke_off}"),
+        is_plain=sealed.is_plain,
+        name_chars=handles.count_name_chars(name),
+    )
 
 
 class KeptOutputs:

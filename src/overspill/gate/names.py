@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from threading import Lock
 
 from overspill import handles
 
@@ -14,11 +16,17 @@ class OutputNames:
         self._ids: dict[str, str] = {}
         self._others: dict[str, set[str]] = {}
         """More outputs of a name. Only outputs that were stored before there were names can share one."""
-        self._taken: set[str] = set()
+        self._list_taken: Callable[[], Iterable[str]] = tuple
+        self._lock = Lock()
 
-    def avoid(self, names: Iterable[str]) -> None:
-        """Give none of these names: outputs of the family have them."""
-        self._taken.update(names)
+    def avoid(self, list_taken: Callable[[], Iterable[str]]) -> None:
+        """Give none of the names that outputs of the family have. They are listed when the first name is given, which may block:
+        most sessions store nothing and need not read the journals of the others."""
+        self._list_taken = list_taken
+
+    @cached_property
+    def _taken(self) -> frozenset[str]:
+        return frozenset(self._list_taken())
 
     def note(self, id: str, name: str) -> None:
         """An output that was stored earlier."""
@@ -27,10 +35,12 @@ class OutputNames:
 
     def give(self, id: str) -> str:
         """The name of a new output: the same one each time."""
+        with self._lock:
+            taken = self._taken
         name = ""
         for chars in range(handles.MIN_NAME_CHARS, handles.MAX_NAME_CHARS + 1):
             name = handles.name(id, chars)
-            if name not in self._taken and self._ids.setdefault(name, id) == id:  # one step, for several threads
+            if name not in taken and self._ids.setdefault(name, id) == id:  # one step, for several threads
                 break
         return name
 

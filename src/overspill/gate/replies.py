@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from overspill.errors import StoreError
 from overspill.gate.blobs import describe_blob
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
+from overspill.gate.images import SealedKept, StoreBlob, StoredImages, store_images
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -75,6 +76,10 @@ class OutputText:
             chars = min(chars - 1, chars * room.tokens // used)
         return cut
 
+    def find_images(self, of: Kept, store: StoreBlob) -> StoredImages:
+        whole = self._whole(_MAX_OUTLINED_BYTES)
+        return StoredImages([], []) if whole is None else store_images(whole, of, store)
+
     def _whole(self, max_bytes: int) -> str | None:
         if self.size.bytes > max_bytes:
             return None
@@ -94,9 +99,10 @@ class OutputText:
 Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 
-def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
-    """The message with a card, with smaller and smaller ones, and alone."""
+def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Sequence[str] = ()) -> list[ReplyDraft]:
+    """The message with a card, with smaller and smaller ones, and alone. `images`: a line about each image in the output."""
     message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
+    message = "\n".join((message, *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
     most = (settings.size_cap or _MAX_PARSED_BYTES) - len(encoding.encode(frame))
     if most < _MIN_PREVIEW_BYTES or not has_preview(settings) or settings.truncation.default_strategy == "none":
@@ -107,7 +113,8 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings) -> list[Rep
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
     id = kept.name if settings.shows_names else kept.artifact_id
-    heading = wording.stored_message(kept, ()) if settings.shows_names else message  # a card ends with calls
+    # A card ends with calls, so the message above it needs none.
+    heading = "\n".join((wording.stored_message(kept, ()), *images)) if settings.shows_names else message
     cards = draft_cards(source.read, kept.size, id, settings.surface, room)
     drafts = [
         ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
@@ -128,6 +135,21 @@ def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[R
     cut = source.truncate_to_chars(limit, settings)
     shown = wording.shortened_reference(kept, cut.strategy, len(cut.text))
     return [ReplyDraft((encoding.clean(cut.text), shown), cut), ReplyDraft((wording.reference_hints(kept),))]
+
+
+def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) -> tuple[list[ReplyDraft], list[SealedKept]]:
+    """By the answer form, with a list of the images in the output. `store` stores each of them."""
+    if not settings.shows_names or settings.answer_form != "handle":
+        return FORMS[settings.answer_form](kept, source, settings), []
+    images = source.find_images(kept, store)
+    bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if images.lines else []
+    return draft_handle(kept, source, settings, images.lines) + bare, images.blobs
+
+
+def draft_repeat(kept: Kept, source: str, settings: Settings) -> list[ReplyDraft]:
+    """For an output that the model has already been shown. `source`: where it comes from this time."""
+    offered = settings.surface
+    return [ReplyDraft((wording.repeated_output(kept, source, offered, short=settings.shows_names),))]
 
 
 def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:

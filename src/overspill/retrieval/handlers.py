@@ -27,6 +27,7 @@ from overspill.record.ledger import Ledger
 from overspill.retrieval import exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
 from overspill.retrieval.pages import Page, finished_page, make_page
@@ -156,7 +157,7 @@ class RetrievalTools:
     async def _tool_output(self, asked: GetToolOutput) -> Page:
         if not asked.id:
             raise BadRequest("id is empty. Use the id that the tool result gave.")
-        job = await self._look_up(self._outputs.find_job, asked.id)
+        job = await self._look_up(self._outputs.find_job, output_id(asked.id))
         if job is None:
             return await self._answer_stored(asked, ())
         if not job.done:
@@ -169,7 +170,9 @@ class RetrievalTools:
 
     async def _answer_stored(self, asked: GetToolOutput, blocks: Sequence[Block]) -> Page:
         """`blocks` go with the answer, even if the text itself is too large."""
-        stored, mode = await self._look_up(self._outputs.recent, asked.id), exact.exact_mode(asked.mode)
+        stored, mode = await self._look_up(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
+        if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
+            return page
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
         if mode is None:

@@ -47,7 +47,6 @@ class SessionParts:
         notice: bool,
     ) -> None:
         self.shelf = shelf
-        self._family = family
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
@@ -60,6 +59,8 @@ class SessionParts:
             self.gate.names,
             shows_names=settings.shows_names,
         )
+        if family is not None:
+            self.gate.names.avoid(family.list_names)
         self.calls = CallService(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
@@ -74,12 +75,6 @@ class SessionParts:
                 self.gate.names.note(event.kept.id, event.kept.name)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
-
-    async def join_family(self) -> None:
-        """Find out what the family's other sessions have stored. Does nothing without a family."""
-        if self._family is not None:
-            self.retrieval.inherits = await anyio.to_thread.run_sync(self._family.has_outputs)
-            self.gate.names.avoid(await anyio.to_thread.run_sync(self._family.list_names))
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
         require("name", name, str, "a string")

@@ -95,7 +95,7 @@ class Session:
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 family = SessionGroup(self._store, self.family) if self.family else None
                 parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
-                await parts.join_family()
+                parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await parts.calls.jobs.open()
                 self._open, self._loop = parts, checks.find_loop()
 

@@ -15,6 +15,7 @@ from overspill.truncate import StrategyName
 
 PresetName: TypeAlias = Literal["overspill", "tool_output", "artifacts", "slow"]
 LineFrom: TypeAlias = Literal["start", "end"]
+Repeats: TypeAlias = Literal["stub", "full"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 IntentMode: TypeAlias = Literal["implicit", "ask", "off"]
 RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]

@@ -24,6 +24,7 @@ from overspill.settings.keys import (
     Provider,
     Ratio,
     RefsSettings,
+    Repeats,
     Retries,
     RetrievalTool,
     Seconds,
@@ -96,6 +97,14 @@ class Settings:
     intent_within_secs: Annotated[
         Seconds, Key("A reply waits this many seconds for such passages, and shows none if they take longer.", "agent")
     ] = 0.3
+    repeats: Annotated[
+        Repeats,
+        Key(
+            "What the model sees of an output that it has been shown before in this session: `stub` names it, `full` shows it "
+            "again. The proxy starts from `full`.",
+            "anyone",
+        ),
+    ] = "stub"
     answer_max_bytes: Annotated[
         Limit | None, Key("The most bytes of one retrieval answer; null: no limit in bytes.", "agent")
     ] = 12_288

@@ -69,6 +69,14 @@ class Spool:
         """Whether enough waits in memory that it is time to flush."""
         return len(self._memory) >= MEMORY and not self.failure
 
+    @property
+    def sha256(self) -> str:
+        """Of everything so far; empty if some of it could not be stored."""
+        with self._lock:
+            digest = self._hash.copy()
+            digest.update(self._memory)
+            return "" if self.failure else digest.hexdigest()
+
     def add(self, data: bytes, chars: int | None = None) -> None:
         """Measure and remember, which is quick. Callers that add a lot check `due` and flush off the event loop.
 

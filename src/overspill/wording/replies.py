@@ -42,6 +42,30 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
     return f"{facts}\nCall {' or '.join(calls)}." if calls else facts
 
 
+def image(description: str, id: str) -> str:
+    """An image that the model can have a look at with `get_tool_output(id, mode="raw")`."""
+    return f"[{description}: {id}]"
+
+
+def more_images(count: int) -> str:
+    return f"[{count:,} more images]"
+
+
+def repeated_output(kept: Kept, source: str, offered: Collection[str], *, short: bool = False) -> str:
+    """For the same output again. `source`: where it comes from this time."""
+    size, id = kept.size, kept.name if short else kept.artifact_id
+    first = "" if source == kept.source else f"{one_line(kept.source)} gave "
+    facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {size.lines} lines, {size.tokens} tokens)."
+    call = _call_to_reread(kept, id, offered, short)
+    return f"{facts}\nTo see it again, call {call}." if call else facts
+
+
+def _call_to_reread(kept: Kept, id: str, offered: Collection[str], short: bool) -> str:
+    if "get_tool_output" in offered:
+        return f'get_tool_output(id="{id}", mode="slice")'
+    return f'get_artifact(id="{id}")' if "get_artifact" in offered else _call_for_text(kept, offered, short)
+
+
 def preview(text: str, omitted: int = 0) -> str:
     """`omitted` is a number of characters. It goes outside the block, because the text may imitate our marker inside it."""
     ending = f", {omitted:,} characters omitted" if omitted else ""

@@ -97,8 +97,8 @@ async def test_arguments_are_remembered_as_the_model_wrote_them_not_filled():
 async def test_the_arguments_of_all_calls_together_are_bounded():
     arguments = {"text": "x" * (MAX_ARGUMENT_CHARS // 10)}
     async with opened(toolResponseMaxBytes=100) as session:
-        for _ in range(20):
-            await session.call("echo", arguments, lambda text: "y" * 200)
+        for number in range(20):
+            await session.call("echo", arguments, lambda text, number=number: f"{number:02}" * 100)
         held = session._parts.gate.arguments
         assert len(held) == 9
         assert sum(map(len, held.values())) <= MAX_ARGUMENT_CHARS

@@ -183,7 +183,7 @@ truncation servers
 intent intentTokens *.intent
 truncation.inlineLimit truncation.artifactThreshold truncation.defaultStrategy truncation.headRatio truncation.headLines
 truncation.tailLines truncation.lineFrom truncation.depth truncation.firstElements truncation.lastElements truncation.maxKeys
-truncation.overrides
+truncation.overrides repeats
 *.off *.strategy *.inlineLimit *.artifactThreshold *.headRatio *.headLines *.tailLines *.lineFrom *.depth *.firstElements
 *.lastElements *.maxKeys *.toolResponseMaxBytes *.asyncTokenThreshold *.asyncTimeoutSecs *.async
 """

@@ -1,5 +1,7 @@
 """Every text a model reads, whole."""
 
+from collections.abc import Sequence
+
 import pytest
 from frames import unmarked
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ SESSION = "01a1dd7b-0000-7000-8000-000000000001"
 FILE = "01a1dd7b-13a4-7c37-a821-1e5e402e61f9"
 HANDLE = f"session-{SESSION}/{FILE}"
 ID = "art_1794717193124_30de8211e5e402e61f9"
+NAME = "out_sfrw20"
 KEPT = Kept(
     SESSION, FILE, "read_file", "size_cap", Size(45678, 45000, 1234, 8900), "ab" * 32, 1794717193124, source="read_file: a.txt"
 )
@@ -42,6 +45,43 @@ def test_an_estimated_number_of_tokens_is_marked_except_in_the_words_of_the_docu
     kept = replace(KEPT, size=Size(45678, 45000, 1234, tokens, estimated))
     assert f"lines, {shown}), stored as" in wording.stored_message(kept, ())
     assert f"lines, {tokens} tokens).\n" in wording.handle_message(kept)
+
+
+ALL_TOOLS = ("tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact")
+
+
+@pytest.mark.parametrize(
+    ("offered", "ways"),
+    [
+        (ALL_TOOLS, f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words") or tool_output.'),
+        (["get_tool_output"], f'\nCall get_tool_output(id="{NAME}", mode="grep", pattern="words").'),
+        (["get_artifact", "tool_output"], f'\nCall get_artifact(id="{NAME}", lines="1-100") or tool_output.'),
+        (["tool_output"], f'\nCall tool_output(handle="{NAME}", extract="what to extract").'),
+        ([], ""),
+    ],
+)
+def test_the_message_of_the_default_preset_is_short_and_names_what_is_offered(offered: Sequence[str], ways: str):
+    facts = f"Tool output is too large (45678 bytes, 1234 lines, 8900 tokens), stored as {NAME}."
+    assert wording.stored_message(KEPT, offered) == facts + ways
+
+
+@pytest.mark.parametrize(
+    ("offered", "way"),
+    [
+        (ALL_TOOLS, f'get_tool_output(id="{NAME}", mode="slice")'),
+        (["get_artifact"], f'get_artifact(id="{NAME}")'),
+        (["tool_output"], f'tool_output(handle = "{NAME}", extract = "what to extract")'),
+    ],
+)
+def test_a_repeated_output_is_named(offered: Sequence[str], way: str):
+    facts = f"before, stored as {NAME} (45678 bytes, 1234 lines, 8900 tokens).\nTo see it again, call {way}."
+    assert wording.repeated_output(KEPT, KEPT.source, offered, short=True) == f"Same output as {facts}"
+    assert wording.repeated_output(KEPT, "other", offered, short=True) == f"Same output as read_file: a.txt gave {facts}"
+
+
+def test_an_image_is_described_and_named():
+    assert wording.image("image/png 1280×720, 43 KB", f"{NAME}#/a") == f"[image/png 1280×720, 43 KB: {NAME}#/a]"
+    assert wording.more_images(1234) == "[1,234 more images]"
 
 
 def test_a_preview_is_in_a_marked_block():

@@ -1,0 +1,100 @@
+"""Images inside a text, as browsers and phones send them: base64 in fields of JSON, or data URLs anywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec import Struct
+
+from overspill import wording
+from overspill.errors import StoreError
+from overspill.reading.query.pointer import append_token
+from overspill.store.spool import SealedOutput
+from overspill.text.images import BASE64_STARTS, Image, decode_image
+from overspill.types import Kept
+
+MAX_IMAGES = 10
+"""Images of one output that are stored and listed. More are counted."""
+_DATA_URL = re.compile(r"data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}", re.ASCII)
+_STARTS = ("data:", "DATA:", *BASE64_STARTS)
+_MAX_POINTER_CHARS = 100
+_PLAIN_POINTER = re.compile(r"(?:/[\w~.$@:-]+)+", re.ASCII)  # any other could be taken for our words
+
+_Path: TypeAlias = "tuple[_Path, str | int] | None"
+"""The path to a value, from its end: as a string, each would cost as much as all keys above it."""
+SealedKept: TypeAlias = tuple[Kept, SealedOutput]
+StoreBlob: TypeAlias = Callable[[bytes], SealedKept]
+
+
+class FoundImage(Struct, frozen=True):
+    image: Image
+    pointer: str = ""
+    """Where it is in JSON; empty in any other text, or if the pointer is not plain."""
+
+
+class StoredImages(Struct, frozen=True):
+    """What was stored, and the lines that tell a model."""
+
+    blobs: list[SealedKept]
+    lines: list[str]
+
+
+def store_images(text: str, of: Kept, store: StoreBlob) -> StoredImages:
+    """Store the images in the text of an output as blobs. An image that cannot be stored is still in that output."""
+    stored = StoredImages([], [])
+    images = find_images(text)
+    for found in images[:MAX_IMAGES]:
+        try:
+            blob = store(found.image.data)
+        except StoreError:
+            if not found.pointer:
+                continue
+        else:
+            stored.blobs.append(blob)
+        id = f"{of.name}#{found.pointer}" if found.pointer else stored.blobs[-1][0].name
+        stored.lines.append(wording.image(found.image.description, id))
+    if len(images) > MAX_IMAGES:
+        stored.lines.append(wording.more_images(len(images) - MAX_IMAGES))
+    return stored
+
+
+def find_images(text: str) -> list[FoundImage]:
+    """Linear in the length of the text, and quick where there is none."""
+    if not any(start in text for start in (*BASE64_STARTS, "\\/9j\\/")):
+        return []
+    return [FoundImage(image, _spell(path)) for path, value in _strings(text) if (image := decode_image(value)) is not None]
+
+
+def _strings(text: str) -> Iterator[tuple[_Path, str]]:
+    """The strings that may be images, in the order of the text."""
+    try:
+        root = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        yield from ((None, found[0]) for found in _DATA_URL.finditer(text))
+        return
+    waiting: list[tuple[_Path, Any]] = [(None, root)] if _is_worth_a_look(root) else []
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, str):
+            yield path, value
+            continue
+        members = cast("dict[str, Any]", value).items() if isinstance(value, dict) else enumerate(cast("list[Any]", value))
+        found: list[tuple[_Path, Any]] = [((path, key), member) for key, member in members if _is_worth_a_look(member)]
+        waiting.extend(reversed(found))
+
+
+def _is_worth_a_look(value: object) -> bool:
+    return value.startswith(_STARTS) if isinstance(value, str) else isinstance(value, dict | list)
+
+
+def _spell(path: _Path) -> str:
+    tokens: list[str | int] = []
+    while path is not None and len(tokens) <= _MAX_POINTER_CHARS:
+        path, token = path
+        tokens.append(token)
+    pointer = reduce(append_token, reversed(tokens), "") if path is None else ""
+    return pointer if len(pointer) <= _MAX_POINTER_CHARS and _PLAIN_POINTER.fullmatch(pointer) else ""
