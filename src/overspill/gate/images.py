@@ -21,6 +21,8 @@ MAX_IMAGES = 10
 """Images of one output that are stored and listed. More are counted."""
 _DATA_URL = re.compile(r"data:image/[\w.+-]{1,50};base64,[A-Za-z0-9+/]+={0,2}", re.ASCII)
 _STARTS = ("data:", "DATA:", *BASE64_STARTS)
+_MARKS = ("iVBORw0KGgo", "/9j", "R0lGOD", "UklGR")  # in JSON a slash may be escaped
+_MAX_LEADING_BLANKS = 1000
 _MAX_POINTER_CHARS = 100
 _PLAIN_POINTER = re.compile(r"(?:/[\w~.$@:-]+)+", re.ASCII)  # any other could be taken for our words
 
@@ -64,7 +66,8 @@ def store_images(text: str, of: Kept, store: StoreBlob) -> StoredImages:
 
 def find_images(text: str) -> list[FoundImage]:
     """Linear in the length of the text, and quick where there is none."""
-    if not any(start in text for start in (*BASE64_STARTS, "\\/9j\\/")):
+    may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))
+    if not any(mark in text for mark in (_MARKS if may_be_json else ("data:image/",))):
         return []
     return [FoundImage(image, _spell(path)) for path, value in _strings(text) if (image := decode_image(value)) is not None]
 

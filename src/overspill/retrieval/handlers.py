@@ -172,7 +172,7 @@ class RetrievalTools:
         """`blocks` go with the answer, even if the text itself is too large."""
         stored, mode = await self._look_up(self._outputs.recent, output_id(asked.id)), exact.exact_mode(asked.mode)
         if page := await anyio.to_thread.run_sync(read_image, stored, asked, self._gate.settings.max_inline_blob):
-            return page
+            return replace(page, blocks=[*page.blocks, *blocks])
         if asked.mode == "sql":
             return await self._fit_page((await self.tables.reply(stored, asked.query, self._bound())).page)
         if mode is None:
