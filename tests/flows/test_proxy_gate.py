@@ -433,3 +433,20 @@ def test_no_wait_of_the_proxy_outlasts_a_clients_timeout() -> None:
     assert settings.tool_timeout is None  # a call that the client still wants may take any time
     assert load(cli={"toolTimeout": 60}, usual=[PROXY_DEFAULTS]).settings.tool_timeout == 60
     assert (settings.retention, settings.keep_days, settings.keep_bytes) == ("keep", 7, 2 * 1024**3)
+
+
+def test_an_image_inside_a_text_is_listed_and_delivered_as_an_image(wire: Wire) -> None:
+    data = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (1280).to_bytes(4, "big") + (720).to_bytes(4, "big") + bytes(20_000)
+    text = json.dumps({"screenshot": base64.b64encode(data).decode()})
+    told = wire.call("say", {"result": {"content": [{"type": "text", "text": text}]}})["content"][0]["text"]
+    found = re.search(r"\[image/png 1280×720, 20 KB: (out_\w+#/screenshot)\]", told)
+    assert found, told
+    line, image = wire.call("get_tool_output", {"id": found[1], "mode": "raw"})["content"]
+    assert line["text"] == found[0]
+    assert image == {"type": "image", "data": base64.b64encode(data).decode(), "mimeType": "image/png"}
+
+
+def test_an_output_that_comes_again_is_shown_in_full(wire: Wire) -> None:
+    """Another conversation of the same client may not have seen it."""
+    texts = [wire.text("lines", {"count": LINES}) for _ in range(2)]
+    assert all("line 1: the quick brown fox" in text for text in texts)

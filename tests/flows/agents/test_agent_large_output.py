@@ -28,3 +28,12 @@ async def test_a_large_output_becomes_a_handle_that_is_asked_and_then_reported(s
     assert record.outcome.report is not None
     assert "00500 ERROR disk full" in record.outcome.report.content
     assert (record.outcome.status, record.outcome.turns, record.totals.kept) == ("reported", 3, 1)
+
+
+async def test_a_large_output_that_comes_again_is_named_and_not_shown(stage: Stage) -> None:
+    model = scripted(call("depot__log", lines=2000), call("depot__log", lines=2000), report("done"))
+    await stage.run(stage.write("a.ai", "tools: [depot]"), model)
+    first, again = seen(model)[2].answers
+    assert "preview" in first
+    assert again.startswith("Same output as before, stored as out_")
+    assert len(again) * 10 < len(first)
