@@ -32,6 +32,8 @@ _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
+_MAX_COUNTED_AT_ONCE = 1 << 16
+"""Records that are counted in one call, which keeps other threads waiting."""
 
 
 class _Hits(Struct):
@@ -170,7 +172,9 @@ def _idf(total: int, holding: int) -> float:
 
 def _count_records_under(outline: Outline) -> list[int]:
     """The number of records below each label; a label precedes those below it."""
-    direct = Counter(outline.under)
+    direct: Counter[int] = Counter()
+    for start in range(0, len(outline), _MAX_COUNTED_AT_ONCE):
+        direct.update(outline.under[start : start + _MAX_COUNTED_AT_ONCE])
     extents = [direct[label] for label in range(len(outline.label_starts))]
     for label in range(len(extents) - 1, -1, -1):
         if (parent := outline.label_parents[label]) >= 0:

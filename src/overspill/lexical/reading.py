@@ -19,7 +19,7 @@ from overspill.text.patterns import compile_pattern
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cDEHMNOZ])")
-_RED = re.compile(rb"\x1b\[(?=(?:[0-9;]*;)?(?:31|91)[;m])[0-9;]*+m")
+_RED = compile_pattern(rb"\x1b\[(?:[0-9;]*;)?(?:31|91)(?:;[0-9;]*)?m")  # lets other threads run meanwhile
 
 _BLOCK = compile_pattern(rb"<(?i:!--|script\b|style\b|svg\b|noscript\b|pre\b)")
 _CLOSED = {
@@ -69,7 +69,7 @@ def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:
     plain = bytearray(size)
     start = 0
     while start < size:
-        end = min(size, data.find(b"\n", start + _CHUNK_BYTES) + 1 or size)
+        end = min(size, pieces.find(data, b"\n", start + _CHUNK_BYTES) + 1 or size)
         plain[start:end] = _ANSI.sub(lambda found: fill * len(found[0]), data[start:end])
         start = end
     return plain
@@ -87,7 +87,7 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
     stands_for = _StandIns(fill)
     start = 0
     while start < size:
-        end = plain.find(b">", start + _CHUNK_BYTES) + 1 or size
+        end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
         plain[start:end] = b"".join(parts).translate(_TO_LINE_ENDS)
@@ -176,7 +176,7 @@ def spell_letters(data: Text, start: int, end: int, fill: bytes) -> bytearray:
     pattern = escaped_words(fill)
     done, size = 0, len(plain)
     while done < size:
-        reached = plain.find(b",", done + _CHUNK_BYTES) + 1 or size
+        reached = pieces.find(plain, b",", done + _CHUNK_BYTES) + 1 or size
         plain[done:reached] = pattern.sub(
             lambda found: (found[1] or b"") + _spell_word(found[2] or found[3] or b"", fill), bytes(plain[done:reached])
         )

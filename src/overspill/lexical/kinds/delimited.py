@@ -12,6 +12,7 @@ from overspill.lexical.kinds.log import begins_with_stamp
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Table, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines
+from overspill.text import pieces
 from overspill.text.encoding import decode
 
 _SAMPLE_BYTES = 48_000
@@ -61,7 +62,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
     position, header, first = start, outline.header, len(outline)
     sample = b"" if header == RESUMED else bytes(text[start : min(end, start + _SAMPLE_BYTES)])
     mark = find_delimiter(decode(sample).splitlines())
-    if text.find(b'"', start, end) < 0:
+    if pieces.find(text, b'"', start, end) < 0:
         if header == NO_LABEL:
             position = _line_end(text, start, end)
             header = outline.label(start, position)
@@ -84,7 +85,7 @@ def _cut_delimited(text: Text, start: int, end: int, outline: Outline, cut_embed
 
 
 def _line_end(text: Text, position: int, end: int) -> int:
-    found = text.find(b"\n", position, end)
+    found = pieces.find(text, b"\n", position, end)
     return found + 1 if found >= 0 else end
 
 

@@ -9,6 +9,7 @@ from overspill.lexical.kinds.kind import CutEmbedded, Kind, Traits
 from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.tree import cut_tree, find_element_start, json_tree
+from overspill.text import pieces
 
 _JSON = re.compile(
     rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
@@ -35,7 +36,7 @@ def _cut(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEm
 
 
 def _read(text: Text, size: int, fill: bytes) -> Text:
-    return reading.spell_letters(text, 0, size, fill) if text.find(_ESCAPED_LETTER, 0, size) >= 0 else text
+    return reading.spell_letters(text, 0, size, fill) if pieces.find(text, _ESCAPED_LETTER, 0, size) >= 0 else text
 
 
 JSON = Kind(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Text
 from overspill.lexical.reading import NEVER_IN_UTF8
+from overspill.text import pieces
 
-_LINE = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 _SOFT_BREAK = re.compile(rb"(?<=[.;!?:,)\]}>])\s+|\s{2,}|(?<=,)(?=\")|(?<=\|) ")
 
 _MAX_CHARACTER_BYTES = 4
@@ -17,8 +17,13 @@ _BLANK = b" \t\r\n\f\v" + bytes(NEVER_IN_UTF8)
 
 def iterate_lines(text: Text, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The (start, end) of every line, including its line end."""
-    for found in _LINE.finditer(text, start, end):
-        yield found.span()
+    while start < end:
+        found = text.find(b"\n", start, min(start + pieces.PIECE_BYTES, end))
+        if found < 0:
+            found = pieces.find(text, b"\n", start + pieces.PIECE_BYTES, end)
+        following = found + 1 if found >= 0 else end
+        yield start, following
+        start = following
 
 
 def find_line_start(window: bytes) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from overspill.lexical.outline import Outline, Table, Text
 from overspill.lexical.reading import NEVER_IN_UTF8
 from overspill.lexical.records.lines import split_long
+from overspill.text import pieces
+from overspill.text.patterns import compile_pattern
 
 _MAX_WHOLE_BYTES = 2_000
 """A larger element is cut into records of its members."""
@@ -26,9 +28,18 @@ _PLAIN_JSON = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+(?:
 _OBJECT_START = re.compile(rb"\{\s*+\"[^\"\\]*+\"\s*+:")
 _XML = re.compile(rb"(<!--|<!\[CDATA\[)|<[?!][^>]*+(?:>|\Z)|<[A-Za-z][^<>]*/>|(<[A-Za-z][^<>]*>)|(</[^<>]*>)")
 _CLOSES = {b"<!--": b"-->", b"<![CDATA[": b"]]>"}
-_ESCAPED = re.compile(rb"\\[n\"]")
+_ESCAPES = (b"\\n", b'\\"')
+_COLON = re.compile(rb"\s*+:")
+_STRING = compile_pattern(rb'(?s)"[^"\\]*(?:\\.[^"\\]*)*"')
+_PLAIN_MEMBERS = re.compile(rb"(?:[^\"{}\[\]]++|\"[^\"]*+\"(?!\s*+:\s*+[{\[]))*+")
+_PIECE_BYTES = 1 << 20
+"""How much one call looks through. It keeps other threads waiting, for about ten milliseconds."""
+_NOT_AROUND_COLON = re.compile(rb"[^\"\s:]")
+"""A piece ends with one of these, so that it contains what follows each of its keys."""
 _FILL = re.escape(bytes(NEVER_IN_UTF8))
 _MEMBER = re.compile(rb",[\s" + _FILL + rb"]*(?=\")|>\s*(?=<)")
+_LONG_MEMBER = compile_pattern(rb",[\s\v" + _FILL + rb"]*\"|>[\s\v]*<")
+"""The same, for long texts: it lets other threads run, but each match takes longer."""
 _CONTENT = re.compile(rb"[^\s,{}\[\]" + _FILL + rb"]")
 
 
@@ -75,15 +86,20 @@ class Tree:
 def json_tree(text: Text, start: int, end: int) -> Tree:
     """The pattern itself skips strings without escapes, which takes a third of the time."""
     tree = Tree()
-    plain = text.find(b"\\", start, end) < 0
+    plain = pieces.find(text, b"\\", start, end) < 0
     node = _containers(tree, text, start, end) if plain else _containers_and_texts(tree, text, start, end)
     _close_all(tree, node, end)
     return tree
 
 
 def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
-    node = -1
-    while found := _PLAIN_JSON.match(text, start, end):
+    node, stop = -1, start
+    while start < end:
+        stop = stop if start < stop else _end_piece(text, start, end)
+        found = _PLAIN_JSON.match(text, start, stop)
+        if found is None:
+            start, stop = _skip_plain_members(text, start, stop, end), 0
+            continue
         start = found.end()
         if found.lastindex == 2:
             node = tree.close(node, start)
@@ -94,25 +110,41 @@ def _containers(tree: Tree, text: Text, start: int, end: int) -> int:
     return node
 
 
+def _skip_plain_members(text: Text, start: int, stop: int, end: int) -> int:
+    """Where to continue if there is no container between `start` and `stop`."""
+    if stop == end:
+        return end
+    found = _PLAIN_MEMBERS.match(text, start, stop)
+    if found and found.end() > start:
+        return found.end()
+    closing = pieces.find(text, b'"', start + 1, end)  # a string that is longer than the piece
+    return closing + 1 if closing >= 0 else end
+
+
 def _containers_and_texts(tree: Tree, text: Text, start: int, end: int) -> int:
     node, key = -1, -1
-    for token in _JSON.finditer(text, start, end):
-        role = token.lastindex
-        if role == 1:
-            key = token.start()
-            continue
-        if role == 3:
-            node = tree.open(key if key >= 0 else token.start(), token.end(), node)
-            if token[3] == b"[":
-                tree.arrays.add(node)
-        elif role == 4:
-            node = tree.close(node, token.end())
-        elif role is None and token.end() - token.start() >= _MIN_EMBEDDED_BYTES and _ESCAPED.search(text, *token.span()):
-            embedded = tree.open(key if key >= 0 else token.start(), token.start() + 1, node)
-            if embedded != node:
-                tree.texts.add(embedded)
-            tree.close(embedded, token.end())
-        key = -1
+    while start < end:
+        stop = following = _end_piece(text, start, end)
+        for token in _JSON.finditer(text, start, stop):
+            role, (first, last) = token.lastindex, token.span()
+            if role == 2 and stop < end:
+                role, last, following = _read_long_string(text, first, end)
+            if role == 1:
+                key = first
+                continue
+            if role == 3:
+                node = tree.open(key if key >= 0 else first, last, node)
+                if token[3] == b"[":
+                    tree.arrays.add(node)
+            elif role == 4:
+                node = tree.close(node, last)
+            elif role is None and last - first >= _MIN_EMBEDDED_BYTES and _has_escapes(text, first, last):
+                embedded = tree.open(key if key >= 0 else first, first + 1, node)
+                if embedded != node:
+                    tree.texts.add(embedded)
+                tree.close(embedded, last)
+            key = -1
+        start = following
     return node
 
 
@@ -135,12 +167,32 @@ def find_element_start(window: bytes) -> int:
     return best
 
 
+def _end_piece(text: Text, start: int, end: int) -> int:
+    """The end of a piece that can be read alone, except for a string that it cuts off."""
+    found = _NOT_AROUND_COLON.search(text, min(start + _PIECE_BYTES, end), end)
+    return found.end() if found else end
+
+
+def _read_long_string(text: Text, start: int, end: int) -> tuple[int | None, int, int]:
+    """The role of a string that a piece cuts off, where it ends, and where to continue: as `_JSON` would, without keeping other
+    threads waiting."""
+    string = next(iter(_STRING.finditer(text, start, end)), None)
+    if string is None or string.start() != start:
+        return 2, end, end
+    colon = _COLON.match(text, string.end(), end)
+    return (1, colon.end(), colon.end()) if colon else (None, string.end(), string.end())
+
+
+def _has_escapes(text: Text, start: int, end: int) -> bool:
+    return any(pieces.find(text, escape, start, end) >= 0 for escape in _ESCAPES)
+
+
 def xml_tree(text: Text, start: int, end: int) -> Tree:
     tree, node = Tree(), -1
     while token := _XML.search(text, start, end):
         start = token.end()
         if token.lastindex == 1:
-            closing = text.find(_CLOSES[token[1]], start, end)
+            closing = pieces.find(text, _CLOSES[token[1]], start, end)
             start = closing if closing >= 0 else end
         elif token.lastindex == 2:
             node = tree.open(token.start(), start, node)
@@ -214,11 +266,17 @@ def _record_plain_members(text: Text, start: int, end: int, label: int, outline:
     if not _CONTENT.search(text, start, end):
         return
     run = start
-    for member in _MEMBER.finditer(text, start, end):
-        if member.end() - run > _MAX_RUN_BYTES:
-            _split(text, run, member.end(), label, outline)
-            run = member.end()
+    for position in _member_ends(text, start, end):
+        if position - run > _MAX_RUN_BYTES:
+            _split(text, run, position, label, outline)
+            run = position
     _split(text, run, end, label, outline)
+
+
+def _member_ends(text: Text, start: int, end: int) -> Iterator[int]:
+    if end - start <= _PIECE_BYTES:
+        return (member.end() for member in _MEMBER.finditer(text, start, end))
+    return (member.end() - 1 for member in _LONG_MEMBER.finditer(text, start, end))
 
 
 def _split(text: Text, start: int, end: int, label: int, outline: Outline) -> None:
