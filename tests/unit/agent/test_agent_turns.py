@@ -153,7 +153,13 @@ async def test_a_batch_that_cannot_be_read_is_answered(stage: Stage) -> None:
 
 
 async def test_a_batch_whose_calls_all_went_to_the_background_is_no_news(stage: Stage) -> None:
-    stage.function("import anyio\nasync def nap() -> str:\n    await anyio.sleep(0.3)\n    return 'rested'\n")
+    stage.function(
+        "from overspill.calls.job import current\n"
+        "from waiting import until\n"
+        "async def nap() -> str:\n"
+        "    await until(lambda: current.get().background)\n"
+        "    return 'rested'\n"
+    )
     agent = stage.write("a.ai", "asyncTimeoutSecs: 0.01")
     batch = call("agent__batch", calls=[{"id": "1", "tool": "nap", "parameters": {}}])
     model = scripted(batch, lambda s: report(s.notice))

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import re
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -397,20 +396,22 @@ async def test_a_tool_that_exits_fails_without_ending_the_program():
 
 
 async def test_a_call_that_waits_for_a_person_does_not_move_to_the_background():
+    person = SlowTool("the person said yes")
+
     async def ask() -> str:
         with asking():
-            await anyio.sleep(0.5)
-        return "the person said yes"
+            return await person()
 
     def ask_in_a_thread() -> str:
         with asking():
-            threading.Event().wait(0.5)
-        return "the person said no"
+            return person.blocking()
 
     async with session(asyncTimeoutSecs=0.3, toolTimeout=0.4) as s:
-        assert (await s.call("ask", {}, ask)).text == "the person said yes"
-        assert (await s.call("ask", {}, ask_in_a_thread)).text == "the person said no"
-        assert (await s.call("ask", {}, ask, background=False)).text == "the person said yes"
+        for tool, background in ((ask, None), (ask_in_a_thread, None), (ask, False)):
+            person = SlowTool("the person said yes")
+            async with anyio.create_task_group() as group:
+                group.start_soon(_release_later, person, 0.4)
+                assert (await s.call("ask", {}, tool, background=background)).text == "the person said yes"
 
 
 async def test_a_background_output_comes_with_its_images():
@@ -554,9 +555,11 @@ async def test_one_tool_may_stay_in_the_foreground_and_another_have_its_own_time
         assert (await s.call("other", {}, SlowTool())).job is not None
 
 
-async def _release_later(tool: SlowTool) -> None:
+async def _release_later(tool: SlowTool, seconds: float = 0.05) -> None:
+    """When another call, which began after this one, has exceeded this time limit."""
     await tool.begun()
-    await anyio.sleep(0.05)
+    async with session(toolTimeout=seconds) as other:
+        assert (await other.call("clock", {}, SlowTool(), background=False)).is_error
     tool.release()
 
 

@@ -1,4 +1,4 @@
-"""What is larger than one call may look through, so that other threads can run, is read as if one call had looked at all of it."""
+"""A large output is read in pieces, so that other threads can run, and with the same result."""
 
 import pytest
 
