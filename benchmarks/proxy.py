@@ -3,8 +3,9 @@
 latency   what it adds to a small call, beside what FastMCP's own proxy adds for the same server, over stdio and over HTTP
 large     until a client has the handle of a 10 MB result, beside until a direct client has the result
 load      20,000 calls, 200 at once from 20 clients over HTTP: wrong answers, memory, what is left behind
+clients   the proxy's own memory for each further client of the older protocol, beside that of the client's server process
 
-    python benchmarks/proxy.py [latency] [large] [load] [--fastmcp PYTHON]
+    python benchmarks/proxy.py [latency] [large] [load] [clients] [--fastmcp PYTHON]
 
 --fastmcp names an interpreter that has fastmcp installed; without it only our own figures are printed.
 """
@@ -214,20 +215,36 @@ async def load_in(bench: Bench, mode: str) -> None:
                 if number % 200 == 0:
                     memory.append((number, resident(pid)))
 
-        before, started = children(pid), time.perf_counter()
+        before, started = len(children(pid)), time.perf_counter()
         async with anyio.create_task_group() as group:
             for number in range(AT_ONCE):
                 group.start_soon(work, clients[number % CLIENTS])
         seconds = time.perf_counter() - started
         first, second = (max(size for at, size in memory if (at >= CALLS // 2) is late) for late in (False, True))
-        running, files = children(pid), len(os.listdir(f"/proc/{pid}/fd"))
+        running, files = len(children(pid)), len(os.listdir(f"/proc/{pid}/fd"))
         await stack.aclose()
         await anyio.sleep(3)
-        after, files_after = children(pid), len(os.listdir(f"/proc/{pid}/fd"))
+        after, files_after = len(children(pid)), len(os.listdir(f"/proc/{pid}/fd"))
         print(f"load {mode}: {CALLS} calls in {seconds:.0f} s ({CALLS / seconds:.0f}/s), {len(wrong)} wrong")
         print(f"  memory {first / 1024:.0f} MiB, then {second / 1024:.0f} MiB: {second / first - 1:+.1%} (at most +5 %)")
         print(f"  server processes {before} at the start, {running} at the end, {after} when all clients had left")
         print(f"  open files {files}, {files_after} when all clients had left")
+
+
+async def clients(bench: Bench) -> None:
+    """Each client has a server process of its own."""
+    async with bench.listening("overspill") as (url, headers, pid), AsyncExitStack() as stack:
+        sizes: list[int] = []
+        for _ in range(1 + CLIENTS):
+            client = await stack.enter_async_context(connected(url, headers, "legacy"))
+            await client.list_tools()
+            await client.call_tool("echo", {"text": "x"})
+            sizes.append(resident(pid))
+        servers = [resident(child) for child in children(pid)]
+    each = (sizes[-1] - sizes[0]) / CLIENTS
+    server = statistics.mean(servers) if servers else 0
+    print(f"{CLIENTS} more clients: {each:.0f} KiB each in the proxy ({sizes[0] / 1024:.0f} MiB with one)")
+    print(f"  the server process of each: {server:.0f} KiB")
 
 
 def resident(pid: int) -> int:
@@ -237,8 +254,8 @@ def resident(pid: int) -> int:
     return int(found.group(1)) if found else 0
 
 
-def children(pid: int) -> int:
-    return len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -253,12 +270,10 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "parts", nargs="*", choices=["latency", "large", "load", []], help="what to measure; everything if none is named"
-    )
+    parts = {"latency": latency, "large": large, "load": load, "clients": clients}
+    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="what to measure; everything if none is named")
     parser.add_argument("--fastmcp", help="an interpreter that has fastmcp")
     given = parser.parse_args()
-    parts = {"latency": latency, "large": large, "load": load}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder  # what is kept here is not to stand among the user's own for a week
         bench = Bench(Path(folder), given.fastmcp)

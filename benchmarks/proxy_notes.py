@@ -35,7 +35,7 @@ for line in sys.stdin:
     elif method == "tools/list":
         send(id=asked["id"], result={"tools": [{"name": "work", "inputSchema": {"type": "object"}}]})
     elif method == "tools/call":
-        token, count = asked["params"]["_meta"]["progressToken"], asked["params"]["arguments"]["count"]
+        token, count = asked["params"].get("_meta", {}).get("progressToken"), asked["params"]["arguments"]["count"]
         for number in range(count):
             note = {"progressToken": token, "progress": number, "total": count, "message": f"step {number} of {count}"}
             send(method="notifications/progress", params=note)

@@ -7,11 +7,11 @@ import re
 import select
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
-from types import TracebackType
 
 import anyio
 import anyio.to_thread
 import mcp_types
+from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.shared.message import SessionMessage
 
@@ -66,7 +66,7 @@ async def stdio_streams(
             group.cancel_scope.cancel()
 
 
-class OutgoingStream:
+class OutgoingStream(ObjectSendStream[SessionMessage]):
     """Lines on their way to the client. Those that wait are written together; senders wait when there are many."""
 
     def __init__(self, target: int) -> None:
@@ -108,12 +108,6 @@ class OutgoingStream:
         self._is_closed = True
         self._arrived.set()
         self._make_room()
-
-    async def __aenter__(self) -> OutgoingStream:
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        await self.aclose()
 
     def _make_room(self) -> None:
         room, self._room = self._room, anyio.Event()
