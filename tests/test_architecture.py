@@ -78,7 +78,8 @@ ROOMS: dict[str, Room] = {
     ),
     "retrieval": Room(
         "the tools that read kept outputs back",
-        "calls decoding errors extraction gate handles lexical models reading record settings sql store text truncate types wording",
+        "calls decoding errors extraction gate handles lexical models reading record settings sql store text truncate types "
+        "wording",
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",

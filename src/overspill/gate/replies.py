@@ -77,7 +77,7 @@ class OutputText:
         return cut
 
     def find_images(self, of: Kept, store: StoreBlob) -> StoredImages:
-        whole = self._whole(_MAX_OUTLINED_BYTES)
+        whole = self._whole(_MAX_PARSED_BYTES)
         return StoredImages([], []) if whole is None else store_images(whole, of, store)
 
     def _whole(self, max_bytes: int) -> str | None:

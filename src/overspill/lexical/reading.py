@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from overspill.lexical.outline import Text
 from overspill.lexical.pieces import search_pieces
+from overspill.text import pieces
 from overspill.text.patterns import compile_pattern
 
 NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))

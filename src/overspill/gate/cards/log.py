@@ -136,7 +136,7 @@ def _find_level(line: str) -> str:
 
 
 def _find_summary(index: Index) -> list[str]:
-    end = index.searched_bytes
+    end = index.total_bytes
     start = index.text.rfind(b"\n", 0, max(1, end - _SUMMARY_BYTES)) + 1
     found = [render(index, *match.span()).strip() for match in _SUMMARY.finditer(index.text, start, end)]
     return [line for line in found if line][-1:]
@@ -260,7 +260,7 @@ def _strip_heading(line: str, loggers: Collection[str]) -> str:
 
 
 def _list_last_lines(index: Index) -> list[str]:
-    end = index.searched_bytes
+    end = index.total_bytes
     lines = render(index, max(0, end - _LAST_LINES * MAX_LINE_CHARS), end).rstrip().split("\n")
     return [indent(line) for line in lines[-_LAST_LINES:] if line.strip()]
 

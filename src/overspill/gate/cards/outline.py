@@ -86,9 +86,9 @@ def _list_opening(index: Index) -> list[str]:
     if not len(index.outline):
         return []
     start = index.outline.starts[0]
-    end = min(index.searched_bytes, start + _OPENING_BYTES)
+    end = min(index.total_bytes, start + _OPENING_BYTES)
     text = render(index, start, end)
-    if end < index.searched_bytes:  # without what may be half a character
+    if end < index.total_bytes:  # without what may be half a character
         text = text[:-1] + ELLIPSIS
     return [line for line in indent(text, _MAX_PARAGRAPH_CHARS).split("\n") if line]
 
@@ -120,7 +120,7 @@ def _describe_table(index: Index, table: Table) -> str:
 def _outline_code(sample: OutputSample, index: Index) -> Card:
     starts = [
         (start, end)
-        for start, end in iterate_lines(index.text, 0, index.searched_bytes)
+        for start, end in iterate_lines(index.text, 0, index.total_bytes)
         if _DEFINITION.match(index.text, start, min(end, start + 200))
     ]
     if not starts:
@@ -181,7 +181,7 @@ def _outline_history(sample: OutputSample, index: Index) -> Card:
 
 
 def _outline_xml(sample: OutputSample, index: Index) -> Card:
-    tags = Counter(found[1] for found in _TAG.finditer(index.text, 0, index.searched_bytes))
+    tags = Counter(found[1] for found in _TAG.finditer(index.text, 0, index.total_bytes))
     items = [f"{times:,}× {name(tag.decode('utf-8', 'replace'))}" for tag, times in tags.most_common(_MAX_LISTED)]
     sections = [
         Section(f"{count_noun(len(tags), 'kind')} of element, the most frequent first", items, len(tags), 10, rank=1),

@@ -63,7 +63,7 @@ def read_engine_tables(index: Index) -> list[ReadTable]:
     outline = index.outline
     tables = [table for table in outline.tables if table.cells != "json"]
     inside = sum(outline.ends[table.last - 1] - outline.starts[table.first] for table in tables)
-    if inside <= _MIN_TABLE_SHARE * index.searched_bytes or len(tables) > _MAX_TABLES:
+    if inside <= _MIN_TABLE_SHARE * index.total_bytes or len(tables) > _MAX_TABLES:
         return []
     return [_read_table(index, table) for table in tables]
 

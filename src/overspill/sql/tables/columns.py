@@ -132,7 +132,8 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, Readin
     for column, refused in suggested.items():
         if column not in confirmed:
             others = READINGS[READINGS.index(refused) + 1 :]
-            confirmed |= next(filter(None, (_fit(connection, table, [(column, reading)]) for reading in others)), {})
+            fitting = (_fit(connection, table, [(column, reading)]) for reading in others)
+            confirmed |= next(filter(None, fitting), dict[str, Reading]())
     return confirmed
 
 
