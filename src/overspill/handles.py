@@ -48,7 +48,7 @@ def artifact_id(file: str) -> str:
 def name(file: str, chars: int = MIN_NAME_CHARS) -> str:
     """A short name, valid as a name in SQL. More characters tell apart outputs whose names would be equal."""
     bits = UUID(file).int
-    return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(chars))
+    return _NAME_START + "".join(_NAME_ALPHABET[bits >> 5 * at & 31] for at in range(min(chars, MAX_NAME_CHARS)))
 
 
 def count_name_chars(name: str) -> int:

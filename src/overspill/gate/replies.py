@@ -148,8 +148,7 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
 
 def draft_repeat(kept: Kept, source: str, settings: Settings) -> list[ReplyDraft]:
     """For an output that the model has already been shown. `source`: where it comes from this time."""
-    offered = settings.surface
-    return [ReplyDraft((wording.repeated_output(kept, source, offered, short=settings.shows_names),))]
+    return [ReplyDraft((wording.repeated_output(kept, source, settings.surface, short=settings.shows_names),))]
 
 
 def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:

@@ -112,7 +112,7 @@ def _read_names(shelf: Shelf) -> dict[str, str]:
     """The names of a session's outputs, by id."""
     lines = (line for line in shelf.journal() if b'"event":"kept"' in line)  # most lines are not decoded
     stored = (event.kept for event in events.decode_events(lines) if isinstance(event, OutputStored))
-    return {kept.id: kept.name for kept in stored if kept.session == shelf.session}
+    return {kept.id: kept.name for kept in stored if kept.session == shelf.session and handles.is_uuid(kept.id)}
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

@@ -141,13 +141,19 @@ class StoredOutputs:
         """Background jobs, whose outputs may not exist yet."""
         self._family = family
         self._relatives: dict[str, GroupOutput] = {}
+        self._relatives_by_name: dict[str, str] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
 
     def _spell_out(self, spelling: str) -> str:
-        return spell_out(spelling, self._shelf.session, self._names, self._family)
+        if spelling not in self._relatives_by_name:
+            handle = spell_out(spelling, self._shelf.session, self._names, self._family)
+            if handle == spelling or handles.parse(handle)[0] == self._shelf.session:
+                return handle
+            self._relatives_by_name[spelling] = handle  # so that the journals of the family are read once
+        return self._relatives_by_name[spelling]
 
     def file_id(self, spelling: str) -> str:
         spelling = self._spell_out(spelling)

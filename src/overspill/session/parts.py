@@ -72,7 +72,8 @@ class SessionParts:
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):
                 self.gate.kept.add(event.kept)
-                self.gate.names.note(event.kept.id, event.kept.name)
+                if handles.is_uuid(event.kept.id):
+                    self.gate.names.note(event.kept.id, event.kept.name)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
 

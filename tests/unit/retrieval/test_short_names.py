@@ -182,3 +182,16 @@ async def test_the_commands_find_an_output_by_its_name(tmp_path: Path):
     async with Session(name="kept", store=store) as again:
         assert again.open(kept.name).kept == kept
     store.close()
+
+
+async def test_a_damaged_journal_costs_a_session_no_more_than_the_damaged_line(tmp_path: Path):
+    store = FileStore(tmp_path)
+    async with Session(name="kept", store=store) as session:
+        kept = await session.keep(LARGE, "log")
+        shelf = session._parts.shelf
+        for id, chars in (("no uuid", 6), (handles.new(), 1 << 60)):
+            broken = msgspec.structs.replace(kept, id=id, name_chars=chars)
+            shelf.append_journal(msgspec.json.encode({"event": "kept", "t": 1, "kept": broken}) + b"\n")
+    async with Session(name="kept", store=store) as again:
+        assert again.open(kept.name).kept == kept
+    store.close()
