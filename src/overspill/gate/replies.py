@@ -25,6 +25,7 @@ from overspill.truncate import ENDS_ARE_ENOUGH, Cut, read_shape, truncate, trunc
 from overspill.types import Block, Kept, Size, Truncation
 
 _MAX_PARSED_BYTES = 16 << 20  # loaded for a strategy that needs the whole text; of larger outputs, the ends are shown
+_MAX_BYTES_WITH_IMAGES = 4 << 20  # searched for images; a larger image would not be shown anyway
 _MIN_PREVIEW_BYTES = 100  # less would show only a marker
 _FALLBACK_CHARS = 8_000  # shown of a text that could not be kept whole, where no other limit applies
 
@@ -77,7 +78,7 @@ class OutputText:
         return cut
 
     def find_images(self, of: Kept, store: StoreBlob) -> StoredImages:
-        whole = self._whole(_MAX_PARSED_BYTES)
+        whole = self._whole(_MAX_BYTES_WITH_IMAGES)
         return StoredImages([], []) if whole is None else store_images(whole, of, store)
 
     def _whole(self, max_bytes: int) -> str | None:

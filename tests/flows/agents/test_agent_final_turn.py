@@ -61,7 +61,7 @@ async def test_a_model_that_never_reports_ends_without_a_report(stage: Stage) ->
 
 async def test_a_full_window_makes_the_next_turn_final(stage: Stage) -> None:
     """Handles and their previews are small; many of them fill a small window all the same."""
-    agent = stage.write("a.ai", "tools: [{depot: [log]}]\ncontextWindow: 4000\nmaxOutputTokens: 300\nmaxTurns: 50")
+    agent = stage.write("a.ai", "tools: [{depot: [log]}]\ncontextWindow: 4000\nmaxOutputTokens: 300\nmaxTurns: 50\nrepeats: full")
     model = scripted(lambda s: report("full") if "final turn" in s.notice else call("depot__log", lines=2000))
     record = await stage.run(agent, model)
     assert record.outcome.status == "reported"
