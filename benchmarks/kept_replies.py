@@ -1,7 +1,7 @@
 """What the reply to a stored output costs: in tokens, and in time for its images and for the same output again.
 
 For a log, JSON records, and JSON with a screenshot in it, of 40 KB, 400 KB and 4 MB. In processor time, best of five: "images" is
-the search for images as a share of the whole call, "again" a call whose output the session has shown before as a share of the first.
+the search for images as a share of the whole call, "again" a call whose output was shown before as a share of the first.
 In tokens: "message" is the message without a preview as a share of the one in the preset `tool_output`, "stub" the reply to a
 repeated output as a share of the first reply. Run: python benchmarks/kept_replies.py
 """
