@@ -21,7 +21,7 @@ from overspill.reading.positions import View
 from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
 from overspill.retrieval.readers import RunningReader
-from overspill.retrieval.spelling import spell_out
+from overspill.retrieval.spelling import NameFinder
 from overspill.retrieval.views import TextView, TextViews
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer, query_text
@@ -136,24 +136,16 @@ class StoredOutputs:
         self._held = held
         self._checkpoints = checkpoints
         self._names = names or OutputNames()
+        self._spell_out = NameFinder(shelf.session, self._names, family).spell_out
         self._shows_names = shows_names
         self.jobs: Mapping[str, Job] = {}
         """Background jobs, whose outputs may not exist yet."""
         self._family = family
         self._relatives: dict[str, GroupOutput] = {}
-        self._relatives_by_name: dict[str, str] = {}
         self._recent: OrderedDict[str, StoredOutput] = OrderedDict()
         self._views = TextViews()
         self._is_closed = False
         self._lock = RLock()
-
-    def _spell_out(self, spelling: str) -> str:
-        if spelling not in self._relatives_by_name:
-            handle = spell_out(spelling, self._shelf.session, self._names, self._family)
-            if handle == spelling or handles.parse(handle)[0] == self._shelf.session:
-                return handle
-            self._relatives_by_name[spelling] = handle  # so that the journals of the family are read once
-        return self._relatives_by_name[spelling]
 
     def file_id(self, spelling: str) -> str:
         spelling = self._spell_out(spelling)
