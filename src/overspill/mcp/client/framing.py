@@ -11,11 +11,14 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
+from overspill.text.large_json import loads_last
 from overspill.text.lenient_json import dumps, loads
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _MAX_EDGE_BYTES = 4096
+_LARGE_BYTES = 32 * 1024 * 1024  # from here on, saving memory is worth the time that it takes
 _TOKEN = re.compile(rb'"((?:[^"\\]++|\\.)*+)(?:"(\s*+:)?|(\\?\Z))|[{}\[\]]|-?\d+', re.DOTALL)
+_FIELDS = ("id", "method", "params", "result", "error")
 _LAST_ID = re.compile(rb',\s*"id"\s*:\s*(?:(\d{1,15})|"([^"\\]{1,200})")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 Receive: TypeAlias = Callable[[], Awaitable[bytes]]
@@ -98,15 +101,19 @@ def _cut_edges(parts: list[bytes]) -> list[bytes]:
 
 
 def decode(line: bytes) -> SessionMessage | BadLine:
+    return decode_last([line])
+
+
+def decode_last(lines: list[bytes]) -> SessionMessage | BadLine:
+    """Decode the last line and take it out of the list, so that a large one can be dropped as soon as possible."""
+    line = lines[-1]
+    head, tail, is_large = line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:], len(line) >= _LARGE_BYTES
+    del line
     try:
-        message = _build_message(loads(line))
+        message = _build_message(loads_last(lines) if is_large else loads(lines.pop()))
     except (ValueError, RecursionError):
-        return BadLine("a line that is not JSON", line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:])
-    return (
-        BadLine("JSON that is not a JSON-RPC message", line[:_MAX_EDGE_BYTES], line[-_MAX_EDGE_BYTES:])
-        if message is None
-        else SessionMessage(message)
-    )
+        return BadLine("a line that is not JSON", head, tail)
+    return BadLine("JSON that is not a JSON-RPC message", head, tail) if message is None else SessionMessage(message)
 
 
 def error_reply(line: BadLine) -> SessionMessage | None:
@@ -145,7 +152,8 @@ def _outermost_keys(head: bytes) -> dict[bytes, bytes]:
 
 
 def encode(message: mcp_types.JSONRPCMessage) -> bytes:
-    raw = {name: value for name in message.model_fields_set if (value := getattr(message, name)) is not ...}
+    given = message.model_fields_set  # a set, whose order differs from process to process
+    raw = {name: getattr(message, name) for name in _FIELDS if name in given}
     if isinstance(message, mcp_types.JSONRPCError):
         raw["error"] = message.error.model_dump(by_alias=True, exclude_unset=True)
     return dumps({"jsonrpc": "2.0", **raw}) + b"\n"
