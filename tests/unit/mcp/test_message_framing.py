@@ -124,3 +124,10 @@ async def test_reading_ends_however_the_stream_ends(end: type[Exception]):
         raise end
 
     assert [line async for line in read_lines(receive)] == []
+
+
+def test_a_message_is_written_in_the_same_order_in_every_process():
+    request = mcp_types.JSONRPCRequest(jsonrpc="2.0", id=1, method="ping", params={"b": 1, "a": 2})
+    answer = mcp_types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})
+    assert encode(request) == b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"b":1,"a":2}}\n'
+    assert encode(answer) == b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
