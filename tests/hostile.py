@@ -120,6 +120,32 @@ DOCUMENTS: dict[str, Document] = {
     "xml of tags never closed": _of("<a", start="<?xml version='1.0'?><root>alpha</root>"),
     "nested xml": partial(_nested, "<alpha>", "</alpha>", "failed", start="<?xml version='1.0'?>"),
     "xml that only opens": partial(_nested, "<alpha>", "", "failed", start="<?xml version='1.0'?>", closed=False),
+    "turns": _lines("[10:00] <alpha#> it failed and beta did too\n"),
+    "turns that never end": _of("alpha failed ", start="[10:00] <ann> no\n[10:01] <bob> yes\n[10:02] <ann> "),
+    "turns of speakers": _lines("Ann Low: the alpha failed at last, and nobody saw it\nBob Hay: beta did not fail for once\n"),
+    "messages": _lines(
+        "Ann Low, 2010-01-05 02:02:\nalpha # failed\n\nBob Hay, 2010-01-05 05:37:\n> alpha # failed\nbeta did\n\n"
+    ),
+    "messages of long names": _of("Ann ", start="Ann Low, 2010-01-05 02:02:\nalpha failed\n\nso it did\n\n" * 4),
+    "messages of headers": _lines("From: alpha\nDate: beta\nSubject: failed #\nit did\nso\nthere\n\n"),
+    "messages of quotations": _of(
+        "> " * 40 + "alpha\nno\n", start="Ann Low, 2010-01-05 02:02:\nalpha failed\n\nso it did\n\n" * 4
+    ),
+    "underlined headings": _lines("Alpha # of the beta\n-------------------\n\n", start="# One\n\n# Two\n\n"),
+    "tables that refer to each other": _lines(
+        '{"id": #, "name": "alpha #", "alpha_id": #, "alphas": [1, 2, #]}, ',
+        start='{"betas": [{"id": 1, "name": "beta"}, {"id": 2, "name": "x"}, {"id": 3, "name": "y"}], "alphas": [',
+        end='{"id": 0}]}',
+    ),
+    "rows that all refer to one": _lines(
+        '{"id": #, "beta_id": 1, "also": [1, 1, 1]}, ',
+        start='{"betas": [{"id": 1, "name": "beta"}, {"id": 2, "name": "x"}, {"id": 3, "name": "y"}], "alphas": [',
+        end='{"id": 0}]}',
+    ),
+    "rows of lists never closed": _of(
+        '{"also": [1, ',
+        start='{"betas": [{"id": 1, "name": "beta"}, {"id": 2}, {"id": 3}], "alphas": [{"id": 1}, {"id": 2}, {"id": 3}], "x": [',
+    ),
     "short lines": _of("a\n"),
     "empty lines": _of("\n", start="alpha", end="failed"),
     "one line": _of("alpha failed "),

@@ -25,7 +25,8 @@ _SMALL_OUTPUT_BYTES = 4_000_000
 
 def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     is_program_output = index.traits.is_program_output
-    may_be_output = not index.traits.is_code and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
+    is_read = index.traits.is_code or index.traits.is_running_text
+    may_be_output = not is_read and index.total_bytes <= _SMALL_OUTPUT_BYTES and not query.how
     if not query.failure or not (is_program_output or may_be_output):
         return None
     if _has_known_number(ranking):

@@ -18,6 +18,7 @@ from overspill.lexical.rank import Ranking
 from overspill.lexical.render import render
 from overspill.lexical.signals.link import find_anchors
 from overspill.lexical.words import split_subwords, stem, word_set
+from overspill.text.patterns import compile_pattern, escape
 
 _WORD = re.compile(r"[^\W_]+")
 _MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
@@ -28,7 +29,7 @@ _MAX_STEPS = 4
 """How many references apart the rows of a question may be."""
 _MAX_ROWS = 60
 """How many rows one step leads to at most, and from how many it starts."""
-_MAX_LIST_BYTES = 2_000
+_MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
@@ -196,12 +197,12 @@ def _follow(index: Index, relations: list[_Relation], step: _Step, rows: list[in
 
 def _find_holding(index: Index, relation: _Relation, column: int, values: Iterable[str]) -> list[int]:
     """The rows that seem to have one of these values in a column, found without reading the others."""
-    name = re.escape(relation.columns[column].rsplit(".", 1)[-1].encode())
-    spelt = b"|".join(re.escape(value.encode()) for value in sorted(values, key=lambda value: (-len(value), value)))
-    opening = rb"\[[^{}:]{0,%d}?(?<!\w)" % _MAX_LIST_BYTES if column in relation.lists else rb'"?'
+    name = escape(relation.columns[column].rsplit(".", 1)[-1].encode("utf-8", "replace"))
+    spelt = b"|".join(escape(value.encode("utf-8", "replace")) for value in sorted(values))
+    opening = rb"\[(?:[^{}:]*?\W)??" if column in relation.lists else rb'"?'
     outline = index.outline
     first, last = relation.table.first, relation.table.last
-    pattern = re.compile(rb'"%b"\s*+:\s*+%b(?:%b)(?!\w)' % (name, opening, spelt))
+    pattern = compile_pattern(rb'"%b"\s*:\s*%b(?:%b)(?:\W|$)' % (name, opening, spelt))
     spots = pattern.finditer(index.text, outline.starts[first], outline.ends[last - 1])
     found = dict.fromkeys(outline.record_at(spot.start()) for spot in islice(spots, _MAX_ROWS * _MAX_ROWS))
     return [record for record in found if first <= record < last] or [first]
@@ -210,7 +211,7 @@ def _find_holding(index: Index, relation: _Relation, column: int, values: Iterab
 def _split(cell: str) -> list[str]:
     """A cell, or the members of the list that it holds."""
     members = _MEMBERS.findall(cell) if cell[:1] == "[" else [cell]
-    return [member for member in members if member not in _NEVER_KEYS]
+    return [member for member in members if member not in _NEVER_KEYS and len(member) <= _MAX_KEY_CHARS]
 
 
 def _last_parts(column: str) -> tuple[str, ...]:
