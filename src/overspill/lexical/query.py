@@ -17,7 +17,7 @@ _IDENTIFIER = re.compile(r"\D*+\d.*[./_:@+-]|[^._/:@+-]*+[._/:@+-].*\d|.*(?:[a-z
 _NUMBER = re.compile(r"\d[\d.,:/-]*$")
 
 _FAILURE = re.compile(
-    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?|issues? which"
+    r"\b(?:fail(?:s|ed|ing|ure|ures)?|errors?|broke|broken|breaks?|crash(?:ed|es)?|exceptions?|wrong|problems?"
     r"|root cause|panic(?:ked)?|went wrong|traceback|stack ?trace|abort(?:ed)?|fatal|unsuccessful(?:ly)?)\b",
     re.IGNORECASE,
 )
