@@ -40,9 +40,9 @@ class CardRoom:
         self._max_tokens = default if settings.preview_tokens == "auto" else settings.preview_tokens
         self._max_bytes = max_bytes
         self._model = settings.model
-        tokens = -(-(self._max_chars or 0) // CHARS_PER_TOKEN) if self._max_tokens is None else self._max_tokens
-        self.tokens = min(tokens, max_bytes)
-        self.chars = min(max_bytes, tokens * CHARS_PER_TOKEN if self._max_chars is None else self._max_chars)
+        most = -(-(self._max_chars or 0) // CHARS_PER_TOKEN) if self._max_tokens is None else self._max_tokens
+        self.tokens = min(most, max_bytes)
+        self.chars = min(max_bytes, most * CHARS_PER_TOKEN if self._max_chars is None else self._max_chars)
         """About how many characters fit: exactly, where they are limited."""
 
     def count(self, text: str) -> int:

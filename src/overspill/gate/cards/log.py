@@ -185,13 +185,13 @@ def _join_events(sample: OutputSample, index: Index, shown: dict[int, str]) -> l
     for record, text in sorted(shown.items()):
         if not text:
             continue
-        if text == shown.get(record - 1):
+        starts = index.outline.starts
+        follows = record - 1 in shown and sample.are_adjacent(starts[record - 1], starts[record])
+        if follows and text == shown[record - 1]:
             if not joined[-1].endswith(_REPEATED):
                 joined[-1] += f"\n{_REPEATED}"
-        elif record - 1 in shown:
-            joined.append(text)
         else:
-            joined.append(f"{sample.locate(index.outline.starts[record])}\n{text}")
+            joined.append(text if follows else f"{sample.locate(starts[record])}\n{text}")
     return joined
 
 

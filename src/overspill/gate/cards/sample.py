@@ -12,19 +12,20 @@ from overspill.lexical.failures import find_giving_up
 from overspill.text.lines import count_line_ends
 from overspill.types import Size
 
-MAX_WHOLE_BYTES = 384 << 10
+MAX_WHOLE_BYTES = 256 << 10
 """A larger output is sampled, so that its card takes no longer."""
-_HEAD_BYTES = 144 << 10
-_TAIL_BYTES = 112 << 10
+_HEAD_BYTES = 80 << 10
+_TAIL_BYTES = 64 << 10
 _MIDDLES = 4
-_MIDDLE_BYTES = 16 << 10
-_BEFORE_END_BYTES, _AFTER_END_BYTES = 48 << 10, 16 << 10
+_MIDDLE_BYTES = 8 << 10
+_BEFORE_END_BYTES, _AFTER_END_BYTES = 32 << 10, 8 << 10
 _SCANNED_BYTES = 1 << 20
 """At each end, searched for where a program gave up."""
 _MAX_NUMBERED_LINE_BYTES = 5_000
 """With longer lines on average, line numbers no longer help to find anything."""
 _STRUCTURE_STARTS = (b"{", b"[", b"<")
 """What begins so is not the output of a program that gave up."""
+_GAP = b"\n"
 _LINE_ENDS = (b"\n", b"\r")
 
 Read = Callable[[int, int], bytes]
@@ -44,7 +45,7 @@ class Window(Struct, frozen=True):
 
 
 class OutputSample:
-    """Windows of an output, joined to one text that the engine can read."""
+    """Windows of an output, joined to one text that the engine can read, with a blank line where something is left out."""
 
     def __init__(self, windows: tuple[Window, ...], size: Size) -> None:
         self.size = size
@@ -52,7 +53,7 @@ class OutputSample:
 
     @cached_property
     def data(self) -> bytes:
-        return self.windows[0].data if len(self.windows) == 1 else b"".join(window.data for window in self.windows)
+        return self.windows[0].data if len(self.windows) == 1 else _GAP.join(window.data for window in self.windows)
 
     @property
     def is_whole(self) -> bool:
@@ -66,12 +67,16 @@ class OutputSample:
             return f"@{window.start + inside}"
         return f"L{window.lines_before + count_line_ends(window.data[:inside]) + 1}"
 
+    def are_adjacent(self, one: int, other: int) -> bool:
+        """Whether nothing is left out between two positions in `data`."""
+        return bisect_right(self._joints, one) == bisect_right(self._joints, other)
+
     @cached_property
     def _joints(self) -> list[int]:
         """Where each window begins in `data`."""
         joints = [0]
         for window in self.windows[:-1]:
-            joints.append(joints[-1] + len(window.data))
+            joints.append(joints[-1] + len(window.data) + len(_GAP))
         return joints
 
 
@@ -82,13 +87,12 @@ def take_sample(read: Read, size: Size) -> OutputSample:
     ends = (Window(0, read(0, min(total, _SCANNED_BYTES))), _read_end(read, size))
     windows: list[Window] = []
     for start, end in _choose_spans(total, ends):
-        reached = windows[-1].end if windows else 0
         known = next((window for window in ends if window.start <= start and end <= window.end), None)
         data = known.data[start - known.start : end - known.start] if known else read(start, end)
-        window = _keep_whole_lines(max(start, reached), data[max(0, reached - start) :], total)
+        window = _keep_whole_lines(start, data, total)
         if window.data:
             windows.append(Window(window.start, window.data, _count_lines_before(window.start, known)))
-    return OutputSample(tuple(windows), size)
+    return OutputSample(tuple(windows) or (Window(0, b""),), size)
 
 
 def _read_end(read: Read, size: Size) -> Window:

@@ -18,13 +18,14 @@ from overspill.lexical.render import render
 from overspill.text.humanize import count_noun
 from overspill.wording.cards import NextStep
 
-_MAX_CELLS = 24_000
+_MAX_CELLS = 10_000
 """Cells that are read. Of a larger table, rows at equal distances are."""
 _MIN_READ_ROWS = 10
 _MAX_COLUMNS = 200
 """Columns that are described."""
 _MAX_COLUMNS_ON_LINE = 10
-_MAX_EXAMPLES = 40
+_MAX_EXAMPLES = 12
+_LAST_ROWS = 5
 _MAX_TABLES = 12
 """More tables are described by what contains them."""
 _MAX_VALUES = 4
@@ -37,7 +38,7 @@ _NUMBER = re.compile(r"[-+]?\d{1,15}(?:\.\d{1,15})?(?:[eE][-+]?\d{1,2})?")
 _MIN_TABLE_SHARE = 0.5
 """Of the output, for it to be described as tables."""
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,29}", re.ASCII)
-_PLAIN_VALUE = re.compile(r"[A-Za-z][\w-]{1,29}", re.ASCII)
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9][\w-]{0,29}", re.ASCII)
 _PLAIN_POINTER = re.compile(r"(?:/[A-Za-z_]\w{0,29}){0,3}", re.ASCII)
 
 
@@ -207,15 +208,17 @@ def _suggest(table: ReadTable) -> list[NextStep]:
     path = table.label.lstrip("/").replace("/", ".")
     is_plain = _PLAIN_POINTER.fullmatch(table.label) is not None
     for column, cells in zip(table.names, table.columns, strict=False):
-        counts = Counter(cell for cell in cells if isinstance(cell, str) and not _is_missing(cell))
+        counts = Counter(cell for cell in cells if type(cell) in (str, int) and not _is_missing(cell))
         if not 1 < len(counts) <= _MAX_DISTINCT_SHARE * len(cells):
             continue
         value = counts.most_common(_MAX_VALUES)[-1][0]
-        if _IDENTIFIER.fullmatch(column) and _PLAIN_VALUE.fullmatch(value):
-            if table.is_json and is_plain:
-                return [NextStep("query", f"{path}[?{column}=='{value}']", f"the rows whose {column} is {value}")]
-            if not table.is_json:
-                return [NextStep("grep", value, f"the rows whose {column} is {value}")]
+        spelt = f"'{value}'" if isinstance(value, str) else f"`{value}`"
+        if not _IDENTIFIER.fullmatch(column) or not _PLAIN_VALUE.fullmatch(str(value)):
+            continue
+        if table.is_json and is_plain:
+            return [NextStep("query", f"{path}[?{column}=={spelt}]", f"the rows whose {column} is {value}")]
+        if not table.is_json and isinstance(value, str) and not value[0].isdigit():
+            return [NextStep("grep", value, f"the rows whose {column} is {value}")]
     if table.is_json:
-        return [NextStep("query", f"{path}[:20]" if is_plain else "@", "the first 20 rows")]
+        return [NextStep("query", f"{path}[-{_LAST_ROWS}:]" if is_plain else "@", f"the last {_LAST_ROWS} rows")]
     return [NextStep("lines", "1-50", "the first 50 rows")]

@@ -99,7 +99,7 @@ def test_lines_of_a_large_output_are_numbered_from_both_ends_or_located_by_byte(
     lines = LOG.split(b"\n")
     places = [0]
     for window in sample.windows[:-1]:
-        places.append(places[-1] + len(window.data))
+        places.append(places[-1] + len(window.data) + 1)
     for window, place in zip(sample.windows, places, strict=True):
         where, line = sample.locate(place), window.data.split(b"\n")[0]
         if where.startswith("L"):
@@ -116,6 +116,28 @@ def test_a_sample_holds_where_a_program_gave_up():
     data[700_000:700_040] = b"\nmake: *** [all] Error 2; nothing works\n\n"
     assert b"Error 2" not in b"".join((LOG[:160_000], LOG[-160_000:]))
     assert b"Error 2" in take_sample(Reads(bytes(data)), size_in(bytes(data))).data
+
+
+def test_lines_with_something_left_out_between_them_are_not_shown_as_neighbours():
+    frames = b"    at part (file.js:1)\n" * 3
+    data = b"ERROR: it broke\n" + frames + LOG[:900_000] + frames * 2_000 + b"error: exit code 1\n"
+    shown = card(data)
+    numbered = dict(enumerate(data.decode().split("\n"), 1))
+    place = 0
+    for line in shown.partition("what failed:\n")[2].split("\n"):
+        if line.startswith("L"):
+            place = int(line[1:])
+        elif line.startswith(" ") and place:
+            assert line[1:] == numbered[place]
+            place += 1
+        else:
+            place = 0
+
+
+def test_what_cannot_be_read_any_more_has_a_card_all_the_same():
+    for total in (1_000, 10_000_000):
+        made = make_card(lambda start, end: b"", Size(total, total, 10, total // 4, False))
+        assert str(10) in made.write(100, len)
 
 
 def test_one_line_of_json_is_sampled_at_its_beginning():
