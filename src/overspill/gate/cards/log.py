@@ -78,11 +78,13 @@ def make_log_card(sample: OutputSample, index: Index) -> Card:
     summary = _find_summary(index)
     ending = [Section("sums up at the end", [indent(line) for line in summary])] if summary else []
     if signs.gave_up or signs.verdicts:
-        failures = Section("what failed", fit=lambda room, count: _show_failures(sample, index, summary, room, count), rank=2)
+        failures = Section(
+            "what seems to have failed", fit=lambda room, count: _show_failures(sample, index, summary, room, count), rank=2
+        )
         return Card([*ending, *facts, failures], _suggest(sample, index, next(iter(signs.before), -1), levels), "log")
     first = _find_first_failure(index, events)
     is_log = bool(facts or summary or first >= 0)
-    failed = [Section("first failure", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)]
+    failed = [Section("first error", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)]
     shapes = _show_shapes(sample, index, _count_shapes(index, events), _find_loggers(events) if is_log else None, first)
     last = _list_last_lines(index)
     sections = [*ending, *facts, *(failed if first >= 0 else ()), *shapes, Section("last lines", last, rank=5, first=len(last))]

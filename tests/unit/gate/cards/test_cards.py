@@ -100,7 +100,7 @@ def test_a_service_log_has_times_levels_and_messages():
         "first time 2026-01-02 03:00:00, last 2026-01-02 03:19:59",
         "levels: INFO 1,198, ERROR 1, WARN 1",
     ]
-    assert f"first failure:\nL700\n {lines[699]}\n {lines[700]}\n {lines[701]}\n" in shown
+    assert f"first error:\nL700\n {lines[699]}\n {lines[700]}\n {lines[701]}\n" in shown
     assert "1,198× request 0 served in 0 ms" in shown
     assert "L901 web.pool reconnected after 3 tries" in shown
     assert steps("\n".join(lines)) == [("lines", "671-711"), ("grep", "ERROR")]
