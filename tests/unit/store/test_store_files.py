@@ -181,6 +181,16 @@ def test_a_link_in_place_of_a_session_is_refused(store, tmp_path_factory):
     assert list(target.iterdir()) == []
 
 
+def test_an_output_that_another_program_shortens_while_it_is_read_does_not_end_this_one(store):
+    shelf = store.open_shelf(session := handles.new())
+    writer = shelf.create(id := handles.new())
+    writer.append(content := b"kept line\n" * 5_000)
+    writer.commit()
+    buffer = shelf.open(id).buffer()
+    os.truncate(directory_of(store, session) / id, 0)
+    assert bytes(buffer) == content
+
+
 def test_a_link_in_place_of_an_output_is_neither_read_nor_written(store, tmp_path):
     (target := tmp_path / "target").write_text("precious")
     shelf = store.open_shelf(session := handles.new())

@@ -99,12 +99,19 @@ class FileWriter:
             raise to_store_error(f"store {handles.handle(self._session, self._id)}", error) from error
 
 
+_MAX_COPIED_BYTES = 1 << 20
+
+
 class FileReader:
-    """If the file is still being written, each call sees what has been appended by then."""
+    """If the file is still being written, each call sees what has been appended by then.
+
+    A file that is mapped and then shortened by another program of this user ends this process when the missing part is read
+    (SIGBUS). So `read` never maps, and `buffer` maps only what would take much memory.
+    """
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
-        self._map: mmap.mmap | None = None
+        self._map: mmap.mmap | bytes | None = None
         self._mutex = RLock()
 
     @property
@@ -128,7 +135,8 @@ class FileReader:
             if not size:
                 return memoryview(b"")
             if self._map is None or len(self._map) != size:
-                self._map = mmap.mmap(self._readable(), size, access=mmap.ACCESS_READ)
+                small = size <= _MAX_COPIED_BYTES
+                self._map = self.read(0, size) if small else mmap.mmap(self._readable(), size, access=mmap.ACCESS_READ)
             return memoryview(self._map)
 
     @property
@@ -142,11 +150,11 @@ class FileReader:
                 return
             os.close(self._fd)
             self._fd = None
-            if self._map is not None:
+            if isinstance(self._map, mmap.mmap):
                 # A view is still in use. The map is freed with the last of them.
                 with suppress(BufferError):
                     self._map.close()
-                self._map = None
+            self._map = None
 
     def __del__(self) -> None:
         self.close()
