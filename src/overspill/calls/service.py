@@ -122,16 +122,22 @@ class CallService:
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any], deliver: Deliver) -> list[Reply]:
         """Answer every call. If none has news for the model, wait for the first job that finishes, and deliver its output."""
         replies: dict[int, Reply] = {}
+        failures: list[Exception] = []
 
         async def one(index: int, call: ToolCall) -> None:
             try:
                 replies[index] = await answer(call)
             except (BadRequest, SessionClosed) as error:
                 replies[index] = self.refuse(call, str(error))
+            except Exception as error:  # the host's own. Raised below, because the group would wrap it in another
+                failures.append(error)
+                group.cancel_scope.cancel()
 
         async with anyio.create_task_group() as group:
             for index, call in enumerate(calls):
                 group.start_soon(one, index, call)
+        if failures:
+            raise failures[0]
         if replies and not any(reply.new for reply in replies.values()):
             await self.jobs.wait_any()
             for index, reply in replies.items():

@@ -44,7 +44,7 @@ async def extract(
     # Search everything, and leave nothing behind.
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints, preload=False) as session:
-        kept = await session.keep(_as_bytes(source), name=_name(source), count_tokens=False)
+        kept = await session.keep(_as_bytes(source), name=_name(source))
         try:
             return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
         except NotText as error:

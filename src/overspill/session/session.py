@@ -49,7 +49,8 @@ class Session:
     `name` keeps the session, and opens it again later. Sessions of one `family` are kept too, and can read what earlier ones
     stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
     `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead. `preload`: whether to load
-    the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits.
+    the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits;
+    `keep` does not load it either, but estimates.
     """
 
     def __init__(
@@ -244,13 +245,12 @@ class Session:
         require("event", event, get_args(Entry), "one of the events in overspill.record.events")
         self._parts.ledger.record(event)
 
-    async def keep(self, data: Any, name: str = "output", *, count_tokens: bool = True) -> Kept:
+    async def keep(self, data: Any, name: str = "output") -> Kept:
         """Store data of any size. If a stream fails, what arrived is stored as incomplete.
 
-        Content blocks that are not all text are stored as JSON, so that nothing is lost. Without `count_tokens`, their number is
-        an estimate, which is faster.
+        Content blocks that are not all text are stored as JSON, so that nothing is lost.
         """
-        return await self._parts_here.keep(data, name, count_tokens=count_tokens)
+        return await self._parts_here.keep(data, name, count_tokens=self._preloads)
 
     def open(self, handle: str) -> StoredOutput:
         """Open a stored output of this session, to read it without a model. Close it, or use it in a `with` block."""

@@ -142,8 +142,8 @@ class SyncSession:
     def notice(self) -> str:
         return self._run(self._session.notice)
 
-    def keep(self, data: Any, name: str = "output", *, count_tokens: bool = True) -> Kept:
-        return self._run(partial(self._session.keep, data, name, count_tokens=count_tokens))
+    def keep(self, data: Any, name: str = "output") -> Kept:
+        return self._run(partial(self._session.keep, data, name))
 
     def running(self) -> list[JobInfo]:
         return self._run(self._session.running)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from msgspec import structs
 
+from overspill.errors import BadRequest
 from overspill.settings.keys import (
     AnswerForm,
     Count,
@@ -261,6 +262,8 @@ class Settings:
 
         `name` may start with the server's name, as models call it. An override under that name is the strongest.
         """
+        if not isinstance(name, str) or not isinstance(server, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadRequest(f"The names of a tool and its server must be strings, not {name!r} and {server!r}.")
         known = self._tools_with_rules
         # Names without a rule share one entry, so that unknown names cannot make the cache grow.
         full = name.lower()

@@ -38,6 +38,8 @@ async def open_and_close(**given: Any) -> None:
 
 WITHOUT_SESSION: dict[str, Callable[[Any], Any]] = {
     "Settings(preset)": lambda odd: Settings(odd),
+    "Settings.for_tool": lambda odd: Settings().for_tool(odd),
+    "Settings.for_tool(server)": lambda odd: Settings().for_tool("x", odd),
     "Settings(toolTimeout)": lambda odd: Settings(toolTimeout=odd),
     "Settings(toolOutput)": lambda odd: Settings(toolOutput=odd),
     "Settings(truncation.overrides)": lambda odd: Settings(truncation={"overrides": odd}),

@@ -30,6 +30,21 @@ def calls(*names: str) -> list[ToolCall]:
     return [ToolCall(str(n), name) for n, name in enumerate(names)]
 
 
+async def test_an_exception_of_the_host_is_raised_as_it_is_and_the_other_calls_end():
+    never = SlowTool()
+
+    async def answer(call: ToolCall) -> Reply:
+        if call.name == "slow":
+            return await never()
+        await never.begun()
+        raise LookupError("no such desk")
+
+    async with session() as s:
+        with pytest.raises(LookupError, match="no such desk"):
+            await s.turn(calls("slow", "broken"), answer=answer)
+    assert never.cancelled == 1
+
+
 async def test_answers_come_in_the_order_of_the_calls_ours_and_the_hosts():
     async def execute(call: ToolCall) -> str:
         return f"{call.name} done"
