@@ -54,7 +54,7 @@ def passage_page(
     if passage.omitted or located or framing.imitates(passage.text):
         passage = fetch(shrink(bound, FOOTER_BYTES))
         rest = [spell(stored, range) for range in (passage.previous, passage.next) if range is not None]
-        notes = [_describe_place(passage, rest)]
+        notes = [describe_place(passage, rest)]
     return make_page(stored, passage.text, notes, passage.start_byte, passage.end_byte)
 
 
@@ -97,7 +97,7 @@ def shrink(bound: Bound, by_bytes: int) -> Bound:
     return Bound(max(1, bound.bytes - by_bytes), bound.chars and max(1, bound.chars - by_bytes))
 
 
-def _describe_place(passage: Passage, rest: list[str]) -> str:
+def describe_place(passage: Passage, rest: list[str]) -> str:
     return wording.place(
         (passage.start_char, passage.end_char),
         (passage.first_line, passage.last_line),

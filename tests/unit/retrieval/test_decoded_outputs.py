@@ -6,9 +6,11 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 
 import pytest
 from compressed import COMPRESS
+from frames import parted
 from pdfs import make_pdf
 
 from overspill import Output, Session, Settings
@@ -77,6 +79,47 @@ async def test_grep_searches_the_decoded_text():
     assert "301:ERROR step 300 failed: kein Platz für Müller übrig" in text
     assert f"1 of 1 matching lines in bytes 0-{len(LOG.encode())} of {len(LOG.encode())}." in text
     assert text.endswith(f"[{NOTE}]")
+
+
+async def test_lines_are_those_of_the_decoded_text():
+    async with Session() as session:
+        kept = await session.keep(PACKED)
+        text, is_error = await ask(session, kept, "slice", slice={"lines": "2-3"})
+        assert (parted(text), is_error) == (("INFO step 1 done\nINFO step 2 done\n", f"[{NOTE}]"), False)
+        late, is_error = await ask(session, kept, "slice", slice={"lines": "400-401"})
+        assert ("start_line 400 is past the end: the output has 301 lines" in late, is_error) == (True, True)
+        image = await session.keep(PNG)
+        text, is_error = await ask(session, image, "slice", slice={"lines": "1-2"})
+        assert ("PNG" in text, is_error) == (True, True)
+
+
+@pytest.mark.promise("everything-reachable")
+async def test_lines_of_decoded_text_that_do_not_fit_continue_with_the_next_line():
+    log, seen, asked = "".join(f"größer {number}\n" for number in range(3_000)), "", "1-3000"
+    async with Session() as session:
+        kept = await session.keep(log.encode("utf-16"))
+        while asked:
+            text, _ = await ask(session, kept, "slice", slice={"lines": asked})
+            assert len(text.encode()) <= session.settings.answer_max_bytes
+            shown, notes = parted(text)
+            seen += shown
+            following = re.search(r'Next: get_tool_output\(id="\w+", mode="slice", slice=\{"lines": "(\d+-\d+)"\}\)', notes)
+            asked = following[1] if following else ""
+    assert seen == log
+
+
+@pytest.mark.promise("everything-reachable")
+async def test_a_line_of_decoded_text_that_does_not_fit_continues_with_grep():
+    async with Session() as session:
+        kept = await session.keep(("é" * 30_000).encode("utf-16"))
+        shown, notes = parted((await ask(session, kept, "slice", slice={"lines": "1-1"}))[0])
+        following = re.search(r'Next: get_tool_output\(id="\w+", mode="grep", pattern="\.", context=0, from=(\d+)\)', notes)
+        assert following is not None
+        assert (set(shown), 2 * len(shown)) == ({"é"}, int(following[1]))
+        rest, _ = await ask(session, kept, "grep", pattern=".", context=0, **{"from": int(following[1])})
+    first = re.match(r"1 \(byte (\d+), char \d+\):…é", parted(rest)[0])
+    assert first is not None
+    assert int(first[1]) <= int(following[1])  # nothing between them is left out
 
 
 async def test_a_guess_and_a_break_are_named():

@@ -152,7 +152,7 @@ def test_an_anchor_whose_window_does_not_fit_names_both_continuations():
 
 def test_the_footer_of_a_very_large_output_stays_within_the_bound():
     """Figures of ten digits and two continuations."""
-    footer = pages._describe_place(
+    footer = pages.describe_place(
         Passage("", 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, 10**12, omitted=10**12, matches=1000),
         [f'get_tool_output(id="{ID}", mode="slice", slice={{"start": {10**12}, "length": {10**12}}})'] * 2,
     )

@@ -1,14 +1,23 @@
-"""Mode `slice`: characters, lines, or what is around an anchor; bytes of an output that is not text."""
+"""Mode `slice`: characters, lines, or what is around an anchor. Of an output that is not text: bytes, or lines of its text."""
 
 from __future__ import annotations
 
-from overspill import reading
+from overspill import reading, wording
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput
-from overspill.retrieval.pages import Page, base64_page, binary_page, passage_page
+from overspill.retrieval.pages import (
+    FOOTER_BYTES,
+    Page,
+    base64_page,
+    binary_page,
+    describe_place,
+    make_page,
+    passage_page,
+    shrink,
+)
 
 
 def spell_slice(stored: StoredOutput, range: Range) -> str:
@@ -32,7 +41,26 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
     return _read_bytes(stored, part, bound) if stored.kept.media == "binary" else _read_text(stored, part, bound)
 
 
+def _read_decoded(stored: StoredOutput, lines: str, bound: Bound) -> Page:
+    text = stored.decoded()
+    notes = wording.decoding_notes(text.decoding)
+    first, last = parse_range("lines", lines)
+    passage = reading.lines(text.reader, text.positions, first, last, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
+    if passage.next is not None:
+        notes = [describe_place(passage, [_spell_decoded(stored, passage.next)]), *notes]
+    return make_page(stored, passage.text, notes)
+
+
+def _spell_decoded(stored: StoredOutput, range: Range) -> str:
+    if range.unit == "lines":
+        return spell_slice(stored, range)
+    # Only `grep` continues inside a line of decoded text: a start and a length are those of stored bytes.
+    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern=".", context=0, from={range.start})'
+
+
 def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:
+    if part.lines is not None:
+        return _read_decoded(stored, part.lines, bound)
     if part.start is None:
         return binary_page(stored, ("get_tool_output",))
     end = stored.reader.size if part.length is None else part.start + part.length
