@@ -1,40 +1,104 @@
-"""Estimates how sure an answer is, from how much of the question the best record contains and from the text's structure."""
+"""Estimates how sure an answer is: whether the best record has what is asked, and whether the text has it at all.
+
+`benchmarks/engine_confidence.py` fits the weights and shows how far to trust them.
+"""
 
 from __future__ import annotations
 
-from overspill.lexical.index import Index
-from overspill.lexical.query import Query
-from overspill.lexical.rank import Ranking
+import math
 
-_EVEN_ODDS_COVERAGE = 0.34
-"""The share of the question's worth in one record at which an answer is as likely right as wrong."""
-_MISSING_TERM_FACTOR = 0.5
-"""Applies if an identifier, number or version in the question is nowhere in the text."""
+from msgspec import Struct
+
+from overspill.lexical.index import Index
+from overspill.lexical.query import Query, list_failure_words
+from overspill.lexical.rank import Ranking
+from overspill.lexical.words import stem, word_set
 
 _ARBITRARY_CONFIDENCE = 0.1
 """The confidence of an answer whose records are only the first of many alike."""
+_RUNS = frozenset(
+    map(
+        stem,
+        [
+            "build",
+            "job",
+            "test",
+            "run",
+            "pipeline",
+            "command",
+            "script",
+            "compilation",
+            "installation",
+            "step",
+            "task",
+            "program",
+        ],
+    )
+)
+"""How people call what failed, whatever the output calls it."""
 
 
-def measure_coverage(index: Index, ranking: Ranking) -> float:
-    """The worth of the terms in the best record or its labels, as a share of the worth of all terms."""
-    total = sum(ranking.worth)
+class Features(Struct, frozen=True):
+    """What tells right answers from wrong ones, each 0…1."""
+
+    share: float
+    """The worth of the terms in the best record or its labels, as a share of the worth of all: what it is about."""
+    missing: float
+    """The weight of the terms that the text does not have at all: it may be about something else."""
+    structure: float
+    """What the structure of the text proves (a failure, an order), as far as the terms are there."""
+    literal: float
+    """Whether the best record has an identifier or number of the question: words may mean something else, these do not."""
+
+
+class Weights(Struct, frozen=True):
+    base: float = -1.41
+    share: float = 1.6
+    missing: float = -3.06
+    structure: float = 1.47
+    literal: float = 1.44
+
+
+WEIGHTS = Weights()
+
+
+def measure_features(index: Index, query: Query, ranking: Ranking, evidence: float) -> Features:
     best = ranking.best(1)
-    if not best or not total:
-        return 0.0
-    held = {term for _, _, term in ranking.hits.get(best[0], [])}
-    for label in index.outline.lineage(best[0]):
-        held.update(ranking.labels.get(label, {}))
-    return sum(ranking.worth[term] for term in held) / total
+    held = _list_terms(index, ranking, best[0]) if best else set[int]()
+    present = {term for spots in ranking.hits.values() for _, _, term in spots}.union(*ranking.labels.values())
+    # That something failed, and that it ran, is told by the structure; the words for it are the question's own.
+    phrasing = list_failure_words(query.text) | _RUNS if query.failure and evidence else set[str]()
+    asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
+    worth = sum(ranking.worth[number] for number in asked)
+    weight = sum(ranking.terms[number].weight for number in asked)
+    missing = sum(ranking.terms[number].weight for number in asked if number not in present) / weight if weight else 0.0
+    return Features(
+        share=sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked),
+        missing=missing,
+        structure=evidence * (1 - missing),
+        literal=float(any(ranking.terms[number].literal for number in held)),
+    )
 
 
-def estimate_confidence(query: Query, ranking: Ranking, share: float, evidence: float) -> float:
-    present = {term for spots in ranking.hits.values() for _, _, term in spots} | {
-        term for marks in ranking.labels.values() for term in marks
-    }
-    absent = any(term.literal and number not in present for number, term in enumerate(ranking.terms))
-    trust = 1 - 0.5 ** (share / _EVEN_ODDS_COVERAGE)
-    if absent and not query.failure:
-        trust *= _MISSING_TERM_FACTOR
+def estimate_confidence(query: Query, ranking: Ranking, features: Features) -> float:
+    """0…1. Of answers at 0.5 or more, at least four in five should be right."""
     if ranking.everywhere or query.vague:
-        trust = _ARBITRARY_CONFIDENCE
-    return round(max(trust, evidence), 3)
+        return _ARBITRARY_CONFIDENCE
+    return round(weigh(features, WEIGHTS), 3)
+
+
+def weigh(features: Features, weights: Weights) -> float:
+    odds = (
+        weights.base
+        + weights.share * features.share
+        + weights.missing * features.missing
+        + weights.structure * features.structure
+        + weights.literal * features.literal
+    )
+    return 1 / (1 + math.exp(-odds))
+
+
+def _list_terms(index: Index, ranking: Ranking, record: int) -> set[int]:
+    """The terms in a record and in the labels above it."""
+    own = {term for _, _, term in ranking.hits.get(record, ())}
+    return own.union(*(ranking.labels.get(label, ()) for label in index.outline.lineage(record)))

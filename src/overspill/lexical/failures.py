@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 from itertools import islice
 from typing import Protocol
 
@@ -26,6 +27,8 @@ _MAX_FAILURE_WORDS = 20_000
 """More failure words than this mean that the text is about failures, not that it reports one."""
 _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
 """Places in a large output to look at, besides the first sign of giving up, the first message and the end."""
+_MAX_SCANNED_WORDS = 5_000
+"""Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
 _FADE_BYTES = 1_500.0
 _LATER_SIGN_WEIGHT = 0.5
@@ -137,16 +140,13 @@ def find_sign_places(source: Source) -> list[int]:
     before = [max(0, gave_up - 1 - distance) for distance in range(0, _CAUSE_REACH_BYTES, _CAUSE_REACH_BYTES // 2)]
     message = next((match.start() for match in search_pieces(_message, *whole)), 0)
     verdicts = [match.start() for match in islice(search_pieces(_verdict, *whole), _MAX_VERDICT_PLACES)]
-    words = islice(search_pieces(_words, *whole), _MAX_FAILURE_WORDS)
-    found = [(bytes(source[match.start() : match.end()]).lower(), match.start()) for match in words]
+    spans = (match.span() for match in islice(search_pieces(_words, *whole), _MAX_SCANNED_WORDS))
+    found = [(bytes(source[start:end]).lower(), start) for start, end in spans]
     spread = Counter(word for word, _ in found)
-    rarest = [
-        place
-        for word, place in sorted(found, key=lambda pair: (spread[pair[0]], pair[1]))
-        if not _is_none.fullmatch(word) and not _is_weak.fullmatch(word)
-    ]
+    strong = {word for word in spread if not _is_none.fullmatch(word) and not _is_weak.fullmatch(word)}
+    rarest = nsmallest(_MAX_WORD_PLACES, ((spread[word], place) for word, place in found if word in strong))
     end = [max(0, len(source) - 1 - _CAUSE_REACH_BYTES)]
-    return [*before, message, *end, *verdicts, *rarest[:_MAX_WORD_PLACES]]
+    return [*before, message, *end, *verdicts, *(place for _, place in rarest)]
 
 
 def _search(index: Read, pattern: Pattern) -> Iterator[Match]:

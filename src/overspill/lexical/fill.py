@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from overspill.lexical.boost import Order, Step
+from overspill.lexical.costs import Costs
 from overspill.lexical.index import Index
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import make_locator, render
@@ -60,9 +61,7 @@ class BudgetFill:
     added.
     """
 
-    def __init__(
-        self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], count: Callable[[str], float]
-    ) -> None:
+    def __init__(self, index: Index, ranking: Ranking, steps: Sequence[Step], brief: set[int], costs: Costs) -> None:
         self.index = index
         self.ranking = ranking
         self.steps = steps
@@ -70,7 +69,7 @@ class BudgetFill:
         # The last step has everything that is left, most of it for its position.
         self._brief_orders = [*(step.order for step in steps[:-1]), [pair for pair in steps[-1].order if pair[0] in brief]]
         self._brief = brief.intersection(record for order in self._brief_orders for record, _ in order)
-        self._count = count
+        self._estimate = costs
         self._counted: dict[Span, float] = {}
         self._spent = 0.0
         self._used = [0.0] * len(steps)
@@ -166,7 +165,7 @@ class BudgetFill:
 
     def _cost_span(self, span: Span) -> float:
         if span not in self._counted:
-            self._counted[span] = self._count(render(self.index, *span))
+            self._counted[span] = self._estimate.cost_span(*span)
         return self._counted[span]
 
     def _cost_spans(self, spans: list[Span]) -> float:
@@ -192,13 +191,13 @@ class BudgetFill:
         if outline.label_ends[label] - outline.label_starts[label] > _MAX_HEADER_CHARS * 8:
             return -1, locator
         text = render(self.index, outline.label_starts[label], outline.label_ends[label])
-        return (label, locator + self._count(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, locator)
+        return (label, locator + self._estimate.cost_text(text) + 1) if len(text) <= _MAX_HEADER_CHARS else (-1, locator)
 
     def _cost_locator(self, record: int) -> float:
         if record not in self._locators:
             start = self.index.outline.starts[record]
             locator = make_locator(self.index, record, start, self.index.line_at(start))
-            self._locators[record] = self._count(f"[{locator}]") + 1
+            self._locators[record] = self._estimate.cost_text(f"[{locator}]") + 1
         return self._locators[record]
 
     def _take_header(self, header: int, score: float) -> Piece | None:

@@ -120,6 +120,11 @@ def parse(question: str) -> Query:
     )
 
 
+def list_failure_words(question: str) -> set[str]:
+    """The stems of the words that only say that something failed."""
+    return {stem(word) for found in _FAILURE.finditer(question) for word in split_words(found[0])}
+
+
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     """Stop words to ignore: not those in capitals among other words (GET, US, NO), and none if there are only stop words."""
     words = {word for token in tokens for word in split_words(token)}

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from overspill.lexical.boost import Signal
 from overspill.lexical.cells import MOST_ROWS
-from overspill.lexical.confidence import estimate_confidence, measure_coverage
+from overspill.lexical.confidence import estimate_confidence, measure_features
+from overspill.lexical.costs import Costs
 from overspill.lexical.fill import Addition, BudgetFill, Piece
 from overspill.lexical.index import Index
 from overspill.lexical.plan import Plan, plan
@@ -23,6 +24,8 @@ from overspill.text.encoding import decode
 _MAX_GAP_BYTES = 4_000
 _AIM = 1.25
 """Planned costs may be this much too high."""
+_HIGHER_AIMS = (2.0, 4.0)
+"""What to try if costs were estimated still higher, so that room is left."""
 
 
 class Found(Struct, frozen=True):
@@ -67,9 +70,9 @@ def select(
     count = count_tokens or _estimate_tokens
     asked = parse(query)
     index = index.focus(asked.terms, is_failure=asked.failure, compares_rows=compares_rows(index, asked))
-    ranking = rank(index, asked)
-    least = Tally(len(ranking.matches), more=ranking.more, uncounted=ranking.uncounted, cut=ranking.cut)
-    way = plan(index, asked, ranking, signals)
+    found = rank(index, asked)
+    least = Tally(len(found.matches), more=found.more, uncounted=found.uncounted, cut=found.cut)
+    way = plan(index, asked, found, signals)
     ranking = way.ranking
     brief = way.matches if asked.listing and not way.ordered and index.traits.has_telling_lines else set(way.brief)
     draft = _fit(index, ranking, way, brief, max_tokens, count) if way.matches or way.evidence else _NOTHING
@@ -78,7 +81,7 @@ def select(
         messages = describe_none_fits(least, max_tokens) if way.matches else describe_nothing_found(index, query, cut=ranking.cut)
         text = next((line for line in messages if count(line) <= max_tokens), "")
         is_complete = not way.matches and not way.evidence and text == messages[0]
-    trust = estimate_confidence(asked, ranking, measure_coverage(index, ranking), way.evidence) if excerpts else 0.0
+    trust = estimate_confidence(asked, found, measure_features(index, asked, found, way.evidence)) if excerpts else 0.0
     return Selection(excerpts, text, trust, len(way.matches), index.kind, index.total_bytes, index.total_bytes, is_complete)
 
 
@@ -94,9 +97,12 @@ _NOTHING = _Draft((), "", Tally(0))
 
 def _fit(index: Index, ranking: Ranking, way: Plan, brief: set[int], max_tokens: int, count: Callable[[str], int]) -> _Draft:
     """The longest beginning of the additions that fits, and as much of the next one."""
-    filling = BudgetFill(index, ranking, way.steps, brief, count)
-    filling.climb(_AIM * max_tokens)
+    filling = BudgetFill(index, ranking, way.steps, brief, Costs(index, ranking, count))
     additions = filling.additions
+    for aim in (_AIM, *_HIGHER_AIMS):
+        filling.climb(aim * max_tokens)
+        if filling.is_complete or count(_assemble(index, ranking, way, additions).text) > max_tokens:
+            break
     taken = over = len(additions)
     while taken and (excess := count(_assemble(index, ranking, way, additions[:taken]).text) - max_tokens) > 0:
         over = taken

@@ -1,0 +1,38 @@
+"""Estimates what spans cost in tokens. Counting each one would take longer than everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from overspill.lexical.index import Index
+from overspill.lexical.rank import Ranking
+from overspill.lexical.render import render
+
+_SAMPLED_RECORDS = 8
+_MAX_SAMPLE_BYTES = 2_000
+_TEXT_RATIO = 0.25
+"""Tokens for each byte of a text that has nothing to see."""
+_ROUNDING = 0.5
+
+
+class Costs:
+    """Counts the tokens of a few of the best records, and estimates others by their length."""
+
+    def __init__(self, index: Index, ranking: Ranking, count: Callable[[str], int]) -> None:
+        self._index = index
+        starts, ends = index.outline.starts, index.outline.ends
+        records = ranking.best(_SAMPLED_RECORDS) or range(min(_SAMPLED_RECORDS, len(index.outline)))
+        spans = [(starts[record], min(ends[record], starts[record] + _MAX_SAMPLE_BYTES)) for record in records]
+        size = sum(self._measure(*span) for span in spans)
+        self._per_byte = count("\n".join(render(index, *span) for span in spans)) / size if size else _TEXT_RATIO
+
+    def cost_span(self, start: int, end: int) -> float:
+        return self._per_byte * self._measure(start, end) + _ROUNDING
+
+    def cost_text(self, text: str) -> float:
+        return self._per_byte * len(text.encode("utf-8", "replace")) + _ROUNDING
+
+    def _measure(self, start: int, end: int) -> int:
+        """The bytes that a reader sees."""
+        part, fill = self._index.text[start:end], self._index.fill
+        return len(part) - (part.count(fill) if fill else 0)
