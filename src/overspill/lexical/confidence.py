@@ -16,25 +16,7 @@ from overspill.lexical.words import stem, word_set
 
 _ARBITRARY_CONFIDENCE = 0.1
 """The confidence of an answer whose records are only the first of many alike."""
-_RUNS = frozenset(
-    map(
-        stem,
-        [
-            "build",
-            "job",
-            "test",
-            "run",
-            "pipeline",
-            "command",
-            "script",
-            "compilation",
-            "installation",
-            "step",
-            "task",
-            "program",
-        ],
-    )
-)
+_RUNS = frozenset(map(stem, word_set("build job test run pipeline command script compilation installation step task program")))
 """How people call what failed, whatever the output calls it."""
 
 
