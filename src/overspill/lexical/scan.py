@@ -210,8 +210,9 @@ class TermSamples:
         """
         if len(self._text) <= 8 * _SAMPLES * _SAMPLE_BYTES or not terms:
             return terms, False
-        self._count(tuple(term for term in terms if term not in self._counts))
-        counts = [self._counts[term] for term in terms]
+        known = self._counts if len(self._counts) <= _MAX_REMEMBERED_TERMS else {}
+        known = self._counts = known | self._count(tuple(term for term in terms if term not in known))
+        counts = [known[term] for term in terms]
         kept: set[int] = set()
         most = room = _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
         rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
@@ -221,15 +222,13 @@ class TermSamples:
                 kept.add(number)
         return tuple(term for number, term in enumerate(terms) if number in kept), counts[rarest_first[0]] > most
 
-    def _count(self, terms: tuple[Term, ...]) -> None:
+    def _count(self, terms: tuple[Term, ...]) -> dict[Term, int]:
         if not terms:
-            return
+            return {}
         finder = Finder(terms, code=self._code, raw=self._raw)
         counts = dict.fromkeys(terms, 0)
         step = (len(self._text) - _SAMPLE_BYTES) // (_SAMPLES - 1)
         for number in range(_SAMPLES):
             for _, _, term, _ in finder.hits(self._text, number * step, number * step + _SAMPLE_BYTES):
                 counts[terms[term]] += 1
-        if len(self._counts) > _MAX_REMEMBERED_TERMS:
-            self._counts = {}
-        self._counts |= counts
+        return counts
