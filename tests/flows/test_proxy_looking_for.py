@@ -16,9 +16,10 @@ ARGUMENT = {"type": "string", "description": "What you need from the result; use
 WANTED = "line 777: the quick brown fox"
 
 
-def serve(folder: Path, *servers: list[str], **settings: Any) -> Served:
+def serve(folder: Path, *servers: list[str], dry_run: bool = False, **settings: Any) -> Served:
     given = {"intent": "ask", "intentWithinSecs": 30, **settings}
-    return Served([config(command, command[3]) for command in servers or (every(),)], folder, settings=given)
+    configs = [config(command, command[3]) for command in servers or (every(),)]
+    return Served(configs, folder, settings=given, dry_run=dry_run)
 
 
 def list_tools(wire: Wire) -> list[dict[str, Any]]:
@@ -96,6 +97,13 @@ def test_where_nothing_is_known_of_a_tool_the_call_is_refused_instead_of_leaking
             "Call it again without looking_for."
         )
         assert wire.text("lines", {"count": 1}) == "line 1: the quick brown fox\n"
+
+
+def test_a_dry_run_does_not_send_it_either(tmp_path: Path) -> None:
+    with serve(tmp_path, dry_run=True) as wire:
+        wire.hello()
+        assert WANTED in wire.text("lines", {"count": 1000, NAME: "line 777"})
+        assert "error" in wire.request("tools/call", {"name": "lines", "arguments": {"count": 1, "other": 2}})
 
 
 def test_one_server_can_be_left_out(tmp_path: Path) -> None:

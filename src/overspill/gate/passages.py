@@ -23,12 +23,13 @@ from overspill.types import Kept
 
 LOW_CONFIDENCE = 0.5
 """Below this, an answer is more likely wrong than right."""
-MIN_CONFIDENCE = 0.2
-"""Below this, an answer is not shown: of the questions whose answer was there, one in a hundred was answered with less."""
+MIN_CONFIDENCE = 0.15
+"""Below this, an answer is not shown: its words are nearly everywhere, or hardly any of them are in it."""
 MAX_NOTED_CHARS = 1 << 20
 """For the intents of all background jobs of a session, together."""
 MAX_SEARCHES = 2
 """At the same time. Each may build an index, which takes memory and processor time, and none can be interrupted."""
+_LONG_KIND = "a long name of a kind"  # in place of the kind that is not known yet
 _MIN_TOKENS = 64  # anything smaller has no room for a passage and for what it is
 _MIN_BYTES_PER_TOKEN = 3  # in a reply that has to stay below the limit in bytes
 
@@ -178,8 +179,8 @@ class IntentAnswers:
         assert self.search is not None
         kept = asked.kept
         max_tokens = asked.max_tokens
+        frame = self._count_tokens(wording.passages(question, "", "", kept, _LONG_KIND, is_sure=False))
         while True:
-            frame = self._count_tokens(wording.passages(question, "", "", kept, "", is_sure=False))
             found = self.search.find(kept, question, max(1, max_tokens - frame))
             is_sure = found.confidence >= LOW_CONFIDENCE
             if not found.text or found.confidence < (MIN_CONFIDENCE if asked.intent.is_explicit else LOW_CONFIDENCE):

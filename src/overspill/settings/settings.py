@@ -88,9 +88,9 @@ class Settings:
     intent: Annotated[
         IntentMode,
         Key(
-            "Whether the reply to a stored output shows the passages that its caller was looking for. implicit: the caller's "
-            "`intent`, else the words of the call and of the conversation; ask: the same, and the proxy and agents add an "
-            "argument `looking_for` to tools; off: no. Agents use `ask` unless you set it.",
+            "Whether the reply to a stored output shows the passages that its caller was looking for. implicit: as the call and "
+            "the conversation say; ask: the proxy and agents also add an argument `looking_for` to tools; off: never. Agents use "
+            "`ask` unless you set it.",
             "anyone",
         ),
     ] = "implicit"

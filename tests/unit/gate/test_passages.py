@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from waiting import until
 
 from overspill import Settings
@@ -60,6 +61,22 @@ async def test_passages_come_before_the_other_drafts() -> None:
     assert texts[0].startswith('handle\n\nPassages found for "which failed"')
     assert texts[1:] == ["handle and preview", "handle"]
     assert search.recorded == 1
+
+
+async def test_passages_that_fill_their_room_are_searched_once() -> None:
+    class FullSearch(HeldSearch):
+        def find(self, kept: Kept, question: str, max_tokens: int) -> Passages:
+            closing = FOUND.closing
+            self.found = replace(
+                FOUND, kind="history", confidence=0.4, text="x" * (4 * max_tokens - len(closing) - 1)
+            )  # the engine counts both
+            return super().find(kept, question, max_tokens)
+
+    search = FullSearch()
+    search.may_end.set()
+    texts = await extend(answers(search), intentWithinSecs=20, intentTokens=500)
+    assert 4 * 470 < len(texts[0]) <= 4 * 500 + len("handle\n\n")
+    assert search.begun == 1
 
 
 async def test_a_late_search_is_not_waited_for_and_goes_on() -> None:

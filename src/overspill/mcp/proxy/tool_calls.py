@@ -48,24 +48,29 @@ class ToolCalls:
         return self._render({}, reply)
 
     async def call_server(self, request: ClientRequest, server: Server, name: str) -> Raw:
-        args = as_mapping(request.params.get("arguments"))
-        malformed = not args and request.params.get("arguments") not in (None, {})
-        if self._dry_run or malformed:
-            result = await self._forward(request, server, "tools/call", {**request.params, "name": name})
-            if self._dry_run:
-                await self._report(result, server, name)
-            return result
-        call = partial(self._call, request, server, name)
+        given = as_mapping(request.params.get("arguments"))
+        malformed = not given and request.params.get("arguments") not in (None, {})
         try:
-            args, intent = await self._take_intent_off(server, name, args)
-            check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
+            args, intent = await self._take_intent_off(server, name, given)
+        except BadRequest as error:
+            return _make_failure(str(error))
+        if self._dry_run or malformed:
+            return await self._pass_on(request, server, name, {} if args is given else {"arguments": args})
+        call = partial(self._call, request, server, name)
+        check = fits_schema(self._catalog.describe_if_known(server, name).get("inputSchema", True))
+        try:
             reply = await self._session.call(
                 name, args, call, server=server.name, kind="mcp", errors="raise", check=check, intent=intent
             )
         except Exception as error:  # Overspill's own error or time limit: the model gets it as an answer
-            text = str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error))
-            return {"content": [{"type": "text", "text": text}], "isError": True}
+            return _make_failure(str(error) if isinstance(error, OverspillError) else wording.tool_failure(str(error)))
         return await self._answer(request, server, name, reply)
+
+    async def _pass_on(self, request: ClientRequest, server: Server, name: str, changes: Raw) -> Raw:
+        result = await self._forward(request, server, "tools/call", {**request.params, "name": name, **changes})
+        if self._dry_run:
+            await self._report(result, server, name)
+        return result
 
     async def _take_intent_off(self, server: Server, name: str, args: Raw) -> tuple[Raw, str]:
         """Only where the catalog added the argument. A tool of whose schema nothing is known may have one of that name."""
@@ -124,3 +129,7 @@ class ToolCalls:
         if not isinstance(verdict, Pass):
             measured = f"{size.bytes} bytes, {size.lines} lines, {size.tokens} tokens"
             self._log(f"dry run: {one_line(name)} of {server.name} would be stored: {measured}")
+
+
+def _make_failure(text: str) -> Raw:
+    return {"content": [{"type": "text", "text": text}], "isError": True}
