@@ -116,13 +116,16 @@ class IntentAnswers:
             shown = found.text
             cut = Cut(shown, "passages", max(0, size.lines - shown.count("\n") - 1), max(0, size.chars - len(shown)))
             return [_append(shortest, answer.block, cut), *drafts]
-        if not intent.is_explicit:
+        has_no_room = found is not None and found.matched > 0 and (not found.text or found.confidence >= MIN_CONFIDENCE)
+        if not intent.is_explicit or has_no_room:
             return drafts
         if found is None:
             note = wording.not_searched(answer.question, settings.intent_within_secs)
         else:
             note = wording.nothing_found(answer.question, found.matched, found.searched_bytes, size.bytes)
-        return [*(_append(draft, note, draft.cut) for draft in drafts), shortest]
+        noted = [(draft, _append(draft, note, draft.cut)) for draft in drafts]
+        limit = settings.size_cap
+        return [*(long if not limit or len(encoding.encode(long.text)) <= limit else draft for draft, long in noted), shortest]
 
     async def _answer(
         self, message: str, kept: Kept, intent: Intent | None, settings: Settings, room: int | None

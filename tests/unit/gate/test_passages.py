@@ -118,3 +118,10 @@ async def test_without_room_for_passages_nothing_is_searched() -> None:
     assert list(drafts) == DRAFTS
     assert await extend(answers(search), toolResponseMaxBytes=100) == ["handle and preview", "handle"]
     assert search.begun == 0
+
+
+async def test_an_answer_that_does_not_fit_is_not_denied() -> None:
+    for found in (replace(FOUND, text="x" * 9000), replace(FOUND, text="", confidence=0.0, matched=3)):
+        search = HeldSearch(found)
+        search.may_end.set()
+        assert await extend(answers(search), intentWithinSecs=20) == ["handle and preview", "handle"]

@@ -115,6 +115,12 @@ async def test_an_answer_that_is_not_there_is_not_claimed():
     assert "Passages" not in text
 
 
+@pytest.mark.promise("no-answer-over-budget")
+async def test_a_reply_that_found_nothing_stays_within_the_limit_in_bytes():
+    nearly = LOG[:15_000]  # of an output just over the limit, the preview shows as much as the limit allows
+    assert len((await first_reply("the zebra's favourite opera", nearly)).encode()) <= 12_288
+
+
 async def test_low_confidence_is_marked():
     text = await first_reply("timed zebra opera quux")
     assert "Low confidence: they share words with it, and may not answer it." in text
