@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.routing import CONFIDENT, Situation, choose_plain_mode, needs_whole
 from overspill.extraction.strategies import find_strategy
+from overspill.text.encoding import encode
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction
 
@@ -22,17 +24,24 @@ _ANSWER_SHARE = 0.15
 """Of the tokens of a reply, for the model's words. With as much less, the engine's passages hold as many answers."""
 _WHOLE_ANSWER_SHARE = 0.5
 """For a summary or a list, which passages cannot replace."""
+_UNSUPPORTED_SHARE = 0.05
 _MIN_ANSWER_TOKENS = 48
 _MIN_PASSAGE_TOKENS = 32
+_OUR_BYTES = 480
+"""Of our own words in a reply: its first line, the marks of two blocks, and two headings."""
+_SPARE_TOKENS = 60
+"""Of those that a reply reserves for our own words, as many are left when there are no citations of the engine to list."""
+_NO_LIMIT = 1 << 40
+_MAX_FITTING_ROUNDS = 4
 
 
 async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
     passages = await _ask_engine(inquiry, inquiry.policy.max_tokens)
     room = inquiry.policy.max_tokens - (inquiry.count_tokens(passages.text) if passages else 0)
-    inquiry = replace(inquiry, max_answer_tokens=max(limit_answer(inquiry), room))
     try:
         if mode == "auto":
             inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
+        inquiry = replace(inquiry, max_answer_tokens=max(limit_answer(inquiry), room))
         found = inquiry.cache.results.get(inquiry.key) or await find_strategy(inquiry.mode).extract(inquiry)
     except ExtractionFailed as error:
         strategy = find_strategy(inquiry.mode).name
@@ -52,7 +61,8 @@ def find_fault(found: Extraction, passages: Extraction | None) -> str:
 
 
 def limit_answer(inquiry: Inquiry) -> int:
-    share = _WHOLE_ANSWER_SHARE if needs_whole(inquiry.query) else _ANSWER_SHARE
+    has_read_all = inquiry.mode == "full-chunked"
+    share = _WHOLE_ANSWER_SHARE if has_read_all and needs_whole(inquiry.query) else _ANSWER_SHARE
     return max(int(inquiry.policy.max_tokens * share), min(_MIN_ANSWER_TOKENS, inquiry.policy.max_tokens))
 
 
@@ -77,32 +87,52 @@ def _choose_mode(inquiry: Inquiry, passages: Extraction | None) -> ModelMode:
 
 async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extraction | None, fault: str) -> Extraction:
     """The engine, or the next fallback. What the model said comes last, in the room that is left."""
-    said = found.text if found.found else ""
     if not inquiry.policy.fallback:
         return replace(found, warnings=(*found.warnings, fault))
-    words, limit = said, len(said)
-    while inquiry.count_tokens(words) > limit_answer(inquiry) and limit > 1:
-        limit = limit * 4 // 5
-        words = truncate(said, limit, "head").text
-    left = max(inquiry.policy.max_tokens - inquiry.count_tokens(words), _MIN_PASSAGE_TOKENS) if words else 0
-    if passages and words and inquiry.count_tokens(passages.text) > left:
-        passages = await _ask_engine(inquiry, left) or passages
+    words = _shorten(inquiry, found.text) if found.found else ""
     if passages is None:
         strategy = find_strategy(inquiry.mode).name
         answer = await fall_back(inquiry.document, inquiry.query, strategy, inquiry.policy, None, fault)
         return replace(answer, unsupported=words)
     warnings = (f"{fault} {BY_ENGINE}", *passages.warnings)
+    passages = await _fit_passages(inquiry, passages, words, warnings)
     return replace(passages, warnings=warnings, unsupported=words, planned_strategy=found.strategy)
+
+
+def _shorten(inquiry: Inquiry, said: str) -> str:
+    most = max(int(inquiry.policy.max_tokens * _UNSUPPORTED_SHARE), min(_MIN_ANSWER_TOKENS, inquiry.policy.max_tokens))
+    words, limit = said, len(said)
+    while inquiry.count_tokens(words) > most and limit > 1:
+        limit = limit * 4 // 5
+        words = truncate(said, limit, "head").text
+    return words
 
 
 async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extraction) -> Extraction:
     quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not _is_shown(excerpt, passages))
-    taken = inquiry.count_tokens(found.text)
-    taken += min(inquiry.count_tokens(quoted), max(limit_answer(inquiry) - taken, 0))
-    left = max(inquiry.policy.max_tokens - taken, _MIN_PASSAGE_TOKENS)
-    if inquiry.count_tokens(passages.text) > left:
-        passages = await _ask_engine(inquiry, left) or passages
-    return replace(found, passages=replace(passages, warnings=()), warnings=(*found.warnings, *passages.warnings))
+    if inquiry.count_tokens(f"{found.text}\n{quoted}") > limit_answer(inquiry):
+        quoted = ""  # their places are enough
+    warnings = (*found.warnings, *passages.warnings)
+    fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}", warnings)
+    return replace(found, passages=replace(fitted, warnings=()), warnings=warnings)
+
+
+async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str, warnings: Sequence[str]) -> Extraction:
+    """Passages that leave room for the words, both in tokens and in bytes: a text cut off at its end loses whole passages."""
+    policy = inquiry.policy
+    spare = _SPARE_TOKENS if policy.max_bytes else 0
+    most = max(policy.max_tokens - max(inquiry.count_tokens(words) - spare, 0), _MIN_PASSAGE_TOKENS)
+    ours = [words, *warnings, inquiry.document.handle, inquiry.document.tool]
+    room = (policy.max_bytes or _NO_LIMIT) - sum(len(encode(text)) for text in ours) - _OUR_BYTES
+    budget = most
+    for _ in range(_MAX_FITTING_ROUNDS):
+        count, size = inquiry.count_tokens(passages.text), len(encode(passages.text))
+        if (count <= most and size <= room) or budget <= _MIN_PASSAGE_TOKENS:
+            break
+        budget = max(int(min(most, budget * most / count, budget * room / size)), _MIN_PASSAGE_TOKENS)
+        passages = await _ask_engine(inquiry, budget) or passages
+        budget -= 1
+    return passages
 
 
 def _is_shown(excerpt: Excerpt, passages: Extraction) -> bool:

@@ -77,6 +77,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     fallback: tuple[Fallback, ...] = ("builtin", "truncate")
     max_tokens: int = 2000
     """The most tokens of the answer."""
+    max_bytes: int | None = None
+    """The most bytes of the reply, with our own words in it."""
     max_turns: int = 15
     """The most turns of the read-grep sub-agent."""
     answer_bytes: int = 12_288

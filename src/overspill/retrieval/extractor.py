@@ -40,6 +40,8 @@ class ExtractionRequest(Struct, frozen=True, kw_only=True):
     query: str
     mode: Mode = "auto"
     max_tokens: int = 2000
+    max_bytes: int | None = None
+    """The most bytes of the reply that the answer goes into."""
     turn_model: str | None = None
     """The model of the calling turn, which extracts if no other is configured."""
     targets: tuple[str, ...] = ()
@@ -76,7 +78,7 @@ class Extractor:
                     request.query,
                     mode=request.mode,
                     model=model,
-                    policy=self._policy(request.max_tokens),
+                    policy=self._policy(request),
                     cache=self._cache,
                     engine=self.select,
                     progress=progress,
@@ -125,7 +127,7 @@ class Extractor:
                 return _UnavailableModel(name, str(error))
         return self._models[name]
 
-    def _policy(self, max_tokens: int) -> Policy:
+    def _policy(self, request: ExtractionRequest) -> Policy:
         section = self._settings.tool_output
         return Policy(
             max_chunks=section.max_chunks,
@@ -134,7 +136,8 @@ class Extractor:
             max_extraction_chunks=section.max_extraction_chunks,
             within_secs=section.answer_within_secs,
             fallback=self._settings.extraction_fallback,
-            max_tokens=max_tokens,
+            max_tokens=request.max_tokens,
+            max_bytes=request.max_bytes,
             contract="wrapped" if self._settings.follows_document else "plain",
         )
 

@@ -234,7 +234,8 @@ class RetrievalTools:
         max_tokens = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
-        request = ExtractionRequest(tool=tool, query=query, mode=mode, max_tokens=max_tokens, turn_model=self._turn_model)
+        limits = {"max_tokens": max_tokens, "max_bytes": bound.bytes}
+        request = ExtractionRequest(tool=tool, query=query, mode=mode, turn_model=self._turn_model, **limits)
         return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:

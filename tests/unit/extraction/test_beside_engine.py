@@ -77,7 +77,7 @@ async def test_an_unsupported_answer_comes_last_and_is_marked(mode: str):
         "UNSUPPORTED (what the model answered; nothing was found in the stored output that says so):\n"
         "[untrusted data N]\nRequest 9999 failed.\n[end of untrusted data N]"
     )
-    assert reply.index(CAUSE) < reply.index("9999")
+    assert reply.index(CAUSE) < reply.index("Request 9999")
     assert "zzz-123" not in reply
     assert "WARNING: Nothing was found in the stored output that supports the answer of test/scripted." in reply
 
