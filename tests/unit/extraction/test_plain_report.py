@@ -66,14 +66,8 @@ def test_where_only_sources_are_asked_for_no_heading_is_needed():
     assert not read("NO RELEVANT DATA FOUND", only_sources=True).found
 
 
-pieces = st.sampled_from(
-    [
-        TAG,
-        END,
-        *["QUOTES:", "LINES:", ">", "", "-", "", "\n", "```", "[3]", "3-9", "<think>", "</think>", "word"],
-        "NO RELEVANT DATA FOUND",
-    ]
-)
+MARKUP = "QUOTES: LINES: > - ``` [3] 3-9 <think> </think> word"
+pieces = st.sampled_from([TAG, END, "\n", " ", "NO RELEVANT DATA FOUND", *MARKUP.split()])
 
 
 @given(st.lists(pieces | st.text(max_size=8), max_size=30).map("".join), st.booleans(), st.booleans())
