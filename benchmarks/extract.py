@@ -110,7 +110,7 @@ def check_quotes(folder: Path) -> None:
     path = folder / "log-10mb"
     lines = log_lines(10_000_000)
     document = document_of(path, "\n".join(lines))
-    chunks = plan(document.reader, document.size.tokens, 110_000, 10)
+    chunks = plan(document.reader, 110_000, 10, lambda span: (span.end - span.start) // 4)
     data = path.read_bytes()
     asked = [lines[number] for number in sorted(random.Random(3).sample(range(len(lines)), QUOTES))]  # noqa: S311
     scopes = [next(chunk for chunk in chunks if chunk.start <= data.find(line.encode()) < chunk.end) for line in asked]

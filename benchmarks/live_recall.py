@@ -37,7 +37,7 @@ from overspill.text import tokens
 
 QUESTIONS = 20
 OF_ONE_DOCUMENT = 2
-WAYS = ("full-chunked", "read-grep", "built-in engine")
+WAYS = ("focused", "full-chunked", "read-grep", "built-in engine")
 OWN = ("by the model itself", "of those recalled", "with checked quotes")
 FIGURES = {"seconds": "seconds", "calls": "calls", "tokens in": "tokens_in", "tokens out": "tokens_out", "tokens shown": "shown"}
 

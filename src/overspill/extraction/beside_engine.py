@@ -13,6 +13,7 @@ from overspill.extraction.full_chunked import compute_chunk_tokens
 from overspill.extraction.inquiry import Inquiry
 from overspill.extraction.routing import CONFIDENT, Situation, choose_plain_mode, needs_whole
 from overspill.extraction.strategies import find_strategy
+from overspill.text import tokens
 from overspill.text.encoding import encode
 from overspill.truncate import truncate
 from overspill.types import Excerpt, Extraction
@@ -37,7 +38,7 @@ _MAX_FITTING_ROUNDS = 4
 
 async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
     passages = await _ask_engine(inquiry, inquiry.policy.max_tokens)
-    room = inquiry.policy.max_tokens - (inquiry.count_tokens(passages.text) if passages else 0)
+    room = inquiry.policy.max_tokens - (_count_tokens(passages.text) if passages else 0)
     try:
         if mode == "auto":
             inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
@@ -102,7 +103,7 @@ async def _answer_instead(inquiry: Inquiry, found: Extraction, passages: Extract
 def _shorten(inquiry: Inquiry, said: str) -> str:
     most = max(int(inquiry.policy.max_tokens * _UNSUPPORTED_SHARE), min(_MIN_ANSWER_TOKENS, inquiry.policy.max_tokens))
     words, limit = said, len(said)
-    while inquiry.count_tokens(words) > most and limit > 1:
+    while _count_tokens(words) > most and limit > 1:
         limit = limit * 4 // 5
         words = truncate(said, limit, "head").text
     return words
@@ -110,7 +111,7 @@ def _shorten(inquiry: Inquiry, said: str) -> str:
 
 async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extraction) -> Extraction:
     quoted = "\n".join(excerpt.text for excerpt in found.excerpts if not _is_shown(excerpt, passages))
-    if inquiry.count_tokens(f"{found.text}\n{quoted}") > limit_answer(inquiry):
+    if _count_tokens(f"{found.text}\n{quoted}") > limit_answer(inquiry):
         quoted = ""  # their places are enough
     warnings = (*found.warnings, *passages.warnings)
     fitted = await _fit_passages(inquiry, passages, f"{found.text}\n{quoted}", warnings)
@@ -121,12 +122,12 @@ async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str, warn
     """Passages that leave room for the words, both in tokens and in bytes: a text cut off at its end loses whole passages."""
     policy = inquiry.policy
     spare = _SPARE_TOKENS if policy.max_bytes else 0
-    most = max(policy.max_tokens - max(inquiry.count_tokens(words) - spare, 0), _MIN_PASSAGE_TOKENS)
+    most = max(policy.max_tokens - max(_count_tokens(words) - spare, 0), _MIN_PASSAGE_TOKENS)
     ours = [words, *warnings, inquiry.document.handle, inquiry.document.tool]
     room = (policy.max_bytes or _NO_LIMIT) - sum(len(encode(text)) for text in ours) - _OUR_BYTES
     budget = most
     for _ in range(_MAX_FITTING_ROUNDS):
-        count, size = inquiry.count_tokens(passages.text), len(encode(passages.text))
+        count, size = _count_tokens(passages.text), len(encode(passages.text))
         if (count <= most and size <= room) or budget <= _MIN_PASSAGE_TOKENS:
             break
         budget = max(int(min(most, budget * most / count, budget * room / size)), _MIN_PASSAGE_TOKENS)
@@ -137,3 +138,8 @@ async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str, warn
 
 def _is_shown(excerpt: Excerpt, passages: Extraction) -> bool:
     return any(each.start_byte <= excerpt.start_byte and excerpt.end_byte <= each.end_byte for each in passages.excerpts)
+
+
+def _count_tokens(text: str) -> int:
+    """As the reader of the reply counts, who is not the model that extracts."""
+    return tokens.count(text).tokens

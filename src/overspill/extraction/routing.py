@@ -11,8 +11,8 @@ from overspill.extraction.document import ModelMode, Policy
 from overspill.types import Size
 
 CONFIDENT = 0.4
-"""The engine's confidence from which on its passages mostly hold the answer: in 93 % of the development questions that reach it,
-while 1 in 9 questions without an answer does."""
+"""The engine's confidence from which on its passages mostly hold the answer: they do for 93 % of the development questions that
+reach it, as do 1 in 9 questions that have no answer."""
 
 _WHOLE = re.compile(
     r"\b(?:summar(?:y|ise|ize|ies|ising|izing)|overview|outline|gist|all|every|each|list|enumerate|how many|how often|count|"
