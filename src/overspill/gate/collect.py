@@ -111,6 +111,10 @@ class CollectedResult:
             self._spool = None
             self.plain = wording.tool_failure(describe(error))
 
+    def count_notes(self, count: Callable[[str], int]) -> int:
+        """The tokens of its notes."""
+        return sum(map(count, self.notes))
+
     def discard(self) -> None:
         if self._spool is not None:
             self._spool.discard()

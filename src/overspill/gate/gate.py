@@ -67,6 +67,7 @@ class Gate:
         """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
         self.held = HeldOutputs()
         self.names = OutputNames()
+        self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
         self.intents = IntentAnswers(self._count_tokens)
         self._shown = ShownOutputs(shelf)
         self._shelf = shelf
@@ -169,13 +170,14 @@ class Gate:
             # The output is too large to store, or the store does not work. An output that is not whole cannot pass.
             return verdict if isinstance(verdict, Keep) else Keep("size_cap")
         if isinstance(verdict, Pass) and self._budget is not None and not keeps_nothing(settings):
-            return verdict if self._budget.reserve(self._tokens_of(collected, size)) else Keep("reserve_failed")
+            need = size.tokens + collected.count_notes(self._count_tokens)
+            return verdict if self._budget.reserve(need) else Keep("reserve_failed")
         return verdict
 
     async def _pass_on(self, collected: CollectedResult, size: Size, settings: Settings) -> Reply:
         fits = True
         if self._budget is not None and keeps_nothing(settings):
-            need = self._tokens_of(collected, size)
+            need = size.tokens + collected.count_notes(self._count_tokens)
             if not (fits := self._budget.reserve(need)):
                 self._budget.charge(need)
         return msgspec.structs.replace(await self._reply_whole(collected, size), fits=fits)
@@ -242,8 +244,7 @@ class Gate:
         finally:
             for each, described in ([(kept, sealed)] if kept and sealed else []) + blobs:
                 self._record(call, each, described)
-        is_repeat = sealed is None
-        if kept is not None and not unstored and (call.intent or not is_repeat):
+        if kept is not None and not unstored and (call.intent or sealed is not None):  # else a repeat
             intent = find_intent(self, call, settings)
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
@@ -297,9 +298,3 @@ class Gate:
 
     def _spool(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> Spool:
         return Spool(self._shelf, new_id(), settings.truncation.max_artifact_size, settings.model, deciding_bytes(settings))
-
-    def _tokens_of(self, collected: CollectedResult, size: Size) -> int:
-        return size.tokens + sum(self._count_tokens(note) for note in collected.notes)
-
-    def _count_tokens(self, shown: str) -> int:
-        return tokens.count(shown, self.settings.model).tokens

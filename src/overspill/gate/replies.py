@@ -102,7 +102,7 @@ Form: TypeAlias = Callable[[Kept, OutputText, Settings], list[ReplyDraft]]
 
 def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Sequence[str] = ()) -> list[ReplyDraft]:
     """The message with a card, with smaller and smaller ones, and alone. `images`: a line about each image in the output."""
-    message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
+    message = wording.handle_message(kept) if settings.follows_document else wording.stored_message(kept, settings.surface)
     message = "\n".join((message, *images))
     frame = f"{message}\n\n{wording.preview('', kept.size.chars)}\n"
     most = (settings.size_cap or _MAX_PARSED_BYTES) - len(encoding.encode(frame))
@@ -113,9 +113,9 @@ def draft_handle(kept: Kept, source: OutputText, settings: Settings, images: Seq
         cut = source.truncate_to_room(room, settings)
         shown = wording.preview(encoding.clean(cut.text), cut.omitted_chars)
         return [ReplyDraft((f"{message}\n\n{shown}",), cut), ReplyDraft((message,))]
-    id = kept.name if settings.shows_names else kept.artifact_id
+    id = kept.artifact_id if settings.follows_document else kept.name
     # A card ends with calls, so the message above it needs none.
-    heading = "\n".join((wording.stored_message(kept, ()), *images)) if settings.shows_names else message
+    heading = message if settings.follows_document else "\n".join((wording.stored_message(kept, ()), *images))
     cards = draft_cards(source.read, kept.size, id, settings.surface, room)
     drafts = [
         ReplyDraft((f"{heading}\n\n{each.framed}",), Cut(each.text, "card", kept.size.lines, kept.size.chars)) for each in cards
@@ -140,7 +140,7 @@ def draft_artifact(kept: Kept, source: OutputText, settings: Settings) -> list[R
 
 def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) -> tuple[list[ReplyDraft], list[SealedKept]]:
     """By the answer form, with a list of the images in the output. `store` stores each of them."""
-    if not settings.shows_names or settings.answer_form != "handle":
+    if settings.follows_document or settings.answer_form != "handle":
         return FORMS[settings.answer_form](kept, source, settings), []
     images = source.find_images(kept, store)
     bare = [ReplyDraft((wording.stored_message(kept, settings.surface),))] if images.lines else []
@@ -149,7 +149,7 @@ def draft(kept: Kept, source: OutputText, settings: Settings, store: StoreBlob) 
 
 def draft_repeat(kept: Kept, source: str, settings: Settings) -> list[ReplyDraft]:
     """For an output that the model has already been shown. `source`: where it comes from this time."""
-    return [ReplyDraft((wording.repeated_output(kept, source, settings.surface, short=settings.shows_names),))]
+    return [ReplyDraft((wording.repeated_output(kept, source, settings.surface, short=not settings.follows_document),))]
 
 
 def draft_ready(kept: Kept, source: OutputText, settings: Settings) -> list[ReplyDraft]:
@@ -161,7 +161,7 @@ FORMS: dict[str, Form] = {"handle": draft_handle, "artifact": draft_artifact, "r
 
 def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText, settings: Settings) -> list[ReplyDraft]:
     """For an output that could not be stored whole: as much as the limits allow, and what happened to the rest."""
-    note = wording.incomplete_output(kept, total, why, settings.surface, short=settings.shows_names)
+    note = wording.incomplete_output(kept, total, why, settings.surface, short=not settings.follows_document)
     limit = settings.truncation.inline_limit or settings.size_cap or _FALLBACK_CHARS
     cut = source.truncate_to_bytes(limit, settings)
     return [ReplyDraft((encoding.clean(cut.text), note), cut), ReplyDraft((note,))]
@@ -169,8 +169,9 @@ def draft_incomplete(kept: Kept | None, total: int, why: str, source: OutputText
 
 def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, block: Block = None) -> list[ReplyDraft]:
     """For an output that is not plain text: what it is, by its block or by its bytes, and how to read it. Blocks."""
+    short = not settings.follows_document
     if kept is None or why:
-        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, settings.surface, short=settings.shows_names),))]
+        return [ReplyDraft((wording.incomplete_output(kept, spool.total, why, settings.surface, short=short),))]
     try:
         head = spool.read(0, HEAD_BYTES)
     except StoreError:  # removed since
@@ -178,7 +179,7 @@ def draft_binary(kept: Kept | None, spool: Spool, why: str, settings: Settings, 
     found = describe(head)
     what = describe_blob(block) if block is not None else found.what
     has_text = found.has_text and (block is None or field(block, "type") == "resource")  # an image has none, whatever its bytes
-    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, short=settings.shows_names)
+    message = wording.binary_message(kept, what, settings.surface, has_text=has_text, short=short)
     return [ReplyDraft((message,))]
 
 

@@ -31,6 +31,7 @@ from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
 from overspill.retrieval.pages import Page, finished_page, make_page
+from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
 from overspill.settings import Settings
 from overspill.store.meter import chars_in
@@ -114,7 +115,8 @@ class RetrievalTools:
         statuses = [self._status(job) for job in self._jobs.background.values()]
         if self._gate.settings.answer_form == "ready":
             others = (kept for kept in self._gate.kept.latest() if kept.id not in self._jobs.background)
-            statuses += [self._ready(kept) for kept in others if kept.reason != "requested"]
+            shown, retrieved = (kept for kept in others if kept.reason != "requested"), self._ledger.counters.retrieved
+            statuses += [describe_ready(kept, retrieved.get(kept.id, 0)) for kept in shown]
         return statuses
 
     def news(self) -> str:
@@ -220,7 +222,7 @@ class RetrievalTools:
         except OverspillError as error:
             mode = (error.strategy if isinstance(error, ExtractionFailed) else None) or asked.mode
             return Page(wording.extraction_failure(kept.tool, shown, mode, str(error)), kept.id, is_error=True)
-        closed = self._gate.settings.has_closed_strategies
+        closed = self._gate.settings.follows_document
         return await self._fit_page(lambda bound: extracted.format_abstract(kept, found, bound, shown, closed_strategies=closed))
 
     async def _snippets(self, stored: StoredOutput, query: str | None) -> Page:
@@ -255,7 +257,7 @@ class RetrievalTools:
         # Check the room after every wait; nothing may wait between the last check and the reservation.
         while (
             (room := self._gate.room) is not None
-            and (count := self._count_tokens(page.text)) > room
+            and (count := tokens.count(page.text, self._gate.settings.model).tokens) > room
             and bound.bytes > MIN_ANSWER_BYTES
         ):
             size = len(page.text.encode("utf-8", "replace"))
@@ -293,15 +295,4 @@ class RetrievalTools:
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:
-        kept = job.kept
-        retrievals = self._ledger.counters.retrieved.get(job.id, 0)
-        exceeds = kept is not None and isinstance(decide(kept.size, self._settings_of(kept)), Keep)
-        size = kept.size if kept else None
-        return JobStatus(job.artifact_id, job.tool, job.state, job.seconds, size, retrievals, exceeds, job.error, job.progress)
-
-    def _ready(self, kept: Kept) -> JobStatus:
-        retrievals = self._ledger.counters.retrieved.get(kept.id, 0)
-        return JobStatus(kept.artifact_id, kept.tool, "ready", 0.0, kept.size, retrievals, exceeds=True)
-
-    def _count_tokens(self, text: str) -> int:
-        return tokens.count(text, self._gate.settings.model).tokens
+        return describe_job(job, self._gate.settings, self._ledger.counters.retrieved.get(job.id, 0))

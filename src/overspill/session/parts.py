@@ -57,7 +57,7 @@ class SessionParts:
             self.gate.held,
             family,
             self.gate.names,
-            shows_names=settings.shows_names,
+            shows_names=not settings.follows_document,
         )
         if family is not None:
             self.gate.names.avoid(family.list_names)

@@ -246,10 +246,7 @@ class Session:
         self._parts.ledger.record(event)
 
     async def keep(self, data: Any, name: str = "output") -> Kept:
-        """Store data of any size. If a stream fails, what arrived is stored as incomplete.
-
-        Content blocks that are not all text are stored as JSON, so that nothing is lost.
-        """
+        """Store data of any size: what arrived, if a stream fails; as JSON, if content blocks are not all text."""
         return await self._parts_here.keep(data, name, count_tokens=self._preloads)
 
     def open(self, handle: str) -> StoredOutput:
@@ -284,12 +281,10 @@ class Session:
         return self._registry.register(function, call)
 
     async def _answer(self, execute: Execute | None, call: ToolCall) -> Reply:
-        calls = self._parts.calls
         if self.owns(call.name):
             return await self.invoke(call.name, call.args, id=call.id)
-        if execute is not None:
-            return await calls.call(call, partial(calls.execute, execute, call))
-        return await calls.call(call, self._registry.find(call.name))
+        calls = self._parts.calls
+        return await calls.call(call, partial(calls.execute, execute, call) if execute else self._registry.find(call.name))
 
     @property
     def _parts(self) -> SessionParts:

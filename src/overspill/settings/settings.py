@@ -179,10 +179,7 @@ class Settings:
     max_retries: Annotated[
         Retries, Key("How often a request is retried after a temporary failure.", "agent", for_agents=True)
     ] = 2
-    mcp_servers: Annotated[
-        Mapping[str, Any] | None,
-        Key("MCP servers by name.", "owner", for_agents=True, private=True),
-    ] = None
+    mcp_servers: Annotated[Mapping[str, Any] | None, Key("MCP servers by name.", "owner", for_agents=True, private=True)] = None
     functions: Annotated[
         Mapping[str, Name] | None,
         Key(
@@ -221,16 +218,6 @@ class Settings:
     def follows_document(self) -> bool:
         """Whether its preset follows a document, whose words a model reads exactly."""
         return self.preset != "overspill"
-
-    @property
-    def shows_names(self) -> bool:
-        """Whether a model is shown the short names of outputs. A preset that follows a document shows its handles or ids."""
-        return not self.follows_document
-
-    @property
-    def has_closed_strategies(self) -> bool:
-        """Whether an answer may name only the strategies in the document that its preset follows."""
-        return self.follows_document
 
     @property
     def background(self) -> bool:

@@ -160,7 +160,7 @@ def test_lone_surrogates_are_shown_as_replacement_characters():
 )
 def test_without_a_preview_there_is_only_the_message(settings: Settings):
     kept, source = given(lines(3000))
-    message = wording.stored_message(kept, settings.surface) if settings.shows_names else wording.handle_message(kept)
+    message = wording.handle_message(kept) if settings.follows_document else wording.stored_message(kept, settings.surface)
     assert replies.draft_handle(kept, source, settings) == [ReplyDraft((message,))]
 
 
