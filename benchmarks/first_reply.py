@@ -62,7 +62,7 @@ async def measure_recall(folder: Path) -> None:
     negatives = folder / "negatives.jsonl"
     absent = [json.loads(line) for line in negatives.open(encoding="utf-8")] if negatives.is_file() else []
     # However busy the machine is: what is in time is measured with --cost.
-    async with Session(Settings(intentWithinSecs=600), store=MemoryStore()) as session:
+    async with Session(Settings(intentWithinSecs=600, repeats="full"), store=MemoryStore()) as session:
 
         async def reply(question: Question, text: str, intent: str) -> str:
             return (await session.call(question["tool_name"], {}, lambda: text, intent=intent)).text

@@ -83,7 +83,7 @@ ROOMS: dict[str, Room] = {
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls errors extraction gate handles models reading record retrieval settings store text types wording",
+        "budget calls errors extraction gate handles models reading record retrieval settings sql store text types wording",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",

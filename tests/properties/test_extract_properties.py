@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from itertools import pairwise
 
 from hypothesis import given
@@ -39,9 +40,14 @@ contents = st.one_of(
 )
 
 
+def spread(tokens: int, content: bytes) -> Callable[[chunks.Span], int]:
+    """Counts as if so many tokens were spread evenly over the content."""
+    return lambda span: -(-(span.end - span.start) * tokens // max(1, len(content)))
+
+
 @given(contents, st.integers(1, 2000), st.integers(1, 500), st.integers(0, 50))
 def test_chunks_cover_every_byte_between_characters(content: bytes, tokens: int, most: int, overlap: int):
-    spans = chunks.plan(Bytes(content), tokens, most, overlap)
+    spans = chunks.plan(Bytes(content), most, overlap, spread(tokens, content))
     assert spans[0].start == 0
     assert spans[-1].end == len(content)
     for before, after in pairwise(spans):
@@ -55,7 +61,7 @@ def test_chunks_cover_every_byte_between_characters(content: bytes, tokens: int,
 )
 def test_chunks_are_of_one_size(parts: int, size: int, overlap: int, unit: bytes):
     content = (unit * size)[:size]
-    spans = chunks.plan(Bytes(content), parts * 1000, 1000, overlap)
+    spans = chunks.plan(Bytes(content), 1000, overlap, spread(parts * 1000, content))
     sizes = [span.end - span.start for span in spans]
     assert max(sizes) - min(sizes) <= 2 * (max(sizes) // 20 + 4)
 

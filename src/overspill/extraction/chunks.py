@@ -40,13 +40,14 @@ def plan(reader: Reader, chunk_tokens: int, overlap_percent: int, count_tokens: 
     Tokens are counted piece by piece, since some parts of a document hold more per byte than others.
     """
     density = _Density(reader, chunk_tokens, count_tokens)
-    parts = count(density.tokens, chunk_tokens, overlap_percent)
+    most = max(1, reader.size // _MAX_CHARACTER_BYTES)
+    parts = min(most, count(density.tokens, chunk_tokens, overlap_percent))
     spans = _cut(reader, density, parts, overlap_percent)
     for _ in range(_MAX_ROUNDS):
         fullest = max(map(count_tokens, spans))
-        if fullest <= chunk_tokens:
+        if fullest <= chunk_tokens or parts == most:
             break
-        parts = max(parts + 1, math.ceil(parts * fullest / chunk_tokens))
+        parts = min(most, max(parts + 1, math.ceil(parts * fullest / chunk_tokens)))
         spans = _cut(reader, density, parts, overlap_percent)
     return spans
 

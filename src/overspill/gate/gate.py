@@ -244,12 +244,12 @@ class Gate:
         finally:
             for each, described in ([(kept, sealed)] if kept and sealed else []) + blobs:
                 self._record(call, each, described)
-        if kept is not None and not unstored and (call.intent or sealed is not None):  # else a repeat
-            intent = find_intent(self, call, settings)
+        intent = find_intent(self, call, settings)
+        if kept is not None and not unstored and not (sealed is None and self._shown.has_answered(kept, intent)):
             candidates = await self.intents.extend(candidates, kept, intent, settings, self.room)
         answer, fits = self.reserve([ReplyDraft((*each.blocks, *collected.notes), each.cut) for each in candidates])
         if kept is not None:
-            self._shown.note(kept)
+            self._shown.note(kept, intent)
         facts = replies.describe_truncation(answer.cut, size, self._count_tokens, kept and kept.artifact_id)
         return self._reply(
             replace_texts(collected.content, answer.blocks), answer.text, collected, fits=fits, kept=kept, truncation=facts

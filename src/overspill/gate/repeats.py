@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from overspill.errors import HandleError, StoreError
 from overspill.gate.collect import CollectedResult
+from overspill.gate.intent import Intent
 from overspill.store.protocols import Shelf
 from overspill.types import Kept, ToolCall
 
@@ -23,13 +24,20 @@ class ShownOutputs:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._by_content: OrderedDict[_Content, Kept] = OrderedDict()
+        self._intents: dict[str, Intent | None] = {}
 
-    def note(self, kept: Kept) -> None:
+    def note(self, kept: Kept, intent: Intent | None) -> None:
+        """`intent` is what the reply that showed it was searched for."""
         if kept.missing or kept.media != "text":
             return
+        self._intents[kept.id] = intent
         self._by_content[kept.sha256, kept.blocks, kept.server] = kept
         if len(self._by_content) > MAX_SHOWN_OUTPUTS:
-            self._by_content.popitem(last=False)
+            self._intents.pop(self._by_content.popitem(last=False)[1].id, None)
+
+    def has_answered(self, kept: Kept, intent: Intent | None) -> bool:
+        """Whether the reply that showed it was searched for the same."""
+        return kept.id in self._intents and self._intents[kept.id] == intent
 
     def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
         """The output that this one repeats, if that is still stored."""

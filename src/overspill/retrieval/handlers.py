@@ -236,8 +236,10 @@ class RetrievalTools:
         max_tokens = min(bound.bytes, bound.chars or bound.bytes) // tokens.CHARS_PER_TOKEN
         max_tokens = max_tokens if room is None else min(max_tokens, room)
         max_tokens = max(MIN_EXTRACTION_TOKENS, max_tokens - FRAME_TOKENS)
-        limits = {"max_tokens": max_tokens, "max_bytes": bound.bytes}
-        request = ExtractionRequest(tool=tool, query=query, mode=mode, turn_model=self._turn_model, **limits)
+        model = self._turn_model
+        request = ExtractionRequest(
+            tool=tool, query=query, mode=mode, turn_model=model, max_tokens=max_tokens, max_bytes=bound.bytes
+        )
         return await self._extractor.extract(stored, self._gate.arguments.get(stored.kept.id, "{}"), request)
 
     async def _answer_running(self, job: Job, asked: GetToolOutput) -> Page:

@@ -65,9 +65,7 @@ def _open(request: QueryRequest) -> Any:
     connection = duckdb.connect(":memory:", config=settings)
     connection.execute("SET TimeZone = 'UTC'")
     for number, database in enumerate(request.databases):
-        # Relative to the folder, so that no answer can tell where anything is.
-        file = os.path.relpath(database.file)
-        connection.execute(f"ATTACH {quote(file)} AS loaded{number} (READ_ONLY)")
+        connection.execute(f"ATTACH {quote(database.file)} AS loaded{number} (READ_ONLY)")
         for name, inside in database.names.items():
             connection.execute(f"CREATE VIEW {quote_name(name)} AS FROM loaded{number}.main.{quote_name(inside)}")
     for setting in _SETTINGS:

@@ -55,7 +55,8 @@ def repeated_output(kept: Kept, source: str, offered: Collection[str], *, short:
     """For the same output again. `source`: where it comes from this time."""
     size, id = kept.size, kept.name if short else kept.artifact_id
     first = "" if source == kept.source else f"{one_line(kept.source)} gave "
-    facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {size.lines} lines, {size.tokens} tokens)."
+    tokens = format_estimate(size.tokens) if size.estimated else size.tokens
+    facts = f"Same output as {first}before, stored as {id} ({size.bytes} bytes, {size.lines} lines, {tokens} tokens)."
     call = _call_to_reread(kept, id, offered, short)
     return f"{facts}\nTo see it again, call {call}." if call else facts
 

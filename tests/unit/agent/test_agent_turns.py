@@ -252,7 +252,7 @@ async def test_a_model_that_cannot_be_opened_is_skipped_with_a_warning(stage: St
             "builtin/lexical only extracts from stored outputs and cannot be asked. Name a model, as provider/model.",
         ),
         ("models: []", "No model is configured. Add `models: [provider/model]` to the agent file, or use --model."),
-        ("models: nobody", "'nobody' is not a model. Name it provider/model, like anthropic/claude-sonnet-4-5."),
+        ("models: nobody", "models has 'nobody' in a.ai. Name the provider too: provider/model, like openai/gpt-4.1-mini."),
         (
             "contextWindow: 1000\nmaxOutputTokens: 900",
             "maxOutputTokens (900) and contextBuffer (256) use up the whole context window of 1000 tokens. "

@@ -27,6 +27,7 @@ def test_an_excerpt_carries_bytes_lines_and_locator() -> None:
             end_line=2,
             locator="L2",
             score=selection.excerpts[0].score,
+            shown="beta gamma",
         ),
     )
     assert selection.text == "[L2]\nbeta gamma\n(matched 1 record, all shown)"

@@ -269,4 +269,16 @@ def test_a_malformed_range_is_refused(spelling: str):
 
 
 def test_the_known_modes():
-    assert {"raw", "extract", "slice", "grep", "query", "auto", "focused", "full-chunked", "read-grep", "truncate"} == MODES
+    assert {
+        "raw",
+        "extract",
+        "slice",
+        "grep",
+        "query",
+        "sql",
+        "auto",
+        "focused",
+        "full-chunked",
+        "read-grep",
+        "truncate",
+    } == MODES
