@@ -122,7 +122,7 @@ async def test_a_reply_that_found_nothing_stays_within_the_limit_in_bytes():
 
 
 async def test_low_confidence_is_marked():
-    text = await first_reply("timed zebra opera quux")
+    text = await first_reply("requests timed zebra")
     assert "Low confidence: they share words with it, and may not answer it." in text
 
 
