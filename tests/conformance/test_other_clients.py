@@ -72,6 +72,6 @@ async def test_a_model_of_pydantic_ai_is_shown_what_to_do_and_the_preview(python
     proxy = overspill.proxy("--set", "asyncTimeoutSecs=2", "--", *server)
     shown = await told([*client, json.dumps(["text", "page", "forever"]), *proxy], overspill.environ)
     for tool in ("text", "page"):
-        assert "Call tool_output(" in shown[tool]
+        assert "Next: get_tool_output(" in shown[tool]
         assert "line 1: the quick brown fox" in shown[tool]
     assert "wait_for_tool_output" in shown["forever"]

@@ -53,7 +53,7 @@ async def test_after_settling_there_is_room_again(tmp_path: Path):
         assert budget.reserved == second.tokens
         third = await session.call("search", {}, lambda: words(1_000))
         assert third.kept is None
-        budget.settle(used=1_950)
+        budget.settle(used=1_975)
         fourth = await session.call("search", {}, lambda: words(60))
         assert fourth.kept is not None
         assert (fourth.kept.reason, fourth.fits) == ("token_budget", False)

@@ -1,22 +1,31 @@
 """What is a table, what its columns are called, and what their text means."""
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
 
 from overspill.errors import BadRequest
-from overspill.sql.library import Source, SqlLibrary
+from overspill.sql import loading
+from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
+from overspill.sql.protocol import LoadRequest
 from overspill.store.readers import BytesReader
 
 pytest.importorskip("duckdb")
 
 
 def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, str]]]:
-    """Rows, and columns with their types, of each table."""
-    with SqlLibrary() as library:
-        found = library.load(Source("key", BytesReader(text if isinstance(text, bytes) else text.encode()), kind))
+    """Rows, and columns with their types, of each table. Loads in this process, where mistakes show."""
+    with TemporaryDirectory() as folder:
+        source = Path(folder, "source")
+        source.write_bytes(text if isinstance(text, bytes) else text.encode())
+        work = Path(folder, "work")
+        work.mkdir()
+        found = loading.load(LoadRequest(str(source), str(work), f"{folder}/database", MAX_MEMORY_BYTES, 1 << 33, 60, kind))
+    assert not found.failed, found.failed
     return {table.name: (table.rows, {column.name: column.type for column in table.columns}) for table in found.tables}
 
 
@@ -164,7 +173,29 @@ def test_what_has_no_table_loads_none(text: str) -> None:
 
 @pytest.mark.slow
 def test_hostile_json_is_refused_clearly() -> None:
-    with pytest.raises(BadRequest, match="could not be"):
-        load("[" * 200_000, "json")
-    with pytest.raises(BadRequest, match="depth"):
-        load('{"a": ' * 200 + "1" + "}" * 200, "json")
+    for text, problem in (("[" * 200_000, "could not be"), ('{"a": ' * 200 + "1" + "}" * 200, "depth")):
+        with SqlLibrary() as library, pytest.raises(BadRequest, match=problem):
+            library.load(Source("key", BytesReader(text.encode()), "json"))
+
+
+KINDS = {
+    "json": json.dumps({"data": [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]}),
+    "keyed json": json.dumps({f"k{n}": {"a": n, "b": "x"} for n in range(2)} | {"k9": {"a": 9, "b": "z"}}),
+    "lines of json": '{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n',
+    "csv": "a,b\n1,x\n2,y\n3,z\n",
+    "ragged csv": "a,b\n1,x\n2,y\n3,z,more\n4,z\n5,y\n6,x\n7,z\n8,y\n",
+    "columns": "A     B     C\n1     x     p\n22    y     q\n333   z     r\n",
+    "drawn columns": " a   |  b   |  c\n-----+------+----\n 1   |  x   |  p\n 2   |  y   |  q\n",
+    "markdown": "# T\n\nSome words before it.\n\n| a | b |\n|---|---|\n| 1 | x |\n",
+    "page": "<!doctype html><html><table><tr><th>a<th>b</tr><tr><td>1<td>x</tr></table></html>",
+    "log": "".join(f"2024-01-01T00:00:0{n}Z INFO web: done a={n} b=x\n  more\n" for n in range(5)),
+    "listing": "total 1\n-rw-r--r-- 1 a b 12 Nov 16 03:00 x\n",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_loaded(kind: str) -> None:
+    ((rows, columns),) = load(KINDS[kind], "csv" if "csv" in kind else "").values()
+    assert rows > 0
+    wanted = {"size", "name"} if kind == "listing" else {"a", "b"}
+    assert wanted <= {column.lower() for column in columns}

@@ -40,7 +40,6 @@ _STAMP_CHARS = 100
 _MIN_SHARE = 0.5
 """Of the events that have a time, or a level: with fewer, it is not that kind of log."""
 _TRIED_EVENTS = 200
-_VARIABLE = re.compile(r"[^\s\d]*+\d\S*+")
 _RUN_OF_VARIABLES = re.compile(r"\*(?: \*)+")
 _WORD = re.compile(r"[\"'(]*+[A-Za-z][a-z][a-zA-Z.:=/_-]*+[\"'),;!?]*+$")
 _MIN_LOGGER_TIMES, _MIN_LOGGER_SHARE = 5, 0.01
@@ -132,6 +131,11 @@ def _find_stamp(line: str) -> str:
     return found[0] if found else ""
 
 
+def _generalise(word: str) -> str:
+    """A word with a digit is another one in each message."""
+    return "*" if any(map(str.isdigit, word)) else word
+
+
 def _find_level(line: str) -> str:
     found = _LEVEL.search(line, 0, _LEVEL_CHARS)
     return (found[1] or found[2]).upper() if found else ""
@@ -215,7 +219,7 @@ def _count_shapes(index: Index, events: list[str]) -> list[_Shape]:
     for record, line in enumerate(events):
         if not line:
             continue
-        key = _RUN_OF_VARIABLES.sub("*", _VARIABLE.sub("*", " ".join(line[:MAX_LINE_CHARS].split())))
+        key = _RUN_OF_VARIABLES.sub("*", " ".join(map(_generalise, line[:MAX_LINE_CHARS].split())))
         if (shape := shapes.get(key)) is not None:
             shape.times += 1
         else:

@@ -14,7 +14,7 @@ _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _HIDDEN = frozenset(("script", "style", "template"))
-_RULE = re.compile(r"\s*\|?(?:\s*:?-{1,}:?\s*\|)+\s*(?::?-{1,}:?\s*)?$")
+_RULE = re.compile(r"\s*+\|?+(?:\s*+:?+-++:?+\s*+\|)++\s*+(?::?+-++:?+\s*+)?+$")
 _CHUNK_BYTES = 1 << 20
 
 
