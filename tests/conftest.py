@@ -28,3 +28,9 @@ if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes may hold a time stamp, as those of gzip and ZIP do, and all workers have to collect the same names."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="module", params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Quick runs use the event loop that nearly everybody uses; `--all` uses both."""
+    return request.param

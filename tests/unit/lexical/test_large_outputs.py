@@ -243,6 +243,7 @@ def check_bytes(data: bytes, selection: Selection) -> None:
         assert data[excerpt.start_byte : excerpt.end_byte].decode("utf-8", "replace") == excerpt.text
 
 
+@pytest.mark.slow
 def test_questions_may_be_asked_at_the_same_time() -> None:
     data = make(html, 600_000, 0.9)
     index = build(data, max_memory=SMALL_MEMORY)

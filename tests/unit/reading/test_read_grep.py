@@ -183,6 +183,7 @@ def test_a_match_longer_than_its_row_is_one_hit() -> None:
     assert answer.text == "1 (byte 0, char 0):" + "x" * 500 + "…\n2:x"
 
 
+@pytest.mark.slow
 def test_one_line_of_a_hundred_megabytes_is_searched() -> None:
     data = b"x" * 60_000_000 + b" needle-17 " + b"y" * 40_000_000
     for pattern in ("needle-17", "needle-[0-9]+", "(?i)NEEDLE"):

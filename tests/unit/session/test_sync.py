@@ -56,6 +56,7 @@ def test_a_tool_that_raises_raises_in_the_callers_thread():
             session.open("art_1794717193124_30de8211e5e402e61f9")
 
 
+@pytest.mark.slow
 def test_several_threads_may_call_at_once():
     with opened() as session, ThreadPoolExecutor(8) as threads:
         replies = list(threads.map(lambda n: session.call("dump", {"n": n}, lambda n: f"{n}\n" * 10_000), range(40)))
