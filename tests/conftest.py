@@ -4,6 +4,7 @@ tests change nothing. Fixtures stand here when more than one folder needs them."
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
