@@ -119,7 +119,7 @@ async def _put_together(inquiry: Inquiry, found: Extraction, passages: Extractio
 
 
 async def _fit_passages(inquiry: Inquiry, passages: Extraction, words: str, warnings: Sequence[str]) -> Extraction:
-    """Passages that leave room for the words, both in tokens and in bytes: a text cut off at its end loses whole passages."""
+    """Passages that leave room for the words, both in tokens and in bytes: text cut off at its end loses whole passages."""
     policy = inquiry.policy
     spare = _SPARE_TOKENS if policy.max_bytes else 0
     most = max(policy.max_tokens - max(_count_tokens(words) - spare, 0), _MIN_PASSAGE_TOKENS)

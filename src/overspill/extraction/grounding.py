@@ -1,4 +1,4 @@
-"""Where an answer stands in the stored output if its model did not say so."""
+"""Finds where an answer is in the stored output if its model did not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images inside a text, as browsers and phones send them: base64 in fields of JSON, or data URLs anywhere."""
+"""Images inside text, as browsers and phones send them: base64 in fields of JSON, or data URLs anywhere."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def read_arguments(args: object) -> str:
 
 
 def read_last_words(messages: Sequence[Any]) -> tuple[str, ...]:
-    """What the model said last, then what the user did: from messages with a role and a text, in any provider's shape."""
+    """What the model said last, then what the user did: from messages with a role and content, in any provider's format."""
     found: dict[tuple[str, ...], str] = {}
     for message in islice(reversed(messages), _MAX_MESSAGES):
         role = field(message, "role")

@@ -159,7 +159,7 @@ class IntentAnswers:
         return _Asked(kept, intent, min(limits), max_bytes, time.monotonic() + settings.intent_within_secs)
 
     async def _find_in_time(self, asked: _Asked, seconds: float) -> _Answer | None:
-        """None: it takes too long. A search that has begun goes on, so that its index serves the next question."""
+        """None: it takes too long. A search that has begun continues, so that its index serves the next question."""
         with anyio.move_on_after(seconds):
             return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True)
         return None

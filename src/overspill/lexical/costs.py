@@ -11,7 +11,7 @@ from overspill.lexical.render import render
 _SAMPLED_RECORDS = 8
 _MAX_SAMPLE_BYTES = 2_000
 _TEXT_RATIO = 0.25
-"""Tokens for each byte of a text that has nothing to see."""
+"""Tokens for each byte, where there is no record to count."""
 _ROUNDING = 0.5
 
 

@@ -29,7 +29,7 @@ class Cutting:
         return self._finish()
 
     def cut_inside_string(self, start: int, end: int) -> Outline:
-        """For a part of a text that is inside a long string."""
+        """For a part of the text that is inside a long string."""
         self._cut_embedded(start, end, 1)
         return self._finish()
 

@@ -154,7 +154,7 @@ def _search(index: Read, pattern: Pattern) -> Iterator[Match]:
 
 
 def find_giving_up(data: bytes) -> int:
-    """Where a text first says that a program gave up; -1 if it does not."""
+    """Where the text first says that a program gave up; -1 if it never does."""
     found = next(iter(_gave_up.finditer(data)), None)
     return found.start() if found else -1
 

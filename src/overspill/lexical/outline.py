@@ -23,7 +23,7 @@ Cells: TypeAlias = Literal["delimited", "pipes", "spaced", "words", "json"]
 
 NO_LABEL = -1
 RESUMED = -2
-"""The label of rows whose header is in the first part of a text that is cut in parts."""
+"""The label of rows whose header is in another part, the first, of text that is cut in parts."""
 
 
 class Table(Struct, frozen=True):

@@ -24,7 +24,7 @@ _SOFT_BREAKS = (b"\\n", b" ", b",")
 class Parts:
     """Part 0 begins at the start, and every other one where a record seems to begin. Several threads may ask for parts.
 
-    Positions are those of the source. A kind that is read differently from its bytes gets a text as long as the source, of which
+    Positions are those of the source. A kind that is read differently from its bytes gets text as long as the source, of which
     only the pages that parts were written to take memory.
     """
 

@@ -195,7 +195,7 @@ def _add_boundaries(literal: str, raw: bool) -> str:
 
 
 class TermSamples:
-    """How often terms occur in samples of a text. It remembers each, because questions share terms and are asked in steps."""
+    """How often terms occur in samples of the text. Remembers each, because questions share terms and are asked in steps."""
 
     def __init__(self, text: Text, *, code: bool, raw: bool = False) -> None:
         self._text = text

@@ -65,8 +65,8 @@ async def converse(
 ) -> Response:
     """Take steps until the model answers without calling a tool. In the last turn it is told that it cannot call any.
 
-    While `insist` returns text, an answer is premature: the model reads that text instead of its own and must call a tool. If it
-    answers again, that is the answer.
+    While `insist` returns text, an answer is premature: the model reads that text in place of its answer and must call a tool. If
+    it answers again, that is the answer.
     """
     has_insisted = False
     for _ in range(1, max_turns):

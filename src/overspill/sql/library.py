@@ -86,7 +86,7 @@ class SqlLibrary:
             shutil.rmtree(root, ignore_errors=True)
 
     def load(self, source: Source) -> Loaded:
-        """The tables in a text. Loads them if they are not loaded yet."""
+        """The tables in a source. Loads them if they are not loaded yet."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
         with self._lock:

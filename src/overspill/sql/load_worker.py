@@ -1,4 +1,4 @@
-"""Finds the tables in a text and writes them to a DuckDB file, in a process of its own. Run by its path; see `library.py`."""
+"""Finds the tables in a source and writes them to a DuckDB file, in a separate process. Run by its path; see `library.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loading process: recognise a text, find its tables, and write them to a database file with types."""
+"""The loading process: recognise the text, find its tables, and write them to a database file with types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts what stands below the handle of a stored output: its card, and smaller ones for a context that has less room."""
+"""Drafts what a model reads below the name of a stored output: its card, and smaller ones for a context that has less room."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CardRoom:
         """About how many characters fit: exactly, where they are limited."""
 
     def count(self, text: str) -> int:
-        """How much of the room a text takes, by the limit that it takes most of."""
+        """How much of the room some text takes, by the limit that it uses most of."""
         used = [self._scale(len(encoding.encode(text)), self._max_bytes)]
         if self._max_chars is not None:
             used.append(self._scale(len(text), self._max_chars))

@@ -31,7 +31,7 @@ class JsonTable(Struct, frozen=True):
 
 
 def find_json_tables(found: Sequence[Value]) -> list[JsonTable]:
-    """`found`: the documents of a text."""
+    """`found`: the JSON documents in the output."""
     if len(found) == 1:
         return list(_walk(found[0], "", 0))
     return [JsonTable("", found)] if _are_rows(found) else []

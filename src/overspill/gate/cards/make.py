@@ -23,7 +23,7 @@ _KIND_NAMES = {
     "matches": "search results",
 }
 _MAX_LINE_BYTES = 1_000
-"""On average, for a text to be described line by line."""
+"""The average length of lines up to which text is described line by line."""
 _QUOTE = b'"'
 
 

@@ -42,7 +42,7 @@ _NEXT_CHARS = 4_000
 
 
 def make_json_outline_card(found: Sequence[Value]) -> Card | None:
-    """`found`: the documents of a text. None if they have no structure."""
+    """`found`: the JSON documents in the output. Returns None if they have no structure."""
     shapes = ["\n".join(f" {make_visible(line)}" for line in shape.split("\n")) for shape in outline_levels(found)]
     if not shapes:
         return None

@@ -60,6 +60,6 @@ class Kind(Struct, frozen=True):
     read: Callable[[Text, int, bytes], Text] | None = None
     """Makes its reading, padded with the given byte. Without it, only colours are left out."""
     find_start: Callable[[bytes], int] = find_line_start
-    """Where in a stretch from the middle of a text a record may begin, or -1."""
+    """Where a record may begin in a stretch from the middle of the text, or -1."""
     find_hidden: Callable[[Text], list[tuple[int, int]]] | None = None
     """Finds what a reader of it does not see."""

@@ -13,7 +13,7 @@ from overspill.lexical.records.passages import cut_passages
 _MIN_LINE_CHARS = 50
 """The average length of a line of running text, even if it is wrapped."""
 _MIN_WRAPPED_SHARE = 0.07
-"""With as many lines that go on in the next, short lines are headings, lists and examples among running text."""
+"""If this share of lines continues on the next, short lines are headings, lists and examples among running text."""
 _HEADING = re.compile(r"#{1,6} \S")
 _TABLE_RULE = re.compile(r"\|(?:\s*+:?-++:?\s*+\|)++\s*+$")
 _COLOUR_START = "\x1b["

@@ -57,7 +57,7 @@ class Sample:
 
     @cached_property
     def wrapped_share(self) -> float:
-        """The share of lines that go on in the next: they end within a sentence, and the next begins in one.
+        """The share of lines that continue on the next: they end within a sentence, and the next begins in one.
 
         Lines that begin alike do not count: a program wrote them.
         """

@@ -26,7 +26,7 @@ def outline(text: str, limit: int) -> str | None:
 
 
 def outline_levels(found: Sequence[Value]) -> Iterator[str]:
-    """Outlines of the documents of a text, from the most detailed to the least; none if they have no structure."""
+    """Outlines of the JSON documents in the output, from the most detailed to the least; none if they have no structure."""
     first, *others = found
     only = open_raw(first)
     if not others and isinstance(only, str) and parse_embedded(only) is only:
