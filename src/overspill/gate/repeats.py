@@ -23,30 +23,28 @@ class ShownOutputs:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._by_content: OrderedDict[_Content, Kept] = OrderedDict()
-        self._intents: dict[str, Intent | None] = {}
+        self._by_content: OrderedDict[_Content, tuple[Kept, Intent | None]] = OrderedDict()
 
     def note(self, kept: Kept, intent: Intent | None) -> None:
         """`intent` is what the reply that showed it was searched for."""
         if kept.missing or kept.media != "text":
             return
-        self._intents[kept.id] = intent
-        self._by_content[kept.sha256, kept.blocks, kept.server] = kept
+        self._by_content[_content(kept)] = kept, intent
         if len(self._by_content) > MAX_SHOWN_OUTPUTS:
-            self._intents.pop(self._by_content.popitem(last=False)[1].id, None)
+            self._by_content.popitem(last=False)
 
     def has_answered(self, kept: Kept, intent: Intent | None) -> bool:
         """Whether the reply that showed it was searched for the same."""
-        return kept.id in self._intents and self._intents[kept.id] == intent
+        return self._by_content.get(_content(kept)) == (kept, intent)
 
     def find(self, call: ToolCall, collected: CollectedResult) -> Kept | None:
         """The output that this one repeats, if that is still stored."""
         spool = collected.spool
-        sizes = (kept.size.bytes for kept in tuple(self._by_content.values()))
+        sizes = (kept.size.bytes for kept, _ in tuple(self._by_content.values()))
         if collected.broke_off or collected.media != "text" or spool.total not in sizes:  # cheaper than hashing
             return None
         content = (spool.sha256, collected.boundaries, call.server)
-        kept = self._by_content.get(content)
+        kept, _ = self._by_content.get(content, (None, None))
         if kept is not None and not self._is_stored(kept):
             self._by_content.pop(content, None)
             return None
@@ -62,3 +60,7 @@ class ShownOutputs:
             return reader.size == kept.size.bytes
         finally:
             reader.close()
+
+
+def _content(kept: Kept) -> _Content:
+    return kept.sha256, kept.blocks, kept.server

@@ -11,6 +11,7 @@ from overspill.lexical.cutting import COLOUR_START, Cutting
 from overspill.lexical.kinds.kind import Kind
 from overspill.lexical.outline import NO_LABEL, RESUMED, Outline, Source, Text
 from overspill.lexical.records.lines import between_characters
+from overspill.text import pieces
 
 PART_BYTES = 16_384
 _WINDOW_BYTES = 4_096
@@ -36,7 +37,7 @@ class Parts:
         self._starts: dict[int, tuple[int, bool]] = {}
         self._lock = Lock()
         self.fill = b""
-        if kind.read or kind.traits.has_string_escapes or reading.has(source, COLOUR_START):
+        if kind.read or kind.traits.has_string_escapes or pieces.find(source, COLOUR_START) >= 0:
             self.fill = reading.find_filler(source)
         self._reading = self._make_reading()
         self._hidden = kind.find_hidden(source) if kind.find_hidden else []

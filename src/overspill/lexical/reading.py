@@ -57,12 +57,7 @@ _PLAIN = {b'"': b'"', b"\\": b"\\", b"/": b"/", b"n": b"\n", b"r": b" ", b"t": b
 
 def find_filler(data: Text) -> bytes:
     """A byte that the text does not contain; empty if it contains all candidates, as only binary data does."""
-    return next((filler for value in NEVER_IN_UTF8 if not has(data, filler := bytes((value,)))), b"")
-
-
-def has(data: Text, mark: bytes) -> bool:
-    """Looks in chunks, because a search in a large text lets no other thread run."""
-    return any(mark in data[start : start + _CHUNK_BYTES + len(mark) - 1] for start in range(0, len(data), _CHUNK_BYTES))
+    return next((filler for value in NEVER_IN_UTF8 if pieces.find(data, filler := bytes((value,))) < 0), b"")
 
 
 def strip_colours(data: Text, size: int, fill: bytes) -> bytearray:

@@ -22,7 +22,7 @@ from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
 from overspill.retrieval.readers import RunningReader
 from overspill.retrieval.spelling import NameFinder
-from overspill.retrieval.views import TextView, TextViews
+from overspill.retrieval.views import TextView, TextViews, describe_gaps
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer, query_text
 from overspill.store.protocols import Reader, Shelf
@@ -101,8 +101,8 @@ class StoredOutput:
 
     def sql(self, statement: str, seconds: float = 10.0) -> SqlAnswer:
         """Query the tables in it, which are called `output`. `session.sql` queries several outputs, and keeps them loaded."""
-        self.check()
-        return query_text(statement, self.decoded().reader, seconds)
+        text = self.decoded()
+        return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
 
     def close(self) -> None:
         self.reader.close()

@@ -15,6 +15,7 @@ from overspill.gate.gate import Gate
 from overspill.reading import Bound
 from overspill.retrieval.outputs import StoredOutput, StoredOutputs
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
+from overspill.retrieval.views import describe_gaps
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.types import Kept, ToolCall
@@ -40,8 +41,9 @@ class SqlReply(Struct, frozen=True):
             if size > min(room.bytes, room.chars or room.bytes):
                 break
             shown += 1
-        notes = [f"[{note}]" for note in self.answer.notes]
-        notes.append(wording.sql_rows(self.answer.total, shown, self.kept.name if self.kept else ""))
+        notes = [note if note.startswith("[") else f"[{note}]" for note in self.answer.notes]
+        stored = len(self.answer.rows)
+        notes.append(wording.sql_rows(self.answer.total, shown, stored, self.kept.name if self.kept else ""))
         return make_page(self.stored, "\n".join(lines[: shown + 1]), notes)
 
 
@@ -58,31 +60,34 @@ class OutputTables:
 
     async def ask(self, statement: str) -> SqlAnswer:
         """A statement that calls outputs by their names."""
-        return read_answer(await anyio.to_thread.run_sync(self._query, statement, self._find_named(statement)))
+        return await anyio.to_thread.run_sync(self._ask, statement)
 
     async def reply(self, stored: StoredOutput, statement: str | None, bound: Bound) -> SqlReply:
         """A statement about one output, which may name others. Rows that do not fit are stored."""
         if not statement:
             raise BadRequest(wording.SQL_REQUIRED)
-        outputs = {**self._find_named(statement), _ASKED: stored}
-        found = await anyio.to_thread.run_sync(self._query, statement, outputs)
-        answer = read_answer(found)
+        outputs = {**await anyio.to_thread.run_sync(self._find_named, statement), _ASKED: stored}
+        found, answer = await anyio.to_thread.run_sync(self._query, statement, outputs)
         kept = None
         if sum(len(line.encode("utf-8", "replace")) + 1 for line in answer.lines) > min(bound.bytes, bound.chars or bound.bytes):
             sources = {name: output.kept.sha256 for name, output in outputs.items()}
             kept = await self._keep(found.lines, ToolCall("", "sql", {"query": statement, "sources": sources}))
         return SqlReply(answer, stored, kept)
 
-    def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> QueryResult:
-        sources = {name: _source(name, output) for name, output in outputs.items()}
+    def _ask(self, statement: str) -> SqlAnswer:
+        return self._query(statement, self._find_named(statement))[1]
+
+    def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
+        texts = {name: output.decoded() for name, output in outputs.items()}
+        sources = {name: Source(_key(output), texts[name].reader, label=name) for name, output in outputs.items()}
         loaded = {name: self._library.load(source) for name, source in sources.items()}
         if (asked := loaded.get(_ASKED)) is not None and not asked.tables:
             raise BadRequest(wording.no_table(asked.kind))
         found = self._library.query(statement, sources, self._gate.settings.sql_timeout_secs)
         if found.result.failed:
             raise BadRequest(explain_failure(found.result.failed, loaded))
-        missing = [wording.incomplete(output.kept) for output in outputs.values() if output.kept.missing]
-        return QueryResult(found.result, found.lines, (*found.notes, *missing))
+        gaps = [gap for name, output in outputs.items() for gap in describe_gaps(output.kept, texts[name])]
+        return found, read_answer(found, gaps)
 
     def _find_named(self, statement: str) -> dict[str, StoredOutput]:
         found: dict[str, StoredOutput] = {}
@@ -103,5 +108,5 @@ class OutputTables:
             raise
 
 
-def _source(name: str, stored: StoredOutput) -> Source:
-    return Source(stored.kept.sha256 or stored.kept.id, stored.decoded().reader, label=name)
+def _key(stored: StoredOutput) -> str:
+    return stored.kept.sha256 or stored.kept.id

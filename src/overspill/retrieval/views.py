@@ -6,6 +6,7 @@ from threading import Lock
 
 from msgspec import Struct
 
+from overspill import wording
 from overspill.decoding import decode
 from overspill.errors import NotText
 from overspill.extraction.cache import Recent
@@ -27,6 +28,12 @@ class TextView(Struct, frozen=True):
     size: Size
     positions: View
     decoding: Decoding | None = None
+
+
+def describe_gaps(kept: Kept, text: TextView) -> list[str]:
+    """What an answer about all of the text has to say: what is missing of the output, and how it was decoded."""
+    missing = [f"[{wording.incomplete(kept)}]"] if kept.missing else []
+    return [*missing, *wording.decoding_notes(text.decoding)]
 
 
 class _Outcome(Struct, frozen=True):

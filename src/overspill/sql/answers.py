@@ -50,9 +50,9 @@ class SqlAnswer(Struct, frozen=True):
         return "\n".join(self.lines)
 
 
-def read_answer(found: QueryResult) -> SqlAnswer:
+def read_answer(found: QueryResult, notes: Iterable[str] = ()) -> SqlAnswer:
     rows = tuple(tuple(cast("dict[str, Any]", msgspec.json.decode(line)).values()) for line in found.lines.splitlines())
-    return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, found.notes)
+    return SqlAnswer(tuple(column.name for column in found.result.columns), rows, found.result.rows, (*found.notes, *notes))
 
 
 def describe_tables(name: str, found: Loaded) -> list[str]:
@@ -80,12 +80,12 @@ def find_nearest(name: str, known: Iterable[str]) -> str:
     return next((spellings[match] for match in get_close_matches(name.lower(), spellings, 1)), "")
 
 
-def query_text(statement: str, text: Reader, seconds: float) -> SqlAnswer:
-    """Blocks. The tables in the text are called `output`, and are loaded for this statement only."""
+def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:
+    """Blocks. The tables in the text are called `output`, and are loaded for this statement only. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
         loaded = library.load(sources["output"])
         found = library.query(statement, sources, seconds)
     if found.result.failed:
         raise BadRequest(explain_failure(found.result.failed, {"output": loaded}))
-    return read_answer(found)
+    return read_answer(found, notes)

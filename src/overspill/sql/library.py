@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from types import TracebackType
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.confined.worker import Worker
-from overspill.errors import BadRequest, MissingPackage
+from overspill.errors import BadRequest, MissingPackage, SessionClosed
 from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result
 from overspill.store.protocols import Reader
 
@@ -67,10 +67,11 @@ class SqlLibrary:
     """Blocks: call it in a thread. Several threads may use it at the same time."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._loading: dict[str, Lock] = {}
         self._loaded: dict[str, Loaded] = {}
         self._root: Path | None = None
+        self._is_closed = False
 
     def __enter__(self) -> SqlLibrary:
         return self
@@ -80,7 +81,7 @@ class SqlLibrary:
 
     def close(self) -> None:
         with self._lock:
-            root, self._root = self._root, None
+            self._is_closed, root, self._root = True, self._root, None
             self._loaded.clear()
         if root is not None:
             shutil.rmtree(root, ignore_errors=True)
@@ -166,9 +167,12 @@ class SqlLibrary:
         return self._folder() / f"{key}.db"
 
     def _folder(self) -> Path:
-        if self._root is None:
-            self._root = Path(tempfile.mkdtemp(prefix="overspill-sql-"))
-        return self._root
+        with self._lock:
+            if self._is_closed:
+                raise SessionClosed("The session was closed while a query ran.")
+            if self._root is None:
+                self._root = Path(tempfile.mkdtemp(prefix="overspill-sql-"))
+            return self._root
 
 
 def rename(table: str, name: str) -> str:

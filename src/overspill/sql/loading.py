@@ -21,7 +21,7 @@ from overspill.sql.tables.delimited import find_delimited
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import ROW, Found, make_name, quote, quote_name
+from overspill.sql.tables.table import ROW, Found, TooLarge, limit_tables, make_name, quote, quote_name
 
 _MAX_ERROR_CHARS = 500
 _BOM = b"\xef\xbb\xbf"
@@ -46,9 +46,9 @@ def load(request: LoadRequest) -> Loaded:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
     kind = request.kind or _recognise(text)
     try:
-        found = _find(kind, source, text, work)
+        found = limit_tables(_find(kind, source, text, work))
         return Loaded(kind, _write(request, found)) if found else Loaded(kind)
-    except (duckdb.Error, msgspec.DecodeError, RecursionError) as error:
+    except (duckdb.Error, msgspec.DecodeError, RecursionError, TooLarge) as error:
         return Loaded(kind, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
 
 

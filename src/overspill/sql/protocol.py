@@ -73,4 +73,3 @@ class Result(Struct, frozen=True):
     written_rows: int = 0
     """Rows in the file: fewer if not all fit."""
     failed: str = ""
-    missing_table: str = ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
 
 
-def sql_rows(total: int, shown: int, name: str) -> str:
-    """`name` is the stored output that has all rows, if they do not fit."""
+def sql_rows(total: int, shown: int, stored: int, name: str) -> str:
+    """`name` is the output that has the first `stored` rows, if not all are shown."""
     counted = "1 row" if total == 1 else f"{total:,} rows"
     if shown == total:
         return f"[{counted}]"
-    stored = f' All are stored as {name}, which mode="sql" can query.' if name else ""
-    return f"[{counted}, of which the first {shown:,} are shown.{stored}]"
+    which = "All" if stored == total else f"The first {stored:,}"
+    where = f' {which} are stored as {name}, which mode="sql" can query.' if name else ""
+    return f"[{counted}, of which the first {shown:,} are shown.{where}]"
 
 
 def no_table(kind: str) -> str:

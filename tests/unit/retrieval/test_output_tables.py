@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 from waiting import until
 
-from overspill import Session, Settings, SyncSession
+from overspill import Session, Settings, SyncSession, wording
 from overspill.errors import BadRequest
 from overspill.testing import SlowTool
 
@@ -149,3 +149,22 @@ def test_one_output_can_be_queried_alone_and_without_an_event_loop() -> None:
         with session.open(kept.name) as stored:
             assert stored.sql("SELECT name FROM output WHERE id = 1").rows == (("Ben",),)
         assert session.sql(f"SELECT count(*) FROM {kept.name}").rows == ((3,),)
+
+
+@pytest.mark.promise("nothing-silently-cut")
+@pytest.mark.slow
+async def test_an_answer_from_a_part_of_an_output_says_so(session: Session) -> None:
+    packed = gzip.compress(("id,name\n" + "".join(f"{n},n{n}\n" for n in range(50_000))).encode())
+    kept = await session.keep(packed[: len(packed) // 2], "users")
+    answer = await session.sql(f"SELECT count(*) FROM {kept.name}")
+    assert any("Decompressing gzip stopped" in note for note in answer.notes)
+    with session.open(kept.name) as stored:
+        assert any("Decompressing gzip stopped" in note for note in stored.sql("SELECT count(*) FROM output").notes)
+
+
+def test_the_last_line_of_a_result_tells_how_much_is_stored() -> None:
+    assert wording.sql_rows(3, 3, 3, "") == "[3 rows]"
+    assert wording.sql_rows(9, 3, 9, "out_1") == (
+        '[9 rows, of which the first 3 are shown. All are stored as out_1, which mode="sql" can query.]'
+    )
+    assert "The first 5 are stored as out_1" in wording.sql_rows(9, 3, 5, "out_1")

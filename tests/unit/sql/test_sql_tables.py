@@ -199,3 +199,10 @@ def test_every_kind_is_loaded(kind: str) -> None:
     assert rows > 0
     wanted = {"size", "name"} if kind == "listing" else {"a", "b"}
     assert wanted <= {column.lower() for column in columns}
+
+
+@pytest.mark.promise("nothing-silently-cut")
+def test_tables_beyond_the_limit_are_mentioned() -> None:
+    page = "".join(f"# T{n}\n\n| a | b |\n|---|---|\n| 1 | 2 | 3 |\n\nwords\n\n" for n in range(60))
+    _, notes = ask("SHOW TABLES", "Some words about it.\n\n" + page)
+    assert notes == ("output_t49: Tables after this one are not loaded.",)

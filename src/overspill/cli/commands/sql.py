@@ -56,8 +56,10 @@ def _open(files: list[Path]) -> Mapping[str, Source]:
     for number, (name, file) in enumerate(zip(name_tables(files), files, strict=True)):
         key = f"file{number}"
         source, decoding = open_stream(output.standard_input("Reading"), key) if str(file) == "-" else open_file(file, key)
-        if decoding.formats or decoding.remarks:
+        if decoding.formats:
             inform(wording.decoding(decoding))
+        for remark in decoding.remarks:
+            warn(remark)
         sources[name] = source
     return sources
 

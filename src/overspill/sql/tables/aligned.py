@@ -40,7 +40,7 @@ def find_aligned(text: mmap | bytes, work: Callable[[], Path]) -> list[Found]:
     outline = Outline()
     COLUMNS.cut(text, 0, len(text), outline, lambda start, end: None)
     lines = _LineNumbers(text)
-    return [_read(text, outline, table, lines, work()) for table in outline.tables[:MAX_TABLES]]
+    return [_read(text, outline, table, lines, work()) for table in outline.tables[: MAX_TABLES + 1]]
 
 
 def _read(text: mmap | bytes, outline: Outline, table: Table, lines: _LineNumbers, target: Path) -> Found:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
 from overspill.sql.tables.table import make_unique, quote, quote_name
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import Pattern, compile_pattern
 
 _SAMPLED_ROWS = 300
 _COLUMNS_AT_A_TIME = 100
@@ -28,7 +29,7 @@ class Reading(Struct, frozen=True):
 
     def suits(self, texts: set[str]) -> bool:
         values = [text for text in texts if self.replaces or text.lower() not in _NO_VALUE]
-        matches = compile_pattern(rf"\A(?:{self.pattern})\z".encode(), utf8=True).search
+        matches = _compile(self.pattern).search
         return bool(values) and all(matches(value.encode("utf-8", "replace")) for value in values)
 
 
@@ -135,6 +136,11 @@ def _choose(connection: Any, table: str, columns: list[str]) -> dict[str, Readin
             fitting = (_fit(connection, table, [(column, reading)]) for reading in others)
             confirmed |= next(filter(None, fitting), dict[str, Reading]())
     return confirmed
+
+
+@cache
+def _compile(pattern: str) -> Pattern:
+    return compile_pattern(rf"\A(?:{pattern})\z".encode(), utf8=True)
 
 
 def _fit(connection: Any, table: str, pairs: list[tuple[str, Reading]]) -> dict[str, Reading]:

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from overspill.lexical.kinds.delimited import find_delimiter
-from overspill.sql.tables.table import Found, RowWriter, make_unique, quote, quote_name
+from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
 
 _SAMPLE_BYTES = 256_000
 _MAX_FIELD_CHARS = 1 << 26
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
-EXTRA = "_extra"
-"""Cells of rows that have more of them than the header."""
 
 
 def find_delimited(source: Path, work: Callable[[], Path]) -> list[Found]:
@@ -38,10 +36,11 @@ def find_delimited(source: Path, work: Callable[[], Path]) -> list[Found]:
 def _read_row_by_row(source: Path, mark: str, names: list[str], target: Path, *, has_header: bool) -> Found:
     csv.field_size_limit(_MAX_FIELD_CHARS)
     writer = RowWriter(target, names)
-    ragged = 0
+    ragged = bad = 0
     with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         for number, cells in enumerate(_rows(csv.reader((line.replace("\0", "") for line in file), delimiter=mark))):
-            if (number == 0 and has_header) or not any(cells):
+            bad += cells is None
+            if not cells or (number == 0 and has_header) or not any(cells):
                 continue
             ragged += len(cells) != len(names)
             row: dict[str, str | None] = {name: cell or None for name, cell in zip(names, cells, strict=False)}
@@ -49,14 +48,15 @@ def _read_row_by_row(source: Path, mark: str, names: list[str], target: Path, *,
                 row[EXTRA] = mark.join(cells[len(names) :])
             writer.write(number + (not has_header), row)
     note = f"{ragged:,} rows have more or fewer cells than the header; more are in {quote_name(EXTRA)}." if ragged else ""
-    return writer.finish(note=note)
+    return writer.finish(bad_rows=bad, note=note)
 
 
-def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+def _rows(reader: Iterator[list[str]]) -> Iterator[list[str] | None]:
+    """None for a row that cannot be read."""
     while True:
         try:
             yield next(reader)
         except StopIteration:
             return
         except csv.Error:  # a cell larger than any we read
-            yield []
+            yield None

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
-from overspill.sql.tables.table import MAX_TABLES, Found, RowWriter, make_unique
+from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, TooLarge, make_unique
 
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
@@ -125,9 +125,10 @@ def find_in_page(text: mmap | bytes, work: Callable[[], Path]) -> list[Found]:
     page = _Page()
     for start in range(0, len(text), _CHUNK_BYTES):
         page.feed(text[start : start + _CHUNK_BYTES].decode("utf-8", "replace").replace("\0", ""))
-        if page.cells > _MAX_CELLS or len(page.done) > MAX_TABLES:
-            break
-    return [_write(grid, work()) for grid in page.done[:MAX_TABLES] if len(grid.rows) > 1 and len(grid.rows[0]) > 1]
+        if page.cells > _MAX_CELLS:
+            raise TooLarge(f"its tables have more than {_MAX_CELLS:,} cells.")
+    grids = [grid for grid in page.done if len(grid.rows) > 1 and len(grid.rows[0]) > 1]
+    return [_write(grid, work()) for grid in grids[: MAX_TABLES + 1]]
 
 
 def _write(grid: _Grid, target: Path) -> Found:
@@ -162,12 +163,13 @@ def find_in_markdown(lines: Iterator[str], work: Callable[[], Path]) -> list[Fou
     for number, line in enumerate(lines, 1):
         if writer is not None and "|" in line:
             cells = _split(line)
-            writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)})
+            more = {EXTRA: "|".join(cells[len(names) :])} if len(cells) > len(names) else {}
+            writer.write(number, {name: cell or None for name, cell in zip(names, cells, strict=False)} | more)
             continue
         if writer is not None:
             found.append(writer.finish(heading))
             writer = None
-        if "|" in before and _RULE.match(line) and len(_split(line)) == len(_split(before)) and len(found) < MAX_TABLES:
+        if "|" in before and _RULE.match(line) and len(_split(line)) == len(_split(before)) and len(found) <= MAX_TABLES:
             names = make_unique(_split(before))
             writer = RowWriter(work(), names)
         elif line.startswith("#"):

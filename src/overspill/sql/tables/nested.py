@@ -52,7 +52,7 @@ def find_in_document(source: Path, text: mmap | bytes, work: Work) -> list[Found
     places = list(_find_places(memoryview(text), "", "", 0))
     if not places:
         return [_load_row_by_row([_Row("", bytes(text))], work())]
-    return [_read_place(source, text, place, work) for place in places[:MAX_TABLES]]
+    return [_read_place(source, text, place, work) for place in places[: MAX_TABLES + 1]]
 
 
 def find_lines(source: Path, text: mmap | bytes, work: Work) -> list[Found]:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-MAX_COLUMNS = 10_000
 MAX_TABLES = 50
-"""Tables of one output that are loaded, the first ones."""
+"""Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
 ROW = "_row"
+EXTRA = "_extra"
+"""Cells of rows that have more of them than the header."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _MAX_NAME_CHARS = 40
 
@@ -55,6 +57,18 @@ class RowWriter:
         columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *self._columns))
         reader = f"read_json({quote(str(self._file))}, format='newline_delimited', columns={{{columns}}})"
         return Found(reader, f'TRY_CAST("{ROW}" AS BIGINT)', title, hidden=(ROW,), bad_rows=bad_rows, note=note)
+
+
+class TooLarge(Exception):
+    """It cannot be loaded whole."""
+
+
+def limit_tables(found: list[Found]) -> list[Found]:
+    """At most so many tables. Says so if that leaves some out."""
+    if len(found) <= MAX_TABLES:
+        return found
+    *first, last = found[:MAX_TABLES]
+    return [*first, replace(last, note=" ".join(filter(None, (last.note, "Tables after this one are not loaded."))))]
 
 
 def quote(text: str) -> str:
