@@ -52,6 +52,7 @@ class SyncSession:
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
         preload: bool = True,
+        tool_prefix: str = "",
     ) -> None:
         self._session = Session(
             settings,
@@ -63,6 +64,7 @@ class SyncSession:
             endpoints=endpoints,
             notice=notice,
             preload=preload,
+            tool_prefix=tool_prefix,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
@@ -87,6 +89,10 @@ class SyncSession:
     @property
     def settings(self) -> Settings:
         return self._session.settings
+
+    @property
+    def budget(self) -> ContextBudget | None:
+        return self._session.budget
 
     @property
     def counters(self) -> Counters:
@@ -137,7 +143,7 @@ class SyncSession:
         return self._session.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        return self._run(partial(self._session.tools, format))
+        return self._session.tools(format)
 
     def notice(self) -> str:
         return self._run(self._session.notice)

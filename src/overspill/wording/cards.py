@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.wording.names import tool_name
+
 Way: TypeAlias = Literal["grep", "query", "lines", "chars"]
 
 
@@ -25,7 +27,7 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
     asked = list(dict.fromkeys(spelt for step in steps if (spelt := spell(step))))
     if not asked:
         return ""
-    return f'Next: {tool}({key}="{id}", {asked[0]})' + "".join(f", or with {each}" for each in asked[1:])
+    return f'Next: {tool_name(tool)}({key}="{id}", {asked[0]})' + "".join(f", or with {each}" for each in asked[1:])
 
 
 def _spell_exactly(step: NextStep) -> str:
