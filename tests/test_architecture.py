@@ -90,6 +90,11 @@ ROOMS: dict[str, Room] = {
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
     ),
+    "integrations": Room(
+        "one line in other people's frameworks, one file each over a shared core",
+        "budget calls errors gate session settings types",
+        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
+    ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
@@ -111,7 +116,8 @@ ROOMS: dict[str, Room] = {
         "a command imports what it runs, so that the others start fast",
     ),
 }
-CONFINED = {"click", "duckdb", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
+FRAMEWORKS = set(ROOMS["integrations"].packages.split())
+CONFINED = {"click", "duckdb", "re2", "rich", "starlette"} | FRAMEWORKS
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

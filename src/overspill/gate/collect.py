@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from overspill import wording
+from overspill.errors import Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
@@ -197,7 +198,7 @@ class CollectedResult:
             self.discard()
             self._spool = None
             self.plain = wording.not_serialisable(type(value).__name__, str(error))
-            self.is_error, self.error = True, TypeError(self.plain)
+            self.is_error, self.error = True, Unwritable(self.plain, value)
 
     def _add_json(self, value: Any) -> None:
         spool = self.spool

@@ -158,20 +158,23 @@ class Session:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
+        messages: Sequence[Any] = (),
     ) -> Reply:
         """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
 
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
-        in words what you are looking for: if the output is stored, the reply shows passages that match it.
+        in words what you are looking for: if the output is stored, the reply shows passages that match it. Without it, the end of
+        `messages`, the conversation, says what to look for.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if tool is None and self.owns(name):
             return await self.invoke(name, args, id=id)
         tool = self._registry.find(name, tool)
         checks.check_options(errors, background, check)
-        with self._offered.naming():
-            return await self._parts_here.calls.call(call, tool, errors=errors, background=background, check=check)
+        parts = self._parts_here
+        with self._offered.naming(), remember_said(parts.gate, messages):
+            return await parts.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
         self,
@@ -193,14 +196,9 @@ class Session:
             return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
 
     async def start(
-        self,
-        name: str,
-        args: Mapping[str, Any] | None = None,
-        tool: Tool | None = None,
-        *,
-        server: str = "",
-        kind: Kind = "function",
-    ) -> str:
+        self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, *,
+        server: str = "", kind: Kind = "function",
+    ) -> str:  # fmt: skip
         """Start a tool in the background. Returns the id to retrieve its output with."""
         call = ToolCall("", name, {} if args is None else args, server, kind)
         return (await self._parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id

@@ -111,9 +111,10 @@ class SyncSession:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
+        messages: Sequence[Any] = (),
     ) -> Reply:
         more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
-        return self._run(partial(self._session.call, name, args, tool, intent=intent, **more))
+        return self._run(partial(self._session.call, name, args, tool, intent=intent, messages=messages, **more))
 
     def turn(
         self,
@@ -147,6 +148,9 @@ class SyncSession:
 
     def notice(self) -> str:
         return self._run(self._session.notice)
+
+    def news(self) -> str:
+        return self._run(self._session.news)
 
     def keep(self, data: Any, name: str = "output") -> Kept:
         return self._run(partial(self._session.keep, data, name))
