@@ -40,8 +40,9 @@ def run_postgres(name: str) -> Iterator[str]:
     try:
         yield server.get_uri()
     finally:
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        server.cleanup()  # stops the server if no other process uses it
+        if not (folder / "postmaster.pid").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Relay:
