@@ -39,7 +39,12 @@ ROOMS: dict[str, Room] = {
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
-    "store": Room("where outputs are kept, and how they flow there", "errors handles text types wording"),
+    "store": Room(
+        "where outputs are kept, and how they flow there",
+        "errors handles text types wording",
+        "obstore psycopg",
+        "what speaks to a database is imported when a store there is opened, and most stores are folders",
+    ),
     "decoding": Room(
         "the text in bytes that are not UTF-8: decompressed, from another encoding, or from a PDF",
         "confined errors store text types",
@@ -111,7 +116,7 @@ ROOMS: dict[str, Room] = {
         "a command imports what it runs, so that the others start fast",
     ),
 }
-CONFINED = {"click", "duckdb", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
+CONFINED = {"click", "duckdb", "mcp", "mcp_types", "obstore", "psycopg", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
