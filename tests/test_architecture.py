@@ -109,9 +109,14 @@ ROOMS: dict[str, Room] = {
         "mcp pydantic",
         "functions are named in the settings, and MCP is there only for agents that use it",
     ),
+    "shell": Room(
+        "keep what commands print, and read it back",
+        "calls errors handles reading record retrieval session settings store text types wording",
+    ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill record retrieval session settings sql store text types wording",
+        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
+        "types wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
