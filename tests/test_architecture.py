@@ -39,7 +39,12 @@ ROOMS: dict[str, Room] = {
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
-    "store": Room("where outputs are kept, and how they flow there", "errors handles text types wording"),
+    "store": Room(
+        "where outputs are kept, and how they flow there",
+        "errors handles text types wording",
+        "obstore psycopg",
+        "what speaks to a database is imported when a store there is opened, and most stores are folders",
+    ),
     "decoding": Room(
         "the text in bytes that are not UTF-8: decompressed, from another encoding, or from a PDF",
         "confined errors store text types",
@@ -109,15 +114,20 @@ ROOMS: dict[str, Room] = {
         "mcp pydantic",
         "functions are named in the settings, and MCP is there only for agents that use it",
     ),
+    "shell": Room(
+        "keep what commands print, and read it back",
+        "calls errors handles reading record retrieval session settings store text types wording",
+    ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill record retrieval session settings sql store text types wording",
+        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
+        "types wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
-CONFINED = {"click", "duckdb", "re2", "rich", "starlette"} | FRAMEWORKS
+CONFINED = {"click", "duckdb", "obstore", "psycopg", "re2", "rich", "starlette"} | FRAMEWORKS
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

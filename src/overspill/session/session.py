@@ -34,7 +34,6 @@ from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
-from overspill.store.open import open_store
 from overspill.store.protocols import Store
 from overspill.text import tokens
 from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
@@ -61,7 +60,7 @@ class Session:
         name: str = "",
         family: str = "",
         budget: ContextBudget | None = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
@@ -74,7 +73,7 @@ class Session:
         self.name = f"{family}/{self._new_id}" if family and not name else name
         self.family = family
         self.budget = budget
-        self._store = store or open_store(self.settings.store_dir, run_bytes=self.settings.max_run_bytes)
+        self._store = checks.find_store(store, self.settings)
         self._models = models or {}
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice

@@ -45,6 +45,7 @@ async def test_replies_and_answers_use_the_prefix(preset: PresetName):
         assert reply.kept is not None
         assert PREFIX in reply.text
         check_names(reply.text)
+        check_names((await session.call("dump", {}, lambda: BIG)).text)  # the same again
         id = reply.kept.artifact_id
         for name, args in (
             ("get_tool_output", {"id": id, "mode": "grep", "pattern": "row"}),
