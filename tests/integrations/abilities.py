@@ -2,6 +2,7 @@
 
 CANNOT: dict[str, dict[str, str]] = {
     "pydantic_ai": {},
+    "openai_agents": {},
     "langchain": {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes when Python frees the run, or when the program ends.",

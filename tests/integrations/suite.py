@@ -210,7 +210,7 @@ async def test_a_tool_that_raises_is_treated_as_the_bare_framework_does(driver: 
 
     bare = await outcome(bare=True)
     assert await outcome(settings=settings) == bare
-    assert "the disk is full" in bare or "raised" in bare
+    assert "the disk is full" in bare or "error occurred" in bare  # some do not tell the model what went wrong
 
 
 async def test_what_the_conversation_asks_for_is_shown_first(driver: Driver, settings: Settings):
