@@ -373,3 +373,17 @@ async def test_options_that_make_no_sense_are_refused(driver: Driver, settings: 
         driver.agent([read_log], Scripted("done"), settings={"preset": "slow"})
     with pytest.raises(Exception, match="own settings"):
         driver.agent([read_log], Scripted("done"), settings=settings, session=Session())
+
+
+def test_the_program_on_its_page_runs(
+    driver: Driver, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    page = f"integrations-{request.config.getoption('--framework').replace('_', '-')}.md"
+    source = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8").split("```py\n")[1].split("```")[0]
+    script = Scripted(
+        [Call("read_log", {"day": "2026-11-16"})],
+        lambda request: extract(request, "the order that was refused"),
+        lambda request: request.results["c2"],
+    )
+    assert "order 4711 was refused" in driver.run_page(source, script)

@@ -66,5 +66,10 @@ class Driver:
             server.add_middleware(OverspillMiddleware(conversation=find_conversation, **options))
         return McpAgent(server, script)
 
+    def run_page(self, source: str, script: Script) -> str:
+        program: dict[str, Any] = {"__name__": "page"}
+        exec(compile(source, "page", "exec"), program)  # noqa: S102
+        return McpAgent(program["mcp"], script).run_sync("Which order was refused?")
+
 
 DRIVER = Driver()

@@ -17,7 +17,7 @@ from openai.types.responses import (
 )
 
 from overspill.integrations.openai_agents import overspill_agent
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedModel(Model):
@@ -87,6 +87,9 @@ class Driver:
         tools = [function_tool(each, strict_mode=False) for each in functions]
         agent = Agent("agent", model=ScriptedModel(script), tools=tools)
         return SdkAgent(agent if bare else overspill_agent(agent, **options))
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, '"gpt-5"', ScriptedModel(script))
 
 
 DRIVER = Driver()

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from overspill.integrations.pydantic_ai import Overspill
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 def make_model(script: Script) -> FunctionModel:
@@ -64,6 +64,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         capabilities = [] if bare else [Overspill(**options)]
         return PydanticAgent(Agent(make_model(script), tools=functions, capabilities=capabilities))
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, '"openai:gpt-5"', make_model(script))
 
 
 DRIVER = Driver()
