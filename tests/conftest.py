@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, settings
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
-    "overspill", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
+    "all", max_examples=200, deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("overspill")
+settings.register_profile("quick", settings.get_profile("all"), max_examples=25)
 
 # A shell that starts something in the background lets it ignore Ctrl-C, and whatever tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -24,6 +24,10 @@ for name in ("COLUMNS", "LINES", "TERM", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATI
 if any(name.lower() in ("http_proxy", "https_proxy", "all_proxy") for name in os.environ):
     for name in ("NO_PROXY", "no_proxy"):
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,::1,localhost"]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "all")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
