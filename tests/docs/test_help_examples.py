@@ -34,8 +34,8 @@ def examples(group: click.Context) -> Iterator[str]:
 
 
 LINES = list(examples(click.Context(overspill, info_name="overspill")))
-# A proxy serves until its client ends it; behind a pipe stand other people's programs and a model.
-ELSEWHERE = [line for line in LINES if line.startswith("overspill proxy") or "|" in line]
+# A proxy serves until its client ends it, and the viewer until you do; behind a pipe stand other people's programs and a model.
+ELSEWHERE = [line for line in LINES if line.startswith(("overspill proxy", "overspill view")) or "|" in line]
 HERE = [line for line in LINES if line not in ELSEWHERE]
 
 
@@ -73,4 +73,5 @@ def test_an_example_of_a_help_text_works(place: Place, line: str) -> None:
 
 def test_the_examples_are_found() -> None:
     assert 'overspill run examples/scripted.ai "Why did the deployment fail?" --config examples/config.yaml' in HERE
-    assert [line.split(" ")[0] for line in ELSEWHERE] == ["overspill", "overspill", "overspill", "kubectl", "kubectl", "echo"]
+    programs = [line.split(" ")[0] for line in ELSEWHERE]
+    assert programs == ["overspill", "overspill", "overspill", "kubectl", "kubectl", "echo", "overspill", "overspill"]

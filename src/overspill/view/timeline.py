@@ -75,11 +75,11 @@ def make_timeline(events: Iterable[Entry], session: str) -> Timeline:
         if isinstance(event, OutputExtracted):
             citations.setdefault((event.t, event.tool, event.latency), []).append(event)
     tree = op_tree(found)
-    # Stable: what happened in the same millisecond stays in order, and the steps of a row stay below it.
-    groups = [[row] for row in _other_rows(found, session)]
-    groups += [list(_tree_rows(op, session, citations, 0)) for op in tree.children]
-    groups.sort(key=lambda rows: rows[0].began_ms)
-    rows = [row for group in groups for row in group]
+    # In the order of the journal, which has no finer time than milliseconds. The steps of a row stay below it.
+    groups = [(row.began_ms, [row]) for row in _other_rows(found, session)]
+    groups += [(op.t, list(_tree_rows(op, session, citations, 0))) for op in tree.children]
+    groups.sort(key=lambda group: group[0])
+    rows = [row for _, group in groups for row in group]
     began = min((row.began_ms for row in rows), default=tree.t)
     return Timeline(rows, began, max((row.began_ms + row.latency for row in rows), default=began))
 
