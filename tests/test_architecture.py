@@ -95,6 +95,11 @@ ROOMS: dict[str, Room] = {
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
     ),
+    "integrations": Room(
+        "one line in other people's frameworks, one file each over a shared core",
+        "budget calls errors gate session settings types",
+        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
+    ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
@@ -126,10 +131,10 @@ ROOMS: dict[str, Room] = {
         "a command imports what it runs, so that the others start fast",
     ),
 }
+FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "mcp", "mcp_types", "obstore", "psycopg", "pydantic", "pydantic_ai",
-    "re2", "rich", "starlette", "uvicorn",
-}  # fmt: skip
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+} | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

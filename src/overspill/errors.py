@@ -44,6 +44,14 @@ class OverspillError(Exception):
     code = 500
 
 
+class Unwritable(TypeError):
+    """A tool returned something that cannot be written as text: `value`."""
+
+    def __init__(self, message: str, value: object) -> None:
+        super().__init__(message)
+        self.value = value
+
+
 class SettingsError(OverspillError):
     code = 400
 
