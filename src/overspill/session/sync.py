@@ -47,7 +47,7 @@ class SyncSession:
         name: str = "",
         family: str = "",
         budget: ContextBudget | None = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,

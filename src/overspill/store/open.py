@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
@@ -55,6 +56,10 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
         raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
     if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
+    try:
+        os.fsencode(url or "")
+    except UnicodeEncodeError:
+        raise SettingsError(f"A store's place cannot be {url!r}: no file name can have such characters.") from None
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)
