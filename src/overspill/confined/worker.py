@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
+from typing import cast
 
 from msgspec import Struct
 
@@ -85,7 +86,7 @@ class Worker:
 
 def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds: float) -> Finished:
     try:
-        output, _ = process.communicate(data, timeout=seconds)
+        output, _ = process.communicate(cast("bytes", data), timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         output, _ = process.communicate()
