@@ -32,6 +32,11 @@ _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
+_MIN_COMPARED_RECORDS = 200
+"""With fewer records, all terms are looked for in all of them."""
+_USUAL_SHARE = 0.9
+"""A term in more of the sampled records tells nothing about one."""
+_SAMPLES, _SAMPLE_BYTES = 8, 4_096
 _MAX_COUNTED_AT_ONCE = 1 << 16
 """Records that are counted in one call, which keeps other threads waiting."""
 
@@ -144,6 +149,7 @@ def _mean_bytes(outline: Outline, total: int) -> float:
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
     terms, everywhere = index.samples.drop_common_terms(every)
+    terms = _drop_usual_terms(index, terms)
     hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
@@ -151,6 +157,26 @@ def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...]
     left = tuple(term for term in every if term not in terms)
     rarest, _ = index.samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
     return terms + rarest, _collect(index, terms + rarest, MAX_COMMON_HITS)
+
+
+def _drop_usual_terms(index: Index, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Drops terms that nearly every record has, such as the names of its fields, if there are others."""
+    outline, text = index.outline, index.text
+    if len(terms) < 2 or not index.traits.is_celled or index.is_partial or len(outline) < _MIN_COMPARED_RECORDS:
+        return terms
+    finder = Finder(terms, code=index.traits.is_code)
+    seen: set[int] = set()
+    holding: dict[int, set[int]] = {}
+    for number in range(_SAMPLES):
+        first = number * len(text) // _SAMPLES
+        sampled = range(outline.record_from(first), outline.record_from(first + _SAMPLE_BYTES))
+        seen.update(sampled)
+        for start, _, term, exactness in finder.hits(text, first, first + _SAMPLE_BYTES):
+            if exactness == 1 and (record := outline.record_at(start)) in sampled:
+                holding.setdefault(term, set()).add(record)
+    usual = {number for number, records in holding.items() if len(records) > _USUAL_SHARE * len(seen)}
+    kept = tuple(term for number, term in enumerate(terms) if number not in usual)
+    return kept if any(term.telling for term in kept) else terms
 
 
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
@@ -246,7 +272,7 @@ def _score(
     norm = _K1 * (1 - _B + _B * size / mean)
     shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
     above: dict[int, float] = {}
-    for label in outline.lineage(record):
+    for label in outline.lineage(record) if labels else ():
         for term, exactness in labels.get(label, {}).items():
             above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL_WEIGHT))
     for term, share in above.items():
