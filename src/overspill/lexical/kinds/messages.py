@@ -96,5 +96,5 @@ MESSAGES = Kind(
     "messages",
     _are_messages,
     _cut_messages,
-    Traits(is_running_text=True, has_context=True, quotes=_QUOTED, memory_per_byte=2),
+    Traits(is_running_text=True, has_context=True, has_topics=True, quotes=_QUOTED, memory_per_byte=2),
 )
