@@ -25,13 +25,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-_PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim", "pdf": "pypdf", "sql": "duckdb"}
+_PACKAGES = {
+    "agent": "jsonschema",
+    "mcp": "mcp",
+    "models": "pydantic-ai-slim",
+    "otel": "opentelemetry-api",
+    "pdf": "pypdf",
+    "postgres": "psycopg",
+    "s3": "obstore",
+    "sql": "duckdb",
+    "view": "starlette",
+}
 
 
 class OverspillError(Exception):
     """The base class. The message says what happened and what you can do."""
 
     code = 500
+
+
+class Unwritable(TypeError):
+    """A tool returned something that cannot be written as text: `value`."""
+
+    def __init__(self, message: str, value: object) -> None:
+        super().__init__(message)
+        self.value = value
 
 
 class SettingsError(OverspillError):
@@ -41,7 +59,9 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
-    def __init__(self, what: str, extra: Literal["agent", "mcp", "models", "pdf", "sql"]) -> None:
+    def __init__(
+        self, what: str, extra: Literal["agent", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+    ) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."

@@ -68,6 +68,7 @@ def test_a_host_that_turns_sigterm_into_ctrl_c_removes_what_it_stored(tmp_path: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM to catch")
+@pytest.mark.slow
 def test_what_another_host_leaves_is_removed_at_the_next_start(tmp_path: Path):
     assert terminate(ASYNCHRONOUS, tmp_path) == -signal.SIGTERM
     assert outputs(tmp_path) == [100_000]

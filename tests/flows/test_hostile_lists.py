@@ -236,6 +236,7 @@ def test_an_agents_server_keeps_its_other_tools(tmp_path: Path):
     assert anyio.run(main) == ["first", "fine"]
 
 
+@pytest.mark.slow
 def test_standard_error_of_the_command_names_the_tool(tmp_path: Path):
     server = Lists(tmp_path, "legacy", "s")
     server.set(tools_list=tools(tool(name="bad\x1b[2J", title=7), json.dumps(FINE)))

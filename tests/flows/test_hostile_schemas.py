@@ -45,6 +45,7 @@ def test_a_file_that_a_schema_names_is_not_read(tmp_path: Path) -> None:
         assert SECRET not in json.dumps(wire.received)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_others_need_ages_for_is_matched_in_no_time(tmp_path: Path) -> None:
     with serving(PATTERN, tmp_path) as wire:
         assert wire.text("take", {"it": greeted(wire)}) == (

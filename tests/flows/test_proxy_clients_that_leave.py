@@ -80,7 +80,7 @@ async def test_a_job_outlives_its_client_and_answers_the_next_one(tmp_path: Path
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode) as client:
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.NOT_READY
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.not_ready()
             assert id in await text(client, "wait_for_tool_output")
         (tmp_path / "go").touch()
         async with proxy.client(ANN, mode) as client:
@@ -92,6 +92,7 @@ async def test_a_job_outlives_its_client_and_answers_the_next_one(tmp_path: Path
 
 @pytest.mark.promise("nobody-elses")
 @both
+@pytest.mark.slow
 async def test_a_job_that_was_left_is_unknown_to_another_token(tmp_path: Path, mode: str) -> None:
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
@@ -101,13 +102,14 @@ async def test_a_job_that_was_left_is_unknown_to_another_token(tmp_path: Path, m
 
 
 @both
+@pytest.mark.slow
 async def test_another_kind_of_client_of_the_same_token_is_told_nothing_but_can_read_it(tmp_path: Path, mode: str) -> None:
     other = Implementation(name="another", version="1")
     with served(tmp_path) as proxy:
         id = await leave_job(proxy, tmp_path / "go", mode)
         async with proxy.client(ANN, mode, client_info=other) as client:
             assert await text(client, "wait_for_tool_output") == wording.NONE_RUNNING
-            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.NOT_READY
+            assert await text(client, "get_tool_output", {"id": id, "mode": "raw"}) == wording.not_ready()
             assert id in await text(client, "wait_for_tool_output")  # it has asked for it now
 
 
@@ -182,6 +184,7 @@ async def test_the_servers_of_a_client_that_left_end_with_its_last_job(tmp_path:
         await until(lambda: not tagged())
 
 
+@pytest.mark.slow
 async def test_a_job_without_a_limit_ends_some_time_after_its_client_left_and_says_so(
     tmp_path: Path, tagged: Callable[[], int]
 ) -> None:
@@ -193,6 +196,7 @@ async def test_a_job_without_a_limit_ends_some_time_after_its_client_left_and_sa
         assert answer == "Tool failed: TimeoutError: not finished 0.5 s after the client that called it disconnected"
 
 
+@pytest.mark.slow
 async def test_a_jobs_own_limit_holds_after_its_client_left(tmp_path: Path, tagged: Callable[[], int]) -> None:
     with served(tmp_path, {"toolTimeout": 2}, max_job_seconds_alone=0.01) as proxy:
         id = await leave_job(proxy, tmp_path / "never")
@@ -289,6 +293,7 @@ def test_a_second_call_lets_the_first_be_answered_early(tmp_path: Path, era: str
             assert id in told
 
 
+@pytest.mark.slow
 def test_the_answer_to_a_question_does_not_count_as_a_second_call(tmp_path: Path) -> None:
     with Piped([config(every())], tmp_path / "store", modern=True, settings=SOON) as wire:
         wire.hello()
@@ -301,6 +306,7 @@ def test_the_answer_to_a_question_does_not_count_as_a_second_call(tmp_path: Path
         assert wire.answer(resumed)["result"]["content"][0]["text"] == '[{"action": "decline"}]'
 
 
+@pytest.mark.slow
 def test_the_first_call_over_stdio_ends_when_its_time_is_up(tmp_path: Path) -> None:
     with Piped([config(every())], tmp_path, settings={**SOON, "toolTimeout": 1}) as wire:
         wire.hello()

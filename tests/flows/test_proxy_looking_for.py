@@ -87,6 +87,7 @@ def test_a_client_that_has_listed_nothing_is_served_too(tmp_path: Path) -> None:
         assert WANTED in wire.text("other__lines", {"count": 1000, NAME: "line 777"})
 
 
+@pytest.mark.slow
 def test_where_nothing_is_known_of_a_tool_the_call_is_refused_instead_of_leaking(tmp_path: Path) -> None:
     with serve(tmp_path, every("legacy", "stuck")) as wire:
         wire.hello()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from overspill.lexical import Selection, build, select
@@ -91,7 +91,6 @@ def _select(data: bytes, query: str, max_tokens: int) -> Selection:
     return select(build(data), query, max_tokens=max_tokens)
 
 
-@settings(max_examples=300, deadline=None)
 @given(OUTPUTS, QUERIES, st.integers(0, 400))
 def test_every_excerpt_is_a_verbatim_slice_within_the_budget(data: bytes, query: str, max_tokens: int) -> None:
     selection = _select(data, query, max_tokens)
@@ -106,7 +105,6 @@ def test_every_excerpt_is_a_verbatim_slice_within_the_budget(data: bytes, query:
         end = found.end_byte
 
 
-@settings(max_examples=80, deadline=None)
 @given(OUTPUTS, QUERIES)
 def test_the_same_question_gets_the_same_answer(data: bytes, query: str) -> None:
     index = build(data)
@@ -115,7 +113,6 @@ def test_the_same_question_gets_the_same_answer(data: bytes, query: str) -> None
     assert _select(data, query, 120) == first
 
 
-@settings(max_examples=60, deadline=None)
 @given(OUTPUTS, QUERIES, st.integers(1, 200))
 def test_a_budget_counted_otherwise_holds_too(data: bytes, query: str, max_tokens: int) -> None:
     def words(text: str) -> int:
@@ -124,7 +121,7 @@ def test_a_budget_counted_otherwise_holds_too(data: bytes, query: str, max_token
     assert words(select(build(data), query, max_tokens=max_tokens, count_tokens=words).text) <= max_tokens
 
 
-@settings(max_examples=200, deadline=None)
+@example(bytes(8) + b"\n" + bytes(60) + b"error" + bytes(3), "ERROR", 127)
 @given(OUTPUTS, QUERIES, st.integers(1, 2000))
 def test_a_selection_that_is_complete_under_an_upper_bound_is_the_exact_one(data: bytes, query: str, max_tokens: int) -> None:
     index = build(data)
@@ -133,7 +130,6 @@ def test_a_selection_that_is_complete_under_an_upper_bound_is_the_exact_one(data
         assert select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text).tokens) == bounded
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300))
 def test_decoding_keeps_what_is_valid_and_marks_each_stray_byte(data: bytes) -> None:
     text = decode(data)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.budget import ContextBudget
@@ -46,7 +46,6 @@ def limited(preset: str, limit: int, **more: Any) -> Settings:
     )
 
 
-@settings(max_examples=60)
 @given(texts, presets, st.integers(1, 2000))
 def test_what_is_kept_is_every_byte_and_what_passes_is_every_character(text: str, preset: str, limit: int):
     reply, stored = call(text, limited(preset, limit))
@@ -63,7 +62,6 @@ def test_what_is_kept_is_every_byte_and_what_passes_is_every_character(text: str
         assert (reply.kept.size.bytes, reply.kept.size.chars, reply.kept.missing) == (len(data), len(text), "")
 
 
-@settings(max_examples=60)
 @given(texts, st.integers(1, 3000), st.integers(0, 3000))
 def test_an_answer_with_a_preview_is_never_over_the_size_cap(text: str, limit: int, chars: int):
     reply, _ = call(text, Settings(toolResponseMaxBytes=limit, previewChars=chars))
@@ -71,7 +69,6 @@ def test_an_answer_with_a_preview_is_never_over_the_size_cap(text: str, limit: i
         assert len(reply.text.encode()) <= limit
 
 
-@settings(max_examples=60)
 @given(texts, presets, st.integers(1, 2000), st.integers(0, 900))
 def test_an_answer_that_is_said_to_fit_does_and_what_was_taken_is_what_was_given(text: str, preset: str, window: int, used: int):
     budget = ContextBudget(window=window, used=min(used, window))
@@ -82,7 +79,6 @@ def test_an_answer_that_is_said_to_fit_does_and_what_was_taken_is_what_was_given
     assert stored in (None, text.encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=40)
 @given(texts, st.integers(1, 500))
 def test_an_output_over_the_maximum_keeps_its_beginning_and_says_so(text: str, maximum: int):
     data = text.encode("utf-8", "surrogatepass")
@@ -99,7 +95,6 @@ def test_an_output_over_the_maximum_keeps_its_beginning_and_says_so(text: str, m
         assert f"[The output has {len(data):,} bytes. Only the first {len(stored):,} were saved" in reply.text
 
 
-@settings(max_examples=40)
 @given(st.lists(texts, min_size=1, max_size=6))
 def test_boundaries_part_the_stored_text_into_the_blocks_it_came_in(parts: list[str]):
     blocks = [{"type": "text", "text": part} for part in parts]
@@ -115,7 +110,6 @@ def chunked(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(edges)]
 
 
-@settings(max_examples=30)
 @given(texts.map(lambda text: text * 300), st.lists(st.integers(0, 1 << 20), max_size=20))
 def test_however_a_stream_is_cut_it_is_the_same_output_and_reads_the_same(text: str, cuts: list[int]):
     """Also where a reader begins to count at a place noted while the output flowed."""

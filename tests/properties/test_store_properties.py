@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill import handles
@@ -29,7 +29,6 @@ def opened(backend: str, run_bytes: int = 1 << 30) -> Iterator[Store]:
 
 
 @backends
-@settings(deadline=None, max_examples=50)
 @given(appended=pieces)
 def test_any_sequence_of_appends_reads_back_identical(backend, appended):
     with opened(backend) as store:
@@ -43,7 +42,6 @@ def test_any_sequence_of_appends_reads_back_identical(backend, appended):
 
 
 @backends
-@settings(deadline=None, max_examples=50)
 @given(data=st.binary(max_size=300), ranges=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=10))
 def test_a_ranged_read_equals_the_slice(backend, data, ranges):
     with opened(backend) as store:
@@ -57,7 +55,6 @@ def test_a_ranged_read_equals_the_slice(backend, data, ranges):
 
 
 @backends
-@settings(deadline=None, max_examples=50)
 @given(appended=pieces, quota=st.integers(0, 500))
 def test_a_quota_keeps_exactly_the_first_bytes(backend, appended, quota):
     with opened(backend, run_bytes=quota) as store:
@@ -78,7 +75,6 @@ def test_a_quota_keeps_exactly_the_first_bytes(backend, appended, quota):
 
 
 @backends
-@settings(deadline=None, max_examples=30)
 @given(lines=st.lists(st.binary(max_size=50).map(lambda line: line.replace(b"\n", b" ") + b"\n"), max_size=10))
 def test_a_journal_gives_back_its_lines(backend, lines):
     with opened(backend) as store:

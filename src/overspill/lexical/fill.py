@@ -69,6 +69,8 @@ class BudgetFill:
         # The last step has everything that is left, most of it for its position.
         self._brief_orders = [*(step.order for step in steps[:-1]), [pair for pair in steps[-1].order if pair[0] in brief]]
         self._brief = brief.intersection(record for order in self._brief_orders for record, _ in order)
+        # A record's score is that of the first step that has it, whichever step has room for it.
+        self._scores = {record: score for step in reversed(steps[:-1]) for record, score in step.order}
         self._estimate = costs
         self._counted: dict[Span, float] = {}
         self._spent = 0.0
@@ -120,6 +122,7 @@ class BudgetFill:
                     self._used[number] += reached - self._spent
                     self._spent = reached
                     self._shown[record], self._costs[record] = spans, cost
+                    score = self._scores.get(record, score)
                     pieces = self._make_pieces(record, spans, score)
                     self.additions.append(Addition(record, pieces, self._take_header(header, score), reached))
 

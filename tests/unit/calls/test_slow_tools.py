@@ -395,6 +395,7 @@ async def test_a_tool_that_exits_fails_without_ending_the_program():
         assert await wait(s) == f"Completed tools:\n- leave (id: {id}, failed: SystemExit: 3)"
 
 
+@pytest.mark.slow
 async def test_a_call_that_waits_for_a_person_does_not_move_to_the_background():
     person = SlowTool("the person said yes")
 

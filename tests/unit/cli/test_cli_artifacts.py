@@ -249,6 +249,7 @@ def test_clean_can_be_declined(place: Place):
     assert (code, "Removed 1 stored output (792 bytes)." in seen) == (0, True)
 
 
+@pytest.mark.slow
 def test_control_c_ends_with_130(place: Place):
     place.keep(log=LINES)
     code, seen = on_a_terminal("artifacts", "clean", answer=signal.SIGINT)
@@ -283,6 +284,7 @@ def test_a_missing_working_directory_is_reported(place: Place, command: tuple[st
     assert place.overspill(*command) == (2, "", gone)
 
 
+@pytest.mark.slow
 def test_characters_outside_the_locale_are_escaped_except_in_json(place: Place):
     (kept,) = place.keep(**{"grüße 🙂": LINES})
     old = {**os.environ, "PYTHONIOENCODING": "latin-1"}
@@ -295,6 +297,7 @@ def test_characters_outside_the_locale_are_escaped_except_in_json(place: Place):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("args", [("list",), ("list", "--json"), ("show",), ("export",)])
+@pytest.mark.slow
 def test_a_full_disk_under_standard_output_is_reported_in_one_line(place: Place, args: tuple[str, ...]):
     (kept,) = place.keep(log=LINES)
     rest = {"show": (kept.artifact_id,), "export": (kept.artifact_id, "-")}.get(args[0], ())

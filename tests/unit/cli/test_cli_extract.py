@@ -113,6 +113,7 @@ class Nowhere(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_a_model_that_finds_nothing_gives_no_answer(place: Path):
     with ThreadingHTTPServer(("127.0.0.1", 0), Nowhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -177,6 +178,7 @@ NO_KEY = "No API key for 'openai': set OPENAI_API_KEY, or give the endpoint 'ope
 @pytest.mark.parametrize(
     "option", ["--model=openai/gpt-4o", "--set=toolOutput.models=openai/gpt-4o", "--set=extractionModel=openai/gpt-4o"]
 )
+@pytest.mark.slow
 def test_the_engine_answers_for_a_model_without_a_key_and_says_why(place: Path, option: str):
     done = run(place, "why did step 3000 fail", "build.log", option)
     assert (done.returncode, done.stderr) == (0, f"overspill: warning: {NO_KEY}\n")
@@ -198,6 +200,7 @@ ENDINGS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
 @pytest.mark.parametrize(("ending", "code"), ENDINGS)
+@pytest.mark.slow
 def test_ctrl_c_and_a_termination_leave_nothing_behind(place: Path, ending: signal.Signals, code: int):
     line, env = command(place, "why")
     with subprocess.Popen(
@@ -214,6 +217,7 @@ def test_ctrl_c_and_a_termination_leave_nothing_behind(place: Path, ending: sign
 
 
 @pytest.mark.parametrize(("ending", "code"), ENDINGS)
+@pytest.mark.slow
 def test_neither_waits_for_a_running_search(place: Path, ending: signal.Signals, code: int):
     (place / "large.log").write_text(LOG * 600)  # 35 MB: seconds of work
     temp = place / "temp"
@@ -228,6 +232,7 @@ def test_neither_waits_for_a_running_search(place: Path, ending: signal.Signals,
     assert (process.returncode, errors) == (code, b"")
 
 
+@pytest.mark.slow
 def test_a_termination_also_ends_what_a_script_started_in_the_background(place: Path):
     """There, Ctrl-C is ignored."""
     line, env = command(place, "why")
@@ -242,6 +247,7 @@ def test_a_termination_also_ends_what_a_script_started_in_the_background(place: 
     assert list((place / "temp").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_one_ctrl_d_ends_typed_input(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(place))
     code, seen = on_a_terminal("extract", "hello", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")

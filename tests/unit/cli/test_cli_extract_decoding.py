@@ -116,6 +116,7 @@ def test_nothing_is_left_behind(place: Place, tmp_path: Path, monkeypatch: pytes
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_plain_text_loads_nothing_that_decodes(place: Place):
     watch = (
         "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"

@@ -53,6 +53,7 @@ def test_a_full_disk_under_standard_output_is_reported_in_one_line(place: Place,
 
 
 @pytest.mark.parametrize(("buffering", "command"), EACH)
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_a_command_like_the_signal(place: Place, unread: int, buffering: str, command: str) -> None:
     done = place.process(*COMMANDS[command], env=environ(buffering), stdout=unread, stderr=PIPE)
     assert (done.returncode, done.stderr) == (141, b"")
@@ -67,6 +68,7 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(place: Place, comma
 
 
 @needs_full_device
+@pytest.mark.slow
 def test_a_report_that_cannot_be_printed_waits_for_no_tool(place: Place) -> None:
     script = [
         {"calls": [{"tool": "hang", "args": {}}, {"tool": "greet", "args": {}}]},
@@ -83,6 +85,7 @@ def test_a_report_that_cannot_be_printed_waits_for_no_tool(place: Place) -> None
 
 
 @pytest.mark.parametrize("variables", [{"FORCE_COLOR": "1"}, {"FORCE_COLOR": "1", "TERM": "dumb"}])
+@pytest.mark.slow
 def test_no_progress_is_drawn_into_a_file(place: Place, variables: dict[str, str]) -> None:
     done = place.process("extract", "three", "words.txt", env=environ("buffered") | variables, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -105,6 +105,7 @@ def test_kept_and_cut_outputs_are_reported_without_a_terminal(place: Place) -> N
 
 
 @pytest.mark.promise("nothing-lost")
+@pytest.mark.slow
 def test_lone_surrogates_in_question_calls_and_report_are_preserved(place: Place) -> None:
     half = "half of one \ud83d"
     entry = {"id": half, "tool": "echo", "parameters": {"text": half}}
@@ -151,12 +152,14 @@ def closed(place: Place, *args: str) -> tuple[int, bytes]:
     return done.returncode, done.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_closed_standard_input_is_a_mistake(place: Place) -> None:
     words = b"overspill: error: Standard input is closed."
     assert closed(place, "run", "a.ai") == (2, words)
     assert closed(place, "extract", "what") == (2, words)
 
 
+@pytest.mark.slow
 def test_a_mistake_in_the_agent_file_comes_before_a_missing_question(place: Place) -> None:
     for options in ((), ("--set", "maxTurns=2")):
         code, words = closed(place, "run", "missing.ai", *options)
@@ -189,6 +192,7 @@ def test_the_command_line_sets_keys(place: Place, options: list[str], key: str, 
     assert json.loads(result.out)["totals"][key] == value
 
 
+@pytest.mark.slow
 def test_async_can_be_turned_off_and_on(place: Place) -> None:
     write("slow.ai", "asyncTimeoutSecs: 0.05", [calls(("slow", {"file": "begun"})), REPORT])
     slow = ("run", "slow.ai", "x", "--function", "f.py:slow")
@@ -401,6 +405,7 @@ def test_a_terminal_shows_the_run_live() -> None:
 
 
 @pytest.mark.usefixtures("place")
+@pytest.mark.slow
 def test_an_agent_without_servers_loads_no_framework() -> None:
     code = (
         "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
@@ -419,6 +424,7 @@ def test_an_agent_without_servers_loads_no_framework() -> None:
         ("jsonschema", "output: {format: json, schema: {type: object}}", "output.schema needs the package jsonschema"),
     ],
 )
+@pytest.mark.slow
 def test_a_missing_package_of_an_agent_is_named(place: Place, module: str, frontmatter: str, words: str) -> None:
     write("b.ai", frontmatter, SCRIPT)
     Path("c.yaml").write_text("mcpServers: {files: {command: cat}}\n")

@@ -50,6 +50,7 @@ def test_a_worker_ends_when_it_has_used_its_processor_time(tmp_path: Path):
     assert (done.output, done.is_complete) == (b"begun\n", False)
 
 
+@pytest.mark.slow
 def test_a_worker_that_waits_for_ever_is_killed(tmp_path: Path):
     code = "import threading\nprint('begun', flush=True)\nthreading.Event().wait()\n"
     done = make_worker(tmp_path, code, seconds=2).run(b"")

@@ -83,6 +83,7 @@ def test_a_file_of_which_nothing_can_be_read_is_no_text(name: str):
 
 
 @formats
+@pytest.mark.slow
 def test_a_bomb_stops_at_the_ratio(name: str):
     """Each of them has 20 MB in a few kilobytes."""
     found = open_bytes(COMPRESS[name](b"a" * 20_000_000))

@@ -82,6 +82,7 @@ async def test_an_unsupported_answer_comes_last_and_is_marked(mode: str):
     assert "WARNING: Nothing was found in the stored output that supports the answer of test/scripted." in reply
 
 
+@pytest.mark.slow
 async def test_garbage_takes_no_more_than_its_share():
     alone, _ = await ask(None, "auto")
     reply, _ = await ask(ScriptedModel(lambda _: BAD["garbage"]), "focused")

@@ -149,6 +149,7 @@ PASSAGE = "".join(f"{number} " for number in range(400))
 
 
 @pytest.mark.parametrize("overlapping", [nested, staggered])
+@pytest.mark.slow
 def test_twice_as_many_overlapping_quotes_do_not_take_twice_as_many_passes(overlapping: Callable[[int], list[str]]):
     content = "filler line\n" * 20_000 + PASSAGE + "\nfiller line" * 20_000
     for count in (40, 80):

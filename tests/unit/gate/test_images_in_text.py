@@ -199,6 +199,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.slow
 def test_the_search_for_images_takes_linear_time(kind: str):
     def prepare(size: int) -> Any:
         text = HOSTILE[kind](size)

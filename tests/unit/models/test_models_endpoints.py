@@ -138,6 +138,7 @@ def test_importing_the_protocol_loop_and_endpoints_loads_no_client_library() -> 
     assert ran.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_well_known_provider_needs_nothing_but_its_key() -> None:
     pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
     endpoints = from_environment({"OPENAI_API_KEY": "k", "OPENROUTER_API_KEY": "k"})

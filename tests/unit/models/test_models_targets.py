@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
@@ -168,7 +168,6 @@ async def test_the_size_of_a_request_counts_tools_and_arguments() -> None:
     assert seen[0].request_bytes == 3 + len('{"pattern": "\\ud800"}') + len('{"name": "Grep", "parameters": {}}')
 
 
-@settings(max_examples=30)  # each starts an event loop
 @given(st.text(), st.integers(0, 3))
 def test_a_preview_is_the_beginning_of_the_answer_within_its_bound(text: str, times: int) -> None:
     answer = text * 10**times

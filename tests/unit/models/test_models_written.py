@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.models.protocol import Response
@@ -164,7 +164,6 @@ def test_any_text_is_understood_without_an_error(text: str) -> None:
     assert all(call.name in KNOWN for call in understood.calls)
 
 
-@settings(max_examples=50)
 @given(st.dictionaries(st.text(min_size=1, max_size=9), st.none() | st.booleans() | st.text() | st.lists(st.integers())))
 def test_whatever_the_arguments_they_arrive_as_written(args: dict[str, object]) -> None:
     assert found(json.dumps({"name": "Grep", "arguments": args})) == [("Grep", args)]

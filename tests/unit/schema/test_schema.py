@@ -96,6 +96,7 @@ def test_no_schema_of_a_server_is_read_from_a_file(tmp_path: Path) -> None:
         assert fits_schema(schema)({"a": "b"}) is None
 
 
+@pytest.mark.slow
 def test_an_agent_whose_reports_need_a_schema_from_elsewhere_is_refused(web: Recorder) -> None:
     for schema in elsewhere(f"{web.url}/schema.json"):
         with pytest.raises(SettingsError, match=r"^output\.schema refers to '.*', which is not in it\.$"):

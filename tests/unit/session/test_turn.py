@@ -147,6 +147,7 @@ async def take_news(s: Session) -> str:
 
 
 @pytest.mark.parametrize("preset", ["overspill", "tool_output", "artifacts", "slow"])
+@pytest.mark.slow
 async def test_a_turn_that_waited_delivers_a_large_output_as_if_it_had_been_quick(preset: str):
     slow = SlowTool("line\n" * 20_000)
     async with session(preset=preset, **{"async": True}) as s:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
@@ -152,7 +152,6 @@ known_keys = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
 @given(st.dictionaries(known_keys | st.text(), json_values | st.dictionaries(known_keys, json_values)))
 def test_any_input_makes_settings_or_a_settings_error(values: dict[str, Any]) -> None:
     with suppress(SettingsError):

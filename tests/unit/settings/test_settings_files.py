@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
@@ -219,7 +219,6 @@ def test_a_missing_file_given_by_name_is_an_error(tmp_path: Path) -> None:
     assert str(problem.value) == f"{tmp_path / 'mine.yaml'} cannot be read: No such file or directory."
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from(list(":-{}[],&*!|>'\"%@\n \t#?<~0.e_")), max_size=60))
 def test_any_string_is_a_value_or_a_settings_error(text: str) -> None:
     with suppress(SettingsError):

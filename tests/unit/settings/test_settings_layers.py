@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.errors import SettingsError
@@ -327,7 +327,6 @@ def layer_of(name: str, values: dict[str, int]) -> Layer:
     return Layer(name, nested)
 
 
-@settings(deadline=None)
 @given(st.lists(limits, max_size=5))
 def test_every_value_comes_from_the_strongest_layer_with_that_key(layers: list[dict[str, int]]) -> None:
     loaded = merge([layer_of(f"layer {number}", values) for number, values in enumerate(layers)])

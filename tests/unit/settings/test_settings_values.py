@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.settings import PRESETS, Allow, Override, Settings
@@ -92,7 +92,6 @@ def test_keys_are_accepted_in_both_spellings() -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.sampled_from([field for field in fields(Settings) if field.section is None]), st.sampled_from(list(PRESETS)))
 def test_every_value_of_a_preset_can_be_given_in_every_spelling(field: Field, preset: PresetName) -> None:
     value = getattr(Settings(preset), field.name)
