@@ -94,7 +94,7 @@ ROOMS: dict[str, Room] = {
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
-        "mcp mcp_types pydantic starlette",
+        "mcp mcp_types pydantic ruamel starlette tomlkit",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
     "agent": Room(
@@ -116,7 +116,7 @@ ROOMS: dict[str, Room] = {
         "a command imports what it runs, so that the others start fast",
     ),
 }
-CONFINED = {"click", "duckdb", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
+CONFINED = {"click", "duckdb", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich", "ruamel", "starlette", "tomlkit"}
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

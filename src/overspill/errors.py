@@ -25,7 +25,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-_PACKAGES = {"agent": "jsonschema", "mcp": "mcp", "models": "pydantic-ai-slim", "pdf": "pypdf", "sql": "duckdb"}
+_PACKAGES = {
+    "agent": "jsonschema",
+    "clients": "tomlkit or ruamel.yaml",
+    "mcp": "mcp",
+    "models": "pydantic-ai-slim",
+    "pdf": "pypdf",
+    "sql": "duckdb",
+}
 
 
 class OverspillError(Exception):
@@ -41,7 +48,7 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
-    def __init__(self, what: str, extra: Literal["agent", "mcp", "models", "pdf", "sql"]) -> None:
+    def __init__(self, what: str, extra: Literal["agent", "clients", "mcp", "models", "pdf", "sql"]) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
