@@ -27,11 +27,22 @@ from typing import Literal
 
 _PACKAGES = {
     "agent": "jsonschema",
+<<<<<<< HEAD
     "clients": "tomlkit or ruamel.yaml",
     "mcp": "mcp",
     "models": "pydantic-ai-slim",
     "pdf": "pypdf",
     "sql": "duckdb",
+=======
+    "mcp": "mcp",
+    "models": "pydantic-ai-slim",
+    "otel": "opentelemetry-api",
+    "pdf": "pypdf",
+    "postgres": "psycopg",
+    "s3": "obstore",
+    "sql": "duckdb",
+    "view": "starlette",
+>>>>>>> main
 }
 
 
@@ -41,6 +52,14 @@ class OverspillError(Exception):
     code = 500
 
 
+class Unwritable(TypeError):
+    """A tool returned something that cannot be written as text: `value`."""
+
+    def __init__(self, message: str, value: object) -> None:
+        super().__init__(message)
+        self.value = value
+
+
 class SettingsError(OverspillError):
     code = 400
 
@@ -48,7 +67,13 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
+<<<<<<< HEAD
     def __init__(self, what: str, extra: Literal["agent", "clients", "mcp", "models", "pdf", "sql"]) -> None:
+=======
+    def __init__(
+        self, what: str, extra: Literal["agent", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+    ) -> None:
+>>>>>>> main
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."

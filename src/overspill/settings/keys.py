@@ -54,7 +54,7 @@ class Key(Struct, frozen=True):
     for_agents: bool = False
     """Only `overspill run` uses it."""
     private: bool = False
-    """Its values may be secrets and are never shown. Names may be shown."""
+    """Its values may be secrets and are never shown. Names, and addresses without their password, may be shown."""
     names_models: bool = False
     """Each value is a target, `provider/model`."""
 

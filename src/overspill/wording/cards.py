@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.wording.names import tool_name
 from overspill.wording.shell import COMMAND, spell_get
 
 Way: TypeAlias = Literal["grep", "query", "lines", "chars"]
@@ -28,7 +29,7 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
     asked = list(dict.fromkeys(spelt for step in steps if (spelt := spell(step))))
     if not asked:
         return ""
-    first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool}({key}="{id}", {asked[0]})'
+    first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {asked[0]})'
     return f"Next: {first}" + "".join(f", or with {each}" for each in asked[1:])
 
 
