@@ -27,13 +27,7 @@ from typing import Literal
 
 _PACKAGES = {
     "agent": "jsonschema",
-<<<<<<< HEAD
     "clients": "tomlkit or ruamel.yaml",
-    "mcp": "mcp",
-    "models": "pydantic-ai-slim",
-    "pdf": "pypdf",
-    "sql": "duckdb",
-=======
     "mcp": "mcp",
     "models": "pydantic-ai-slim",
     "otel": "opentelemetry-api",
@@ -42,7 +36,6 @@ _PACKAGES = {
     "s3": "obstore",
     "sql": "duckdb",
     "view": "starlette",
->>>>>>> main
 }
 
 
@@ -67,13 +60,9 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
-<<<<<<< HEAD
-    def __init__(self, what: str, extra: Literal["agent", "clients", "mcp", "models", "pdf", "sql"]) -> None:
-=======
     def __init__(
-        self, what: str, extra: Literal["agent", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+        self, what: str, extra: Literal["agent", "clients", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
     ) -> None:
->>>>>>> main
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
