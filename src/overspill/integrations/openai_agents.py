@@ -95,7 +95,7 @@ class _Adapter:
 class _Hooks(AgentHooks[Any]):
     """The agent's own hooks, and the end of the run."""
 
-    def __init__(self, own: AgentHooks[Any] | None, end: Callable[[Any], Any]) -> None:
+    def __init__(self, own: Any, end: Callable[[Any], Any]) -> None:
         own = own or AgentHooks()
         self.on_start, self.on_handoff = own.on_start, own.on_handoff
         self.on_tool_start, self.on_tool_end = own.on_tool_start, own.on_tool_end
