@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import anyio
 import pytest
+from viewers import Client, fill, output_path, running_viewer
 
 from overspill.errors import BadRequest
 from overspill.session.session import Session
@@ -20,7 +21,6 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.types import Kept
 from overspill.view.searches import MAX_HITS, Searches
-from tests.viewers import Client, fill, output_path, running_viewer
 
 LOG = "".join(f"2026-01-01 10:00:{number % 60:02} INFO request {number} ok\n" for number in range(4000))
 LOG += "2026-01-01 10:01:00 ERROR payment 77 failed: card expired\n"
