@@ -3,9 +3,12 @@ tests change nothing. Fixtures stand here when more than one folder needs them."
 
 import os
 import signal
+import uuid
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from store_servers import run_postgres
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -39,3 +42,22 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Quick runs use the event loop that nearly everybody uses; `--all` uses both."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server, started when the first test needs it and shared by all processes that run tests."""
+    with run_postgres(os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)) as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The URL of an empty database."""
+    import psycopg  # noqa: PLC0415  # only where the package is
+
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield postgres_server.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -39,7 +39,12 @@ ROOMS: dict[str, Room] = {
     "wording": Room("what a model reads", "errors text types"),
     "truncate": Room("shortening a text and saying what is missing", "errors text"),
     "lexical": Room("the built-in engine: passages that answer a question, without a model", "text"),
-    "store": Room("where outputs are kept, and how they flow there", "errors handles text types wording"),
+    "store": Room(
+        "where outputs are kept, and how they flow there",
+        "errors handles text types wording",
+        "obstore psycopg",
+        "what speaks to a database is imported when a store there is opened, and most stores are folders",
+    ),
     "decoding": Room(
         "the text in bytes that are not UTF-8: decompressed, from another encoding, or from a PDF",
         "confined errors store text types",
@@ -90,6 +95,11 @@ ROOMS: dict[str, Room] = {
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
     ),
+    "integrations": Room(
+        "one line in other people's frameworks, one file each over a shared core",
+        "budget calls errors gate session settings types",
+        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
+    ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
@@ -104,6 +114,10 @@ ROOMS: dict[str, Room] = {
         "mcp pydantic",
         "functions are named in the settings, and MCP is there only for agents that use it",
     ),
+    "shell": Room(
+        "keep what commands print, and read it back",
+        "calls errors handles reading record retrieval session settings store text types wording",
+    ),
     "view": Room(
         "the read-only web page over stores and their journals",
         "decoding errors gate handles lexical reading record retrieval settings sql store text types",
@@ -111,16 +125,16 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill record retrieval session settings sql store text types view "
-        "wording",
+        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
+        "types view wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
+FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "mcp", "mcp_types", "pydantic", "pydantic_ai", "re2", "rich",
-    "starlette", "uvicorn",
-}  # fmt: skip
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+} | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

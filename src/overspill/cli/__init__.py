@@ -29,6 +29,9 @@ class Entry(NamedTuple):
 COMMANDS = {
     "proxy": Entry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
     "extract": Entry("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
+    "keep": Entry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
+    "get": Entry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+    "skill": Entry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
     "sql": Entry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
     "run": Entry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": Entry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),

@@ -15,12 +15,29 @@ from overspill.settings import PRESETS, Layer, Loaded, load
 from overspill.settings.files import file_layers, parse_yaml
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_STORE = "overspill.store"
 _NO_HOME = "HOME is not set, and the system does not know your home directory. Set HOME."
 
 
+def _note_store(context: click.Context, _: click.Parameter, url: str | None) -> None:
+    context.meta[_STORE] = url
+
+
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    envvar="OVERSPILL_STORE",
+    expose_value=False,
+    callback=_note_store,
+    help="Store outputs there, and read them from there. Put a URL with a password into OVERSPILL_STORE instead.",
+)
+"""`command_line` adds it to the settings, so that the commands need no parameter for it."""
+
+
 def settings_options(command: Command) -> Command:
-    """--preset, --config and --set, as the parameters of `load_settings`."""
+    """--preset, --config and --set, as the parameters of `load_settings`, and --store."""
     for option in (
+        store_option,
         click.option(
             "--set",
             "assignments",
@@ -60,7 +77,9 @@ def config_files(config: Path | None) -> list[Layer]:
 
 def command_line(preset: str | None, assignments: Sequence[str]) -> dict[str, Any]:
     """The layer above all files."""
-    return parse_assignments(assignments, "--set") | ({"preset": preset} if preset else {})
+    context = click.get_current_context(silent=True)
+    store = context.meta.get(_STORE) if context else None
+    return parse_assignments(assignments, "--set") | ({"preset": preset} if preset else {}) | ({"store": store} if store else {})
 
 
 def parse_assignments(assignments: Sequence[str], option: str) -> dict[str, Any]:

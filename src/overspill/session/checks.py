@@ -13,6 +13,9 @@ from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
 from overspill.retrieval.definitions import Format
 from overspill.settings import Settings
+from overspill.settings.opening import open_configured_store
+from overspill.store.open import open_store
+from overspill.store.protocols import Store
 from overspill.types import ToolCall
 
 _NONE = type(None)
@@ -26,12 +29,19 @@ def check_session(
 ) -> None:
     require("settings", settings, (Settings, _NONE), "Settings(…)")
     require("budget", budget, (ContextBudget, _NONE), "ContextBudget(window=…)")
-    if store is not None and not all(callable(getattr(store, each, None)) for each in ("open_shelf", "shelves")):
-        raise BadRequest(f"store must be a store such as open_store(…) makes, not {describe_type(store)}.")
+    if not isinstance(store, str | None) and not all(callable(getattr(store, each, None)) for each in ("open_shelf", "shelves")):
+        raise BadRequest(f"store must be a URL, or a store such as open_store(…) makes, not {describe_type(store)}.")
     require("name", name, str, "a string")
     require("family", family, str, "a string")
     require("models", models, (Mapping, _NONE), "a mapping of names to models")
     require("endpoints", endpoints, (Mapping, _NONE), "a mapping of names to endpoints")
+
+
+def find_store(store: Store | str | None, settings: Settings) -> Store:
+    """The one that the program names, or else the one that the settings name."""
+    if isinstance(store, str):
+        return open_store(store, run_bytes=settings.max_run_bytes)
+    return store or open_configured_store(settings)
 
 
 def check_options(errors: object, background: object, check: object) -> None:

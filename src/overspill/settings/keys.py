@@ -18,7 +18,7 @@ LineFrom: TypeAlias = Literal["start", "end"]
 Repeats: TypeAlias = Literal["stub", "full"]
 AnswerForm: TypeAlias = Literal["handle", "artifact", "ready"]
 IntentMode: TypeAlias = Literal["implicit", "ask", "off"]
-RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact"]
+RetrievalTool: TypeAlias = Literal["tool_output", "get_tool_output", "wait_for_tool_output", "get_artifact", "overspill get"]
 ProviderKind: TypeAlias = Literal["openai", "anthropic", "google", "ollama", "openai-compatible"]
 Fallback: TypeAlias = Literal["builtin", "truncate"]
 Author: TypeAlias = Literal["anyone", "agent", "owner"]
@@ -54,7 +54,7 @@ class Key(Struct, frozen=True):
     for_agents: bool = False
     """Only `overspill run` uses it."""
     private: bool = False
-    """Its values may be secrets and are never shown. Names may be shown."""
+    """Its values may be secrets and are never shown. Names, and addresses without their password, may be shown."""
     names_models: bool = False
     """Each value is a target, `provider/model`."""
 

@@ -16,6 +16,7 @@ from overspill.errors import SettingsError
 from overspill.settings.keys import Author, Override, ToolOutputSettings
 from overspill.settings.schema import Field, Path, Values, by_spelling, describe_type, fields
 from overspill.text.humanize import shorten
+from overspill.text.urls import mask_password
 from overspill.truncate import STRATEGIES, StrategyName
 
 COMMAND_LINE = "command line"
@@ -206,5 +207,6 @@ def _hint(section: type, spelling: str, prefix: str) -> str:
 
 
 def _render_value(value: object) -> str:
+    value = mask_password(value) if isinstance(value, str) else value
     text = {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
     return shorten(text, _SHOWN_CHARS)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 from msgspec import Struct, inspect
 
 from overspill.settings.keys import Key
+from overspill.text.urls import mask_password
 
 Path: TypeAlias = tuple[str, ...]
 """Field names from the top to a value. Below `overrides` and `servers`, one step is a tool's or server's name."""
@@ -79,8 +80,10 @@ def keys_along(section: type, path: Path) -> Iterator[Key]:
 
 
 def visible(section: type, path: Path, value: Any) -> Any:
-    """What may be shown of the value: if it is private, only the names."""
-    return sorted(value) if value and by_spelling(section)[path[0]].key.private else value
+    """What may be shown of the value: if it is private, only the names, or an address without its password."""
+    if not value or not by_spelling(section)[path[0]].key.private:
+        return value
+    return mask_password(value) if isinstance(value, str) else sorted(value)
 
 
 def describe_type(type_: Any) -> str:

@@ -106,9 +106,7 @@ class Settings:
             "anyone",
         ),
     ] = "stub"
-    answer_max_bytes: Annotated[
-        Limit | None, Key("The most bytes of one retrieval answer; null: no limit in bytes.", "agent")
-    ] = 12_288
+    answer_max_bytes: Annotated[Limit | None, Key("The most bytes of one retrieval answer; null: no limit.", "agent")] = 12_288
     answer_max_chars: Annotated[Limit | None, Key("The same in characters; null: no limit in characters.", "agent")] = None
     sql_timeout_secs: Annotated[Seconds, Key("The most seconds that one SQL query takes.", "agent")] = 10.0
     max_inline_blob: Annotated[
@@ -118,7 +116,7 @@ class Settings:
         tuple[RetrievalTool, ...],
         Key(
             "Retrieval tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. "
-            "All four work when called.",
+            "All four work when called. `overspill get` is the command, for a model that has a shell.",
             "agent",
         ),
     ] = (
@@ -138,6 +136,9 @@ class Settings:
     extraction_retries: Annotated[Retries, Key("How often an extraction retries a failed model call.", "agent")] = 2
     store_dir: Annotated[
         Name | None, Key("Where outputs are stored: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
+    ] = None
+    store: Annotated[
+        Name | None, Key("The URL of a store to use instead of `storeDir`, such as `postgresql://…`.", "owner", private=True)
     ] = None
     retention: Annotated[
         Retention, Key("How long outputs stay: until the session closes, until the process ends, or longer (`keep`).", "owner")
@@ -227,8 +228,7 @@ class Settings:
     @cached_property
     def may_use_background(self) -> bool:
         """Whether any tool may keep running in the background."""
-        rules = (*self.servers.values(), *self.truncation.overrides.values())
-        return self.async_ or any(rule.background for rule in rules)
+        return self.async_ or any(rule.background for rule in (*self.servers.values(), *self.truncation.overrides.values()))
 
     @cached_property
     def size_cap(self) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
-from overspill.errors import SettingsError, describe_type
+from overspill.errors import MissingPackage, SettingsError, describe_type
 from overspill.store.files.store import file_store
 from overspill.store.memory import memory_store
 from overspill.store.protocols import Store
 from overspill.store.quota import GIB
+from overspill.text.urls import mask_password
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so that a drive letter is a path
 
@@ -28,7 +30,20 @@ def _open_memory(url: str, run_bytes: int) -> Store:
     return memory_store(run_bytes)
 
 
-STORES: Mapping[str, Callable[[str, int], Store]] = {"file": _open_files, "memory": _open_memory}
+def _open_postgres(url: str, run_bytes: int) -> Store:
+    try:
+        from overspill.store.postgres.store import postgres_store  # noqa: PLC0415  # most stores are folders
+    except ImportError as missing:
+        raise MissingPackage(f"The store {mask_password(url)}", "postgres") from missing
+    return postgres_store(url, "", run_bytes)
+
+
+STORES: Mapping[str, Callable[[str, int], Store]] = {
+    "file": _open_files,
+    "memory": _open_memory,
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
+}
 """By URL scheme: what makes a store from a URL and the number of bytes that one run may write."""
 
 
@@ -41,14 +56,24 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
         raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
     if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
+    if not _is_possible(url or ""):
+        raise SettingsError(f"{url!r} cannot be a store's place: it has characters that no file name can have.")
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)
     scheme = found[1].lower()
     if scheme not in STORES:
         known = ", ".join(f"{each}:" for each in STORES)
+        shown = mask_password(url or "")
         raise SettingsError(
-            f"{url!r} names a store of the kind {scheme!r}, which Overspill does not know. Use a path or one of: {known}. "
-            f"If you mean a folder of that name, write ./{url}."
+            f"{shown!r} names a store of the kind {scheme!r}, which Overspill does not know. Use a path or one of: {known}. "
+            f"If you mean a folder of that name, write ./{shown}."
         )
     return STORES[scheme](f"{scheme}:{(url or '')[found.end() :]}", run_bytes)
+
+
+def _is_possible(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:  # half a character
+        return False

@@ -11,7 +11,7 @@ from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError
 from overspill.store.protocols import KeepLimits
 
 _MAX_NAME_CHARS = 200
-_DAY = 86_400
+DAY = 86_400
 
 
 class KeptItem(Struct, frozen=True):
@@ -81,7 +81,7 @@ def expired_items(items: Sequence[KeptItem], kept_bytes: int, limits: KeepLimits
     doomed: list[KeptItem] = []
     for item in sorted(items, key=lambda item: (item.used, item.session, item.id)):
         unused = now - item.used
-        if unused > limits.days * _DAY or (excess > 0 and unused > _DAY):
+        if unused > limits.days * DAY or (excess > 0 and unused > DAY):
             doomed.append(item)
             excess -= item.bytes
     return doomed

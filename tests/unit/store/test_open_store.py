@@ -18,10 +18,16 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.open import STORES, open_store
+from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
 from overspill.store.recovering import RecoveringStore
 
-EXAMPLES = {"file": "file:///var/outputs", "memory": "memory:"}
+EXAMPLES = {
+    "file": "file:///var/outputs",
+    "memory": "memory:",
+    "postgresql": "postgresql://me@localhost/outputs",
+    "postgres": "postgres://me@localhost/outputs",
+}
 
 
 def store_classes() -> set[type]:
@@ -38,7 +44,7 @@ def store_classes() -> set[type]:
 
 def test_every_kind_of_store_is_registered_and_has_an_example():
     assert set(EXAMPLES) == set(STORES)
-    assert {type(open_store(url)) for url in EXAMPLES.values()} == store_classes() == {FileStore, MemoryStore}
+    assert {type(open_store(url)) for url in EXAMPLES.values()} == store_classes() == {FileStore, MemoryStore, PostgresStore}
 
 
 @pytest.mark.parametrize("spelling", ["{}", "file://{}", "file:{}", "FILE://{}", "file://localhost{}"])
@@ -63,13 +69,14 @@ def test_a_relative_path_is_below_the_working_directory_and_no_path_means_the_te
     assert open_store(None).url == Path(tempfile.gettempdir()).as_uri()
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/prefix", "S3:bucket", "redis://127.0.0.1"])
+@pytest.mark.parametrize("url", ["ftp://bucket/prefix", "FTP:bucket", "redis://127.0.0.1"])
 def test_an_unknown_kind_of_store_is_refused_with_the_known_ones(url: str):
     kind = url.partition(":")[0].lower()
     with pytest.raises(SettingsError) as refused:
         open_store(url)
     assert str(refused.value) == (
-        f"{url!r} names a store of the kind '{kind}', which Overspill does not know. Use a path or one of: file:, memory:. "
+        f"{url!r} names a store of the kind '{kind}', which Overspill does not know. Use a path or one of: file:, memory:, "
+        f"postgresql:, postgres:. "
         f"If you mean a folder of that name, write ./{url}."
     )
 

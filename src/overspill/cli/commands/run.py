@@ -20,7 +20,7 @@ from overspill.agent.wording import still_running
 from overspill.cli import ending, output
 from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
-from overspill.cli.settings import config_files, parse_assignments, settings_options
+from overspill.cli.settings import command_line, config_files, parse_assignments, settings_options
 from overspill.cli.stderr import report_error, warn
 from overspill.cli.terminal import on_terminal
 from overspill.errors import OverspillError, SettingsError
@@ -129,15 +129,15 @@ def _read_standard_input() -> str:
 
 
 def _collect_sources(models: Sequence[str], overrides: Sequence[str], options: Mapping[str, Any]) -> Sources:
-    assigned = parse_assignments(options["assignments"], "--set")
+    assigned = command_line(None, options["assignments"])
     options_given = {
         "preset": options["preset"],
         "models": list(models) or None,
         "toolResponseMaxBytes": options["tool_response_max_bytes"],
         "async": options["async_"],
     }
-    command_line = assigned | {key: value for key, value in options_given.items() if value is not None}
-    return Sources(command_line, parse_assignments(overrides, "--override"), tuple(config_files(options["config"])))
+    given = assigned | {key: value for key, value in options_given.items() if value is not None}
+    return Sources(given, parse_assignments(overrides, "--override"), tuple(config_files(options["config"])))
 
 
 def _name_functions(references: Sequence[str]) -> dict[str, str]:

@@ -14,8 +14,6 @@ from overspill.cli.settings import settings_options
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform, warn
 from overspill.errors import MissingPackage, SettingsError
-from overspill.retrieval.archive import Archive
-from overspill.store.open import open_store
 
 _PACKAGES = ("jinja2", "markdown_it", "starlette", "uvicorn")
 _UNNAMED = ("0.0.0.0", "::", "")  # noqa: S104  # refused
@@ -29,10 +27,9 @@ _ANYONE = (
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on; default: any that is free.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--insecure", is_flag=True, help="Serve other machines without encryption.")
-@click.option("--store", "store", metavar="URL", help="Look only at this store; default: those that `artifacts list` shows.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")
 @settings_options
-def view(port: int, host: str, insecure: bool, store: str | None, opens: bool, **options: Any) -> None:
+def view(port: int, host: str, insecure: bool, opens: bool, **options: Any) -> None:
     """Look at sessions, stored outputs and savings in a browser.
 
     \b
@@ -49,8 +46,7 @@ def view(port: int, host: str, insecure: bool, store: str | None, opens: bool, *
         raise SettingsError(f"--host {host!r} is no address that a browser can call. Give one that this machine has.")
     if not is_loopback(host) and not insecure:
         raise SettingsError(_ANYONE.format(host=host))
-    archive = Archive([open_store(store)], warn=warn) if store else stores.archive(**options)
-    viewer = Viewer(archive, Address(host, port))
+    viewer = Viewer(stores.archive(**options), Address(host, port))
 
     async def run(stop: anyio.Event) -> None:
         if not opens:

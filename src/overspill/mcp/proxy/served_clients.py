@@ -24,7 +24,7 @@ from overspill.mcp.proxy.served_client import ServedClient, open_client
 from overspill.models.endpoints import Endpoint
 from overspill.session.session import Session
 from overspill.settings import Settings
-from overspill.store.open import open_store
+from overspill.settings.opening import open_configured_store
 from overspill.store.recovering import RecoveringStore
 from overspill.text.lenient_json import dumps
 
@@ -60,7 +60,7 @@ class ServedClients:
         self._settings = settings
         self._endpoints = endpoints
         self._log = log
-        self._store = RecoveringStore(open_store(settings.store_dir, run_bytes=settings.max_run_bytes), log)
+        self._store = RecoveringStore(open_configured_store(settings), log)
         self._open_clients: dict[tuple[ClientKey, bytes], _OpenClient] = {}
         self._sessions: dict[str, Session] = {}
         self._served = Counter[str]()

@@ -24,6 +24,7 @@ from overspill.cli.termination import cancel_on_termination
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.settings import Settings
+from overspill.settings.opening import store_place
 from overspill.text.humanize import count_noun, escape_invisible
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
 
 
 def _check_stores(settings: Settings) -> list[Finding]:
-    """Without storeDir there are two: programs store in the temporary directory, the proxy in a folder that lasts."""
-    urls = [settings.store_dir] if settings.store_dir else [None, lasting_store()]
+    """Without a setting there are two: programs store in the temporary directory, the proxy in a folder that lasts."""
+    urls = [place] if (place := store_place(settings)) else [None, lasting_store()]
     return [finding for url in urls for finding in store.check(url, settings)]
 
 

@@ -13,6 +13,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.files.survey import ShelfIndex
 from overspill.store.open import open_store
+from overspill.store.protocols import Store
 from overspill.text import humanize
 
 _MIN_FREE_BYTES = 100_000_000
@@ -27,7 +28,7 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
     except SettingsError as error:
         return [_wrong(str(error), _USE_OTHER_FOLDER)]
     if not isinstance(store, FileStore):
-        return [Finding("store", "ok", f"Outputs are stored in {store.url}")]
+        return _check_elsewhere(store)
     if problem := _find_problem(store.root):
         return [_wrong(problem, _USE_OTHER_FOLDER)]
     try:
@@ -36,6 +37,16 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
         return [*_find_untrusted(store), _describe_content(store, settings), *_find_leftovers(store), *_check_space(store)]
     except StoreError as error:
         return [_wrong(str(error), _USE_OTHER_FOLDER)]
+
+
+def _check_elsewhere(store: Store) -> list[Finding]:
+    """Asks it something, but changes nothing."""
+    try:
+        labels = store.shelves()
+    except StoreError as error:
+        return [_wrong(str(error), "")]
+    live = sum(label.live for label in labels)
+    return [Finding("store", "ok", f"{store.url} holds {humanize.count_noun(len(labels), 'session')}, {live} of them live.")]
 
 
 def _wrong(text: str, advice: str) -> Finding:

@@ -1,0 +1,1 @@
+"""Outputs in a PostgreSQL database, which many machines may share."""

@@ -1,0 +1,100 @@
+"""What the store itself asks the database: which sessions there are, who holds them, and what the limits remove."""
+
+from __future__ import annotations
+
+from overspill.store.postgres.schema import SCHEMA
+
+_IS_LIVE = f"""EXISTS (
+    SELECT FROM {SCHEMA}.holds h JOIN {SCHEMA}.runs r USING (run) WHERE h.session = s.session
+        AND (r.until > now() OR pg_postmaster_start_time() > now() - make_interval(secs => %(lease)s))
+)"""
+"""Nobody could renew a lease while the server was down, so those that ran out then count for a while after it has started."""
+
+LOCK_NAME = "SELECT pg_advisory_xact_lock(hashtextextended(%(tenant)s || E'\\n' || %(name)s, 0))"
+FIND_NAME = f"""
+SELECT s.session, s.retention, {_IS_LIVE}, EXISTS (SELECT FROM {SCHEMA}.holds h WHERE h.session = s.session AND NOT h.shared)
+FROM {SCHEMA}.sessions s WHERE tenant = %(tenant)s AND name = %(name)s ORDER BY s.retention = 'keep' DESC
+"""
+CREATE = f"""
+WITH made AS (
+    INSERT INTO {SCHEMA}.sessions (session, tenant, name, retention, opening, run)
+    VALUES (%(session)s, %(tenant)s, %(name)s, %(retention)s, %(opening)s, %(run)s) ON CONFLICT DO NOTHING RETURNING session
+)
+INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, %(shared)s FROM made
+RETURNING session
+"""
+DROP_DEAD_HOLDS = f"""
+DELETE FROM {SCHEMA}.holds h USING {SCHEMA}.runs r WHERE h.session = %(session)s AND r.run = h.run AND r.until <= now()
+    AND pg_postmaster_start_time() <= now() - make_interval(secs => %(lease)s)
+"""
+TAKE = f"""
+WITH used AS (UPDATE {SCHEMA}.sessions SET used = now() WHERE session = %(session)s RETURNING session)
+INSERT INTO {SCHEMA}.holds (hold, session, run, shared) SELECT %(hold)s::uuid, session, %(run)s::uuid, %(shared)s FROM used
+RETURNING session
+"""
+RELEASE = f"""
+WITH released AS (DELETE FROM {SCHEMA}.holds WHERE hold = %(hold)s RETURNING session)
+UPDATE {SCHEMA}.sessions SET used = now() WHERE session IN (SELECT session FROM released)
+"""
+REMOVE_OWN = f"""
+DELETE FROM {SCHEMA}.sessions WHERE session = %(session)s
+    AND EXISTS (SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s)
+"""
+REMOVE_OF_RUN = f"DELETE FROM {SCHEMA}.sessions WHERE run = %(run)s AND retention <> 'keep'"
+LABEL = f"""
+SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s
+WHERE s.tenant = %(tenant)s AND s.session = %(session)s
+"""
+LABELS = f"""
+SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s ORDER BY s.session
+"""
+EXISTS = f"SELECT 1 FROM {SCHEMA}.sessions WHERE tenant = %(tenant)s AND session = %(session)s"
+REMOVE_SESSION = f"""
+DELETE FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s AND s.session = %(session)s AND NOT {_IS_LIVE} RETURNING s.session
+"""
+EMPTY = f"""
+UPDATE {SCHEMA}.outputs SET removed = now() WHERE session = %(session)s AND complete AND removed IS NULL RETURNING id
+"""
+PURGE = f"DELETE FROM {SCHEMA}.outputs WHERE session = ANY(%(sessions)s::uuid[]) AND removed IS NOT NULL"
+
+REMOVE_UNFINISHED = f"""
+DELETE FROM {SCHEMA}.outputs o USING {SCHEMA}.sessions s WHERE s.session = o.session AND s.tenant = %(tenant)s
+    AND NOT o.complete AND o.hold NOT IN (SELECT hold FROM {SCHEMA}.holds) AND NOT {_IS_LIVE}
+"""
+KEPT_BYTES = f"""
+SELECT extract(epoch FROM now())::float8,
+    coalesce((SELECT sum(o.size) FROM {SCHEMA}.outputs o JOIN {SCHEMA}.sessions s USING (session)
+        WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND o.removed IS NULL), 0)::bigint
+    + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j JOIN {SCHEMA}.sessions s USING (session)
+        WHERE s.tenant = %(tenant)s AND s.retention = 'keep'), 0)::bigint
+    + coalesce((SELECT sum(length(s.opening)) FROM {SCHEMA}.sessions s
+        WHERE s.tenant = %(tenant)s AND s.retention = 'keep'), 0)::bigint
+"""
+_SESSION_USED = f"""greatest(s.used, (
+    SELECT max(o.used) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL
+))"""
+OLD_SESSIONS = f"""
+SELECT s.session, extract(epoch FROM {_SESSION_USED})::float8,
+    coalesce((SELECT sum(o.size) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL), 0)::bigint
+    + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j WHERE j.session = s.session), 0)::bigint + length(s.opening)
+FROM {SCHEMA}.sessions s
+WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND s.used < now() - make_interval(secs => %(unused)s) AND NOT {_IS_LIVE}
+    AND {_SESSION_USED} < now() - make_interval(secs => %(unused)s)
+ORDER BY s.used LIMIT %(most)s
+"""
+OLD_OUTPUTS = f"""
+SELECT o.session, o.id, extract(epoch FROM o.used)::float8, o.size
+FROM {SCHEMA}.outputs o JOIN {SCHEMA}.sessions s USING (session)
+WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND o.complete AND o.removed IS NULL
+    AND o.used < now() - make_interval(secs => %(unused)s) AND {_IS_LIVE}
+ORDER BY o.used LIMIT %(most)s
+"""
+EXPIRE_SESSION = f"""
+DELETE FROM {SCHEMA}.sessions s WHERE s.session = %(session)s AND NOT {_IS_LIVE}
+    AND {_SESSION_USED} < now() - make_interval(secs => %(unused)s) RETURNING s.session
+"""
+EXPIRE_OUTPUT = f"""
+UPDATE {SCHEMA}.outputs SET removed = now() WHERE session = %(session)s AND id = %(id)s AND removed IS NULL
+    AND used < now() - make_interval(secs => %(unused)s) RETURNING id
+"""
+STILL_STORED = f"SELECT session, id FROM {SCHEMA}.outputs WHERE session = ANY(%(sessions)s::uuid[]) AND removed IS NULL"

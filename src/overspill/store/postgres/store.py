@@ -1,0 +1,225 @@
+"""Store outputs in a PostgreSQL database, which many processes on many machines share."""
+
+from __future__ import annotations
+
+import atexit
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from functools import cache
+from threading import RLock
+from typing import Any
+
+from overspill.errors import StoreError, UnknownHandle
+from overspill.store import rules
+from overspill.store.copies import LocalCopies
+from overspill.store.files.journal import Opening
+from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.postgres import sql
+from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
+from overspill.store.postgres.expiry import expire
+from overspill.store.postgres.run import LEASE_SECONDS, REMOVE_AFTER_SECONDS, Run
+from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
+from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
+from overspill.store.quota import GIB, OutputQuota, Quota
+
+_SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
+
+
+class PostgresStore:
+    """`tenant` separates users of one database: a store reads, counts and removes only what was stored with the same one.
+
+    Nothing is asked of the server before the first call. `close`, or the end of the process, removes what is not to be kept.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        tenant: str = "",
+        run_bytes: int = 10 * GIB,
+        sweep_seconds: float = HOUR,
+        lease_seconds: float = LEASE_SECONDS,
+        remove_after_seconds: float = REMOVE_AFTER_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self._database = Database(url, answer_seconds)
+        self._tenant = tenant
+        self._lease_seconds = lease_seconds
+        self._remove_after_seconds = remove_after_seconds
+        self._quota = Quota(run_bytes)
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
+        self._next_measurement = 0.0
+        self._copies = LocalCopies()
+        self._run: Run | None = None
+        self._shelves: dict[str, LivePostgresShelf] = {}
+        self._emptied: set[str] = set()
+        self._mutex = RLock()
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    def open_shelf(
+        self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
+    ) -> LivePostgresShelf:
+        rules.check_id(session)
+        rules.check_name(name)
+        run = self._ensure_run()
+        if limits and time.monotonic() >= self._next_measurement:
+            self._guard.apply(limits)
+            self._next_measurement = time.monotonic() + _SECONDS_BETWEEN_MEASUREMENTS
+        hold = str(uuid.uuid4())
+        values = self._key(
+            session=session,
+            name=name,
+            retention=retention,
+            opening=Opening.now(session, name, retention).line,
+            run=run.id,
+            hold=hold,
+            shared=False,
+        )
+        may_exist = bool(name) and not rules.is_unique(name, session)
+        opened, kind = self._database.transact(
+            f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
+        )
+        quota: OutputQuota = self._quota
+        if limits and kind == "keep":
+            quota = KeepQuota(self._quota, self._guard, limits)
+            self._guard.join(opened, limits)
+        shelf = LivePostgresShelf(
+            self._database, self._copies, opened, run=run, hold=hold, retention=kind, quota=quota, ended=self._end_session
+        )
+        with self._mutex:
+            self._shelves[hold] = shelf
+        return shelf
+
+    def read_shelf(self, session: str) -> PostgresShelf:
+        self._check_exists(session)
+        return PostgresShelf(self._database, self._copies, session)
+
+    def label(self, session: str) -> ShelfLabel:
+        rules.check_id(session)
+        for row in self._database.rows(f"read session {session}", sql.LABEL, self._key(session=session)):
+            return _label(row)
+        raise UnknownHandle(f"session-{session}")
+
+    def shelves(self) -> list[ShelfLabel]:
+        return [_label(row) for row in self._database.rows(f"list {self.url}", sql.LABELS, self._key())]
+
+    def remove_shelf(self, session: str) -> None:
+        rules.check_id(session)
+        if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
+            self._check_exists(session)
+            raise rules.still_live_error(session)
+        self._quota.release(session)
+
+    def empty_shelf(self, session: str) -> int:
+        self._check_exists(session)
+        removed = self._database.rows(f"empty session {session}", sql.EMPTY, {"session": session})
+        self._emptied.add(session)
+        for (id,) in removed:
+            self._quota.release(session, str(id))
+        return len(removed)
+
+    def expire(self, limits: KeepLimits) -> Expired:
+        expired, sessions = expire(self._database, self._key(), limits)
+        self._emptied |= sessions
+        self._release_gone()
+        return expired
+
+    def free(self) -> int:
+        return self._quota.left
+
+    def close(self) -> None:
+        with self._mutex:
+            run, self._run = self._run, None
+            with ExitStack() as last:
+                last.callback(self._database.close)
+                last.callback(self._copies.clear)
+                if run is not None:
+                    atexit.unregister(self.close)
+                    last.callback(self._end_run, run)
+                for shelf in list(self._shelves.values()):
+                    last.callback(shelf.close)
+
+    def _ensure_run(self) -> Run:
+        with self._mutex:
+            if self._run is None or not self._run.is_usable:
+                self._run = Run(self._database, self._lease_seconds, self._remove_after_seconds)
+                atexit.register(self.close)
+            return self._run
+
+    def _end_run(self, run: Run) -> None:
+        # If the server is away, the end of the lease does the same later.
+        with suppress(StoreError):
+            run.end(lambda: self._finish(run))
+
+    def _finish(self, run: Run) -> None:
+        doing = f"close {self.url}"
+        self._database.rows(doing, sql.REMOVE_OF_RUN, {"run": run.id})
+        if self._emptied:
+            emptied, self._emptied = list(self._emptied), set()
+            self._database.rows(doing, sql.PURGE, {"sessions": emptied})
+
+    def _end_session(self, shelf: LivePostgresShelf) -> None:
+        with self._mutex:
+            if self._shelves.pop(shelf.hold, None) is None:
+                return
+        self._guard.leave(shelf.session)
+        is_removed = shelf.retention == "session"
+        key = {"session": shelf.session, "hold": shelf.hold}
+        # If the server is away, the lease ends what cannot be ended now.
+        with suppress(StoreError):
+            self._database.rows(f"close session {shelf.session}", sql.REMOVE_OWN if is_removed else sql.RELEASE, key)
+        if is_removed:
+            self._quota.release(shelf.session)
+
+    def _release_gone(self) -> None:
+        """Including what another process has removed, which would otherwise be freed only in that process's quota."""
+        held = {session: self._quota.outputs(session) for session in self._quota.sessions()}
+        if not held:
+            return
+        rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})
+        stored = {(str(session), str(id)) for session, id in rows}
+        writing = {(shelf.session, id) for shelf in list(self._shelves.values()) for id in shelf.list_writing()}
+        for session, ids in held.items():
+            for id in ids:
+                if (session, id) not in stored and (session, id) not in writing:
+                    self._quota.release(session, id)
+
+    def _check_exists(self, session: str) -> None:
+        rules.check_id(session)
+        if not self._database.rows(f"read session {session}", sql.EXISTS, self._key(session=session)):
+            raise UnknownHandle(f"session-{session}")
+
+    def _key(self, **values: object) -> dict[str, object]:
+        return {"tenant": self._tenant, "lease": self._lease_seconds, **values}
+
+
+def _open(fetch: Fetch, values: Mapping[str, Any], *, may_exist: bool) -> tuple[str, Retention]:
+    if may_exist:
+        fetch(sql.LOCK_NAME, values)
+        for session, retention, is_live, _ in fetch(sql.FIND_NAME, values):
+            if is_live:
+                raise rules.name_in_use_error(values["name"])
+            if retention == "keep":
+                of_session = {**values, "session": session}
+                fetch(sql.DROP_DEAD_HOLDS, of_session)
+                fetch(sql.TAKE, of_session)
+                return str(session), "keep"
+    if not fetch(sql.CREATE, values):
+        raise rules.already_exists_error(f"session-{values['session']}")
+    return values["session"], values["retention"]
+
+
+def _label(row: tuple[Any, ...]) -> ShelfLabel:
+    session, is_live, name, retention = row
+    return ShelfLabel(str(session), live=is_live, name=name, retention=retention)
+
+
+@cache
+def postgres_store(url: str, tenant: str, run_bytes: int) -> PostgresStore:
+    """One store for each database in a process, so that its sessions share a lease and a quota."""
+    return PostgresStore(url, tenant=tenant, run_bytes=run_bytes)

@@ -1,0 +1,59 @@
+"""The key `store`: who may set it, and that its password is never shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import RUN
+
+from overspill.errors import SettingsError
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.settings.load import load
+from overspill.settings.opening import open_configured_store
+from overspill.store.memory import MemoryStore
+
+URL = "postgresql://me:s3cr3t@db.example.com/outputs"
+
+
+def test_it_wins_over_the_folder(tmp_path: Path):
+    settings = Settings(store="memory:", storeDir=str(tmp_path))
+    assert isinstance(open_configured_store(settings), MemoryStore)
+
+
+async def test_a_session_takes_a_url():
+    async with Session(store="memory:") as session:
+        kept = await session.keep("something", "note")
+        assert session.open(kept.handle).text() == "something"
+
+
+def test_a_file_in_the_working_directory_may_not_set_it(tmp_path: Path):
+    (tmp_path / ".overspill.yaml").write_text(f"store: {URL}\n")
+    with pytest.raises(SettingsError, match=r"store may not be set in \.overspill\.yaml") as refused:
+        load(cwd=tmp_path)
+    assert "s3cr3t" not in str(refused.value)
+
+
+def test_its_password_is_not_in_what_settings_show():
+    assert "s3cr3t" not in repr(Settings(store=URL))
+    assert Settings(store=URL).store == URL
+    with pytest.raises(SettingsError) as refused:
+        load(cli={"store": URL, "retention": URL})
+    assert "s3cr3t" not in str(refused.value)
+
+
+def test_a_variable_and_an_option_set_it_and_config_shows_it_without_the_password(tmp_path: Path):
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OVERSPILL_STORE": URL}
+
+    def shown(*options: str) -> str:
+        command = [sys.executable, "-c", RUN, "config", "--json", *options]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path)
+        return json.loads(done.stdout)["store"]["value"]
+
+    assert shown() == "postgresql://me:***@db.example.com/outputs"
+    assert shown("--store", "memory:") == "memory:"
