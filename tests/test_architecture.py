@@ -123,7 +123,7 @@ ROOMS: dict[str, Room] = {
         "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
-    "hooks": Room("built-in tools of coding agents, by their hooks", "errors retrieval session settings types"),
+    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "cli": Room(
         "the command line: parsing and rendering",
         "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql store "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from overspill.hooks.shapes import Client, Found, HookEvent, Unusable
 from overspill.retrieval.definitions import TOOLS
@@ -29,7 +29,7 @@ async def keep(client: Client, project: str, event: HookEvent, found: Found, set
     async def return_text(**_: object) -> str:
         return found.text
 
-    args = event.tool_input if isinstance(event.tool_input, dict) else {}
+    args = cast("dict[str, Any]", event.tool_input) if isinstance(event.tool_input, dict) else {}
     async with Session(settings, family=family_of(client, project), preload=False) as session:
         reply = await session.call(event.tool_name, args, return_text, background=False)
     if reply.kept is None and reply.truncation is not None:
