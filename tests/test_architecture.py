@@ -95,11 +95,16 @@ ROOMS: dict[str, Room] = {
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
     ),
+    "integrations": Room(
+        "one line in other people's frameworks, one file each over a shared core",
+        "budget calls errors gate session settings types",
+        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
+    ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
-        "mcp mcp_types pydantic starlette",
+        "mcp mcp_types pydantic starlette uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
     "agent": Room(
@@ -109,14 +114,27 @@ ROOMS: dict[str, Room] = {
         "mcp pydantic",
         "functions are named in the settings, and MCP is there only for agents that use it",
     ),
+    "shell": Room(
+        "keep what commands print, and read it back",
+        "calls errors handles reading record retrieval session settings store text types wording",
+    ),
+    "view": Room(
+        "the read-only web page over stores and their journals",
+        "errors gate handles reading record retrieval settings store text types",
+        "jinja2 markdown_it markupsafe starlette uvicorn",
+    ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill record retrieval session settings sql store text types wording",
+        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
+        "types view wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
-CONFINED = {"click", "duckdb", "mcp", "mcp_types", "obstore", "psycopg", "pydantic", "pydantic_ai", "re2", "rich", "starlette"}
+FRAMEWORKS = set(ROOMS["integrations"].packages.split())
+CONFINED = {
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+} | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from overspill import handles
 from overspill.errors import BadRequest, require
@@ -73,13 +74,14 @@ class Output(Struct, frozen=True):
     """Return this from a tool when a plain value is not enough: content blocks, and whether they report an error."""
 
     content: list[Block]
+    """A string becomes a single text block."""
     is_error: bool = False
     original: Any = None
     """The result in the host's own form. It comes back unchanged with the reply, whatever becomes of the content."""
 
     def __post_init__(self) -> None:
         if isinstance(self.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # its characters would be taken for blocks
-            raise BadRequest('`content` must be a list of content blocks, not a string: [{"type": "text", "text": …}].')
+            force_setattr(self, "content", [{"type": "text", "text": self.content}])
 
 
 class Kept(Struct, frozen=True):
@@ -160,6 +162,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     model: str | None = None
     original: Any = None
     """What the tool gave as `Output.original`; None while the tool is still running."""
+    passed: bool = False
+    """Whether the result is within the limits, so that you may pass on `value` instead of `text`."""
+    value: Any = None
+    """The tool's own object if it passed, or if it cannot be written as text: a dataclass, an image, a framework's result.
+    For a stream that passed, its text. None for whatever was stored, shortened or raised."""
 
     @property
     def tokens(self) -> int:

@@ -18,7 +18,10 @@ from small_servers import entry
 from overspill.cli import overspill
 
 ROOT = Path(__file__).parents[2]
-_ID = re.compile(r"art_\d+_\w+")
+_ID = re.compile(r"art_\d+_\w+|out_\w+")
+REPORT = json.dumps(
+    {"items": [{"status": "failed", "id": number, "first error": "stack trace"} for number in range(9)]}, indent=1
+)
 
 
 def examples(group: click.Context) -> Iterator[str]:
@@ -34,8 +37,13 @@ def examples(group: click.Context) -> Iterator[str]:
 
 
 LINES = list(examples(click.Context(overspill, info_name="overspill")))
-# A proxy serves until its client ends it; behind a pipe stand other people's programs and a model.
-ELSEWHERE = [line for line in LINES if line.startswith("overspill proxy") or "|" in line]
+# A proxy serves until its client ends it, and the viewer until you do; `keep` runs other people's programs, a pipe joins them,
+# and a shell writes to files.
+ELSEWHERE = [
+    line
+    for line in LINES
+    if line.startswith(("overspill proxy", "overspill keep", "overspill view")) or "|" in line or ">" in line
+]
 HERE = [line for line in LINES if line not in ELSEWHERE]
 
 
@@ -61,7 +69,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     "line", [pytest.param(line, marks=[pytest.mark.slow] if " doctor" in line else []) for line in HERE], ids=lambda line: line
 )
 def test_an_example_of_a_help_text_works(place: Place, line: str) -> None:
-    (kept,) = place.keep(report="line\n" * 50)
+    (kept,) = place.keep(report=REPORT)
     if "snapshot" in line:
         question = ("Why?", "--config", "examples/config.yaml", "--snapshot", "run.json.gz")
         assert place.overspill("run", "examples/scripted.ai", *question).code == 0
@@ -73,4 +81,13 @@ def test_an_example_of_a_help_text_works(place: Place, line: str) -> None:
 
 def test_the_examples_are_found() -> None:
     assert 'overspill run examples/scripted.ai "Why did the deployment fail?" --config examples/config.yaml' in HERE
-    assert [line.split(" ")[0] for line in ELSEWHERE] == ["overspill", "overspill", "overspill", "kubectl", "kubectl", "echo"]
+    assert [line.split(" ")[0] for line in ELSEWHERE if not line.startswith("overspill ")] == [
+        "kubectl", "kubectl", "mkdir", "kubectl", "echo",
+    ]  # fmt: skip
+    assert {line.split(" ")[1] for line in ELSEWHERE if line.startswith("overspill ")} == {
+        "proxy",
+        "keep",
+        "get",
+        "skill",
+        "view",
+    }

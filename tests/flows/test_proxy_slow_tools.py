@@ -47,7 +47,7 @@ def test_a_slow_tool_is_answered_in_time_and_read_when_it_has_ended(wire: Wire) 
 def test_the_resource_of_a_tool_that_is_still_running_is_refused_with_what_to_do(wire: Wire) -> None:
     uri = f"overspill://{in_background(wire, 'later')}"
     error = wire.request("resources/read", {"uri": uri})["error"]
-    assert (error["code"], error["message"], error["data"]) == (-32602, wording.NOT_READY, {"uri": uri})
+    assert (error["code"], error["message"], error["data"]) == (-32602, wording.not_ready(), {"uri": uri})
 
 
 def test_waiting_ends_as_soon_as_the_tool_does(tmp_path: Path) -> None:

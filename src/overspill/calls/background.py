@@ -31,6 +31,11 @@ class BackgroundJobs(Mapping[str, Job]):
         else:
             self._forgotten.add(change.id)
 
+    def note_read(self, id: str) -> None:
+        """A model that has read a finished output need not be told any more that it has finished."""
+        if (job := self._jobs.get(id)) is not None and job.done:
+            job.is_announced = True
+
     def finish(self, job: Job) -> Job | None:
         """Return the job that left memory for it: the oldest that was announced to the model, or else the oldest."""
         if job.blocks:  # they are nowhere else

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextvars import Context
 from typing import TypeAlias
 
 import anyio
@@ -24,7 +25,7 @@ class Deadlines:
         self._earlier = anyio.Event()
 
     def start(self, owner: TaskOwner) -> None:
-        owner.start(self._tick)
+        Context().run(owner.start, self._tick)  # the caller's context would live as long as the session
 
     def set(self, key: object, seconds: float, ring: Ring) -> None:
         at = time.monotonic() + seconds

@@ -120,7 +120,8 @@ class CallService:
         return job
 
     async def turn(self, calls: Sequence[ToolCall], answer: Callable[[ToolCall], Any], deliver: Deliver) -> list[Reply]:
-        """Answer every call. If none has news for the model, wait for the first job that finishes, and deliver its output."""
+        """Answer every call, with its output if that is ready by the end of the turn. If no call has news for the model, wait for
+        the first job that finishes."""
         replies: dict[int, Reply] = {}
         failures: list[Exception] = []
 
@@ -140,8 +141,8 @@ class CallService:
             raise failures[0]
         if replies and not any(reply.new for reply in replies.values()):
             await self.jobs.wait_any()
-            for index, reply in replies.items():
-                replies[index] = reply if reply.job is None else await deliver(reply.job) or reply
+        for index, reply in replies.items():  # some may have become ready while the others ran
+            replies[index] = reply if reply.job is None or reply.new else await deliver(reply.job) or reply
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:

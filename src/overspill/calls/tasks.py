@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -72,8 +73,9 @@ class _OnAsyncio:
         self._task: asyncio.Task[None] | None = None
 
     def spawn(self, own: Work) -> None:
-        """The only task outside a group: it holds the group, which must not belong to the first caller."""
-        self._task = asyncio.get_running_loop().create_task(own())
+        """The only task outside a group: it holds the group, which must not belong to the first caller. Its context is empty,
+        because it would keep whatever the first caller's context refers to."""
+        self._task = asyncio.get_running_loop().create_task(own(), context=Context())
         _owners.add(self._task)
         self._task.add_done_callback(_owners.discard)
 

@@ -29,6 +29,9 @@ class Entry(NamedTuple):
 COMMANDS = {
     "proxy": Entry("overspill.cli.commands.proxy:proxy", "Run MCP servers behind Overspill."),
     "extract": Entry("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
+    "keep": Entry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
+    "get": Entry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+    "skill": Entry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
     "sql": Entry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
     "run": Entry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": Entry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),
@@ -36,6 +39,7 @@ COMMANDS = {
     "verify": Entry("overspill.cli.commands.verify:verify", "Check stored outputs against their checksums."),
     "stats": Entry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
     "jobs": Entry("overspill.cli.commands.jobs:jobs", "List the background jobs of live sessions."),
+    "view": Entry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
     "wrap": Entry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": Entry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
     "doctor": Entry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),

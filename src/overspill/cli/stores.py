@@ -18,13 +18,16 @@ from overspill.store.protocols import Store
 
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
+    return Archive(find_stores(load_settings(preset, config, assignments).settings), warn=warn)
+
+
+def find_stores(settings: Settings) -> list[Store]:
     """The configured store, the proxy's, and the folder in this project where the artifacts preset stores outputs."""
-    settings = load_settings(preset, config, assignments).settings
     stores = {store.url: store for store in map(open_store, (store_place(settings), lasting_store()))}
     project = open_store(Settings(preset="artifacts").store_dir)
     if project.url not in stores and _can_open(project):
         stores[project.url] = project
-    return Archive(list(stores.values()), warn=warn)
+    return list(stores.values())
 
 
 def _can_open(store: Store) -> bool:

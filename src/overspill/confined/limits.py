@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import sys
+import time
 
 
-def limit_seconds(seconds: int) -> None:
+def limit_seconds(seconds: float) -> None:
     """Of processor time, the start included. The system ends the process then."""
-    _limit(resource.RLIMIT_CPU, seconds)
+    _limit(resource.RLIMIT_CPU, math.ceil(seconds))
+
+
+def limit_more_seconds(seconds: float) -> None:
+    """As `limit_seconds`, from now on."""
+    limit_seconds(time.process_time() + seconds)
 
 
 def limit_files(size: int) -> None:

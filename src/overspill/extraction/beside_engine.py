@@ -21,8 +21,8 @@ from overspill.types import Excerpt, Extraction
 DENIED = "{model} found nothing, but the built-in engine is confident that it did."
 UNSUPPORTED = "Nothing was found in the stored output that supports the answer of {model}."
 
-_ANSWER_SHARE = 0.15
-"""Of the tokens of a reply, for the model's words. With as much less, the engine's passages hold as many answers."""
+_ANSWER_SHARE = 0.08
+"""Of the tokens of a reply, for the model's words. With as much less, the engine's passages hold nearly as many answers."""
 _WHOLE_ANSWER_SHARE = 0.5
 """For a summary or a list, which passages cannot replace."""
 _UNSUPPORTED_SHARE = 0.05

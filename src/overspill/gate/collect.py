@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from overspill import wording
+from overspill.errors import Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
@@ -33,6 +34,8 @@ class CollectedResult:
         """Whether the whole result, or the failure, has arrived."""
         self.content: list[Block] | None = None
         self.original: Any = None
+        self.value: Any = None
+        """What the tool returned, unless it is a stream."""
         self.plain: str | None = None
         """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
         self.media: Media = media
@@ -69,28 +72,31 @@ class CollectedResult:
         """Take a short text without waiting, as most results are. Return False for anything else."""
         if type(result) is not str or len(result) > _MAX_CHARS_ON_LOOP:
             return False
-        self.plain, self.complete = result, True
+        self.plain = self.value = result
+        self.complete = True
         return True
 
     async def take(self, result: Any, run_in_thread: RunInThread = anyio.to_thread.run_sync) -> None:
         """Take whatever a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
         if isinstance(result, Output):
             self.is_error, self.original = result.is_error, result.original
+            self.value = result.content if result.original is None else result.original
             await self._take_blocks(result.content)
         elif result is None:
             self.plain = wording.NO_OUTPUT
         elif isinstance(result, str):
+            self.value = result
             await self._take_text(result)
         elif isinstance(result, bytes | bytearray | memoryview):
-            await self._take_stream(_slices(memoryview(cast("bytes", result))))
+            self.value = cast("bytes", result)
+            await self._take_stream(_slices(memoryview(self.value)))
         elif isinstance(result, AsyncIterator):
             await self._take_stream(cast("AsyncIterator[Any]", result))
         elif isgenerator(result):
             await self._take_generator(cast("Generator[Any, Any, Any]", result), run_in_thread)
-        elif await _run_if_many(lambda: is_blocks(result), result):
-            await self._take_blocks(result)
         else:
-            await self._take_json(result)
+            self.value = result
+            await (self._take_blocks if await _run_if_many(lambda: is_blocks(result), result) else self._take_json)(result)
         self.complete = True
 
     @property
@@ -192,7 +198,7 @@ class CollectedResult:
             self.discard()
             self._spool = None
             self.plain = wording.not_serialisable(type(value).__name__, str(error))
-            self.is_error, self.error = True, TypeError(self.plain)
+            self.is_error, self.error = True, Unwritable(self.plain, value)
 
     def _add_json(self, value: Any) -> None:
         spool = self.spool

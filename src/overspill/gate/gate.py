@@ -187,6 +187,7 @@ class Gate:
         if plain is None and collected.content is None:
             try:
                 plain = encoding.decode(await run_off_loop(lambda: collected.spool.read(0, size.bytes), size.bytes))
+                collected.value = plain if collected.value is None else collected.value
             except StoreError as error:
                 collected.is_error, plain = True, wording.incomplete_output(None, collected.spool.total, str(error), ())
         if not collected.spool.in_memory:
@@ -194,13 +195,11 @@ class Gate:
         if plain is not None:
             return self._reply_text(collected, plain)
         assert collected.content is not None
-        return self._reply(collected.content, join_texts(collected.content, "\n"), collected)
+        return self._reply(collected.content, join_texts(collected.content, "\n"), collected, passed=True, value=collected.value)
 
     def _reply_text(self, collected: CollectedResult, plain: str) -> Reply:
         shown = "\n\n".join((encoding.clean(plain), *collected.notes)) if collected.broke_off else encoding.clean(plain)
-        return Reply(
-            text=shown, content=[{"type": "text", "text": shown}], is_error=collected.is_error, model=self.settings.model
-        )
+        return self._reply([text_block(shown)], shown, collected, passed=collected.error is None, value=collected.value)
 
     async def _truncate(self, collected: CollectedResult, size: Size, limit: int, settings: Settings) -> Reply:
         source = OutputText(collected.spool, size, collected.plain)
@@ -267,7 +266,8 @@ class Gate:
                 answer, fitted = self.reserve([ReplyDraft((shown,))])
                 kept, fits, block = kept or found, fits and fitted, text_block(answer.text)
             content.append(block)
-        return msgspec.structs.replace(reply, text=join_texts(content, "\n\n"), content=content, kept=kept, fits=fits)
+        text = join_texts(content, "\n\n")
+        return msgspec.structs.replace(reply, text=text, content=content, kept=kept, fits=fits, passed=False, value=None)
 
     async def _keep_blob(self, call: ToolCall, block: Block, settings: Settings) -> tuple[Kept | None, str]:
         collected = CollectedResult(partial(self._spool, settings), "binary")

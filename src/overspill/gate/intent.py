@@ -50,8 +50,8 @@ _said: ContextVar[tuple[object, tuple[str, ...]]] = ContextVar("overspill_said",
 
 @contextmanager
 def remember_said(owner: object, messages: Sequence[Any]) -> Generator[None]:
-    """Calls that are made inside look for what the last messages say."""
-    before = _said.set((owner, read_last_words(messages)))
+    """Calls that are made inside look for what the last messages say. Without messages, for what they did before."""
+    before = _said.set((owner, read_last_words(messages)) if messages else _said.get())
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from overspill.record.events import (
     AgentStarted,
+    CommandEnded,
     Entry,
     EventsDropped,
     JobChanged,
@@ -99,7 +100,7 @@ class Counters(Struct):
                 self._add_model_call(event)
             case EventsDropped():
                 self.dropped_events += event.count
-            case SessionOpened() | JobChanged() | OutputInspected() | TurnOpened() | AgentStarted():
+            case SessionOpened() | JobChanged() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted():
                 pass
 
     def _add_model_call(self, event: ModelCalled) -> None:

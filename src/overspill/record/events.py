@@ -94,6 +94,13 @@ class JobChanged(Event, frozen=True, tag="job"):
     """Whether its output, or part of it, can be retrieved."""
 
 
+class CommandEnded(Event, frozen=True, tag="exit"):
+    """A command that `overspill keep` left in the background has ended. A negative code is the signal that ended it."""
+
+    id: str
+    code: int
+
+
 class EventsDropped(Event, frozen=True, tag="dropped"):
     """The journal could not be written for a while, and so many events before this line are missing."""
 
@@ -188,6 +195,7 @@ Entry: TypeAlias = (
     | ReferenceUsed
     | TokensReported
     | JobChanged
+    | CommandEnded
     | EventsDropped
     | ModelCalled
     | OutputInspected

@@ -15,8 +15,9 @@ from overspill.retrieval.parameters import parameters_schema
 from overspill.settings import Settings
 from overspill.sql.library import is_installed
 from overspill.text import lenient_json
+from overspill.wording.names import tool_name
 
-Format: TypeAlias = Literal["jsonschema", "openai", "anthropic", "mcp"]
+Format: TypeAlias = Literal["jsonschema", "openai", "openai-responses", "anthropic", "gemini", "mcp"]
 DocumentMode: TypeAlias = Literal["auto", "full-chunked", "read-grep", "truncate"]
 """The closed set of the document that a preset follows."""
 ExtractMode: TypeAlias = Literal["auto", "focused", "full-chunked", "read-grep", "truncate"]
@@ -155,27 +156,32 @@ def offered_tools(settings: Settings) -> list[str]:
     return [name for name in TOOLS if name in surface]
 
 
-def define_offered_tools(settings: Settings, format: Format) -> list[dict[str, Any]]:
-    return [definition(name, format, follows_document=settings.follows_document) for name in offered_tools(settings)]
+def define_offered_tools(settings: Settings, format: Format, prefix: str = "") -> list[dict[str, Any]]:
+    closed = settings.follows_document
+    return [definition(name, format, follows_document=closed, prefix=prefix) for name in offered_tools(settings)]
 
 
-def definition(name: str, format: Format, *, follows_document: bool = False) -> dict[str, Any]:
-    """The definition of a tool as each provider expects it."""
+def definition(name: str, format: Format, *, follows_document: bool = False, prefix: str = "") -> dict[str, Any]:
+    """The definition of a tool as each provider expects it. The model knows it by its name with the prefix."""
     tool = TOOLS[name]
     if follows_document and name == "tool_output":
         tool = replace(tool, arguments=DocumentToolOutput)
     if name == "get_tool_output" and (follows_document or not is_installed()):
         tool = replace(tool, arguments=PlainGetToolOutput)
+    named = {"name": prefix + name, "description": tool.description}
     match format:
         case "openai":
-            function = {"name": name, "description": tool.description, "parameters": tool.parameters}
-            return {"type": "function", "function": function}
+            return {"type": "function", "function": {**named, "parameters": tool.parameters}}
+        case "openai-responses":
+            return {"type": "function", **named, "parameters": tool.parameters, "strict": False}
         case "anthropic":
-            return {"name": name, "description": tool.description, "input_schema": tool.parameters}
+            return {**named, "input_schema": tool.parameters}
+        case "gemini":
+            return {**named, "parametersJsonSchema": tool.parameters}
         case "mcp":
-            return {"name": name, "description": tool.description, "inputSchema": tool.parameters}
+            return {**named, "inputSchema": tool.parameters}
         case "jsonschema":
-            return {"name": name, "description": tool.description, "parameters": tool.parameters}
+            return {**named, "parameters": tool.parameters}
 
 
 A = TypeVar("A", bound=_Args)
@@ -191,9 +197,9 @@ def parse_arguments(name: str, kind: type[A], args: Mapping[str, Any]) -> A:
         hint = f"Its arguments: {', '.join(properties) or 'none'}"
         if wrong:
             hint = f"{wrong} is one of {', '.join(properties[wrong]['enum'])}"
-        raise BadRequest(f"Invalid arguments for {name}: {error}. {hint}.") from None
+        raise BadRequest(f"Invalid arguments for {tool_name(name)}: {error}. {hint}.") from None
     except UnicodeEncodeError:  # half a character where a number or a name belongs
-        raise BadRequest(f"Invalid arguments for {name}: a string is not valid Unicode.") from None
+        raise BadRequest(f"Invalid arguments for {tool_name(name)}: a string is not valid Unicode.") from None
 
 
 def parse_extraction(args: Mapping[str, Any], settings: Settings) -> ToolOutput | DocumentToolOutput:

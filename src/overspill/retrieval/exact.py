@@ -18,6 +18,7 @@ from overspill.retrieval.modes.raw import RAW
 from overspill.retrieval.modes.slice import SLICE
 from overspill.retrieval.outputs import StoredOutput
 from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, passage_page
+from overspill.wording.names import tool_name
 
 
 def exact_mode(mode: OutputMode) -> ExactMode | None:
@@ -57,7 +58,7 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
     if asked.start_line is not None or asked.end_line is not None:
         ways.insert(0, "start_line or end_line")
     if len(ways) > 1:
-        raise BadRequest(f"get_artifact got {' and '.join(ways)}. Give one of them.")
+        raise BadRequest(f"{tool_name('get_artifact')} got {' and '.join(ways)}. Give one of them.")
     if asked.query is not None:
         return _query_artifact(stored, asked.query, asked.from_, bound)
     if asked.bytes is not None:
@@ -76,7 +77,7 @@ def read_artifact(stored: StoredOutput, asked: GetArtifact, bound: Bound) -> Pag
 
 def _query_artifact(stored: StoredOutput, expression: str, start: int, bound: Bound) -> Page:
     def spell(start: int) -> str:
-        return f'get_artifact(id="{stored.shown_id}", query={json.dumps(expression)}, from={start})'
+        return f'{tool_name("get_artifact")}(id="{stored.shown_id}", query={json.dumps(expression)}, from={start})'
 
     return query_page(stored, expression, start, bound, spell)
 
@@ -92,4 +93,4 @@ def _spell_artifact(stored: StoredOutput, range: Range) -> str:
     last = range.end if range.unit == "lines" else range.end - 1
     unit = "bytes" if range.unit == "chars" else range.unit
     start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, last + 1)
-    return f'get_artifact(id="{stored.shown_id}", {unit}="{start}-{end - 1}")'
+    return f'{tool_name("get_artifact")}(id="{stored.shown_id}", {unit}="{start}-{end - 1}")'

@@ -137,7 +137,7 @@ class RetrievalTools:
             case "tool_output":
                 return await self._abstract(args)
             case _:
-                raise BadRequest(wording.unknown_tool(name, list(TOOLS)))
+                raise BadRequest(wording.unknown_tool(name, list(map(wording.tool_name, TOOLS))))
 
     async def _look_up(self, find: Callable[[str], _T], spelling: str) -> _T:
         return await anyio.to_thread.run_sync(find, spelling)
@@ -246,7 +246,7 @@ class RetrievalTools:
         """What a streaming tool has produced so far can already be read."""
         mode = exact.exact_mode(asked.mode)
         if mode is None or not mode.reads_running or job.result is None or not job.result.produced:
-            raise BadRequest(wording.NOT_READY)
+            raise BadRequest(wording.not_ready())
         stored = await anyio.to_thread.run_sync(self._outputs.partial, job.result)
         with stored:
             note = wording.partial(stored.reader.size, job.seconds)
@@ -277,13 +277,13 @@ class RetrievalTools:
     def _reply(self, asked: RetrievalCall, page: Page, started: float) -> Reply:
         answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
         latency = round((time.perf_counter() - started) * 1000)
-        status = "failed" if page.is_error else "ok"
+        self._jobs.background.note_read(page.id)
         self._ledger.record(
             OutputRetrieved(
                 now_ms(),
                 asked.tool,
                 asked.mode,
-                status,
+                "failed" if page.is_error else "ok",
                 page.id,
                 page.start,
                 page.end,

@@ -13,6 +13,7 @@ from overspill.retrieval.outputs import StoredOutput
 from overspill.retrieval.pages import Page
 from overspill.text.humanize import one_line
 from overspill.text.images import Image, decode_image, identify_image
+from overspill.wording.names import tool_name
 
 
 def output_id(id: str) -> str:
@@ -40,7 +41,9 @@ def _image_at(stored: StoredOutput, pointer: str, mode: str, max_bytes: int) -> 
     image = decode_image(value) if isinstance(value, str) else None
     if image is None:
         shown = one_line(pointer)
-        raise BadRequest(f'{shown} is no image. Call get_tool_output(id="{stored.shown_id}", mode="query", query="{shown}").')
+        raise BadRequest(
+            f'{shown} is no image. Call {tool_name("get_tool_output")}(id="{stored.shown_id}", mode="query", query="{shown}").'
+        )
     if len(image.data) > max_bytes:
         raise BadRequest(f"The image ({image.description}) is larger than maxInlineBlob, {max_bytes:,} bytes, and is not shown.")
     return image

@@ -30,7 +30,7 @@ from overspill.store.readers import BytesReader
 from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall
-from overspill.wording import NOT_READY, tool_failure
+from overspill.wording import not_ready, tool_failure
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
 _EVERYTHING = reading.Bound(1 << 62)
@@ -175,7 +175,7 @@ class StoredOutputs:
         kept = self._kept.get(file) or self._find_in_group(spelling)
         if kept is None:
             if job := self.find_job(spelling):
-                raise BadRequest(tool_failure(job.error) if job.done else NOT_READY)
+                raise BadRequest(tool_failure(job.error) if job.done else not_ready())
             raise UnknownHandle(spelling)
         return kept
 

@@ -80,12 +80,11 @@ class OutputTables:
     def _query(self, statement: str, outputs: Mapping[str, StoredOutput]) -> tuple[QueryResult, SqlAnswer]:
         texts = {name: output.decoded() for name, output in outputs.items()}
         sources = {name: Source(_key(output), texts[name].reader, label=name) for name, output in outputs.items()}
-        loaded = {name: self._library.load(source) for name, source in sources.items()}
-        if (asked := loaded.get(_ASKED)) is not None and not asked.tables:
-            raise BadRequest(wording.no_table(asked.kind))
         found = self._library.query(statement, sources, self._gate.settings.sql_timeout_secs)
+        if (asked := found.loaded.get(_ASKED)) is not None and not asked.tables:
+            raise BadRequest(wording.no_table(asked.kind))
         if found.result.failed:
-            raise BadRequest(explain_failure(found.result.failed, loaded))
+            raise BadRequest(explain_failure(found.result.failed, found.loaded))
         gaps = [gap for name, output in outputs.items() for gap in describe_gaps(output.kept, texts[name])]
         return found, read_answer(found, gaps)
 

@@ -24,11 +24,12 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting
 from overspill.record.op_tree import Op, op_tree
-from overspill.retrieval.definitions import TOOLS, Format, define_offered_tools
+from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session import checks
+from overspill.session.offered import OfferedTools
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
@@ -49,7 +50,7 @@ class Session:
     stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
     `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead. `preload`: whether to load
     the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits;
-    `keep` does not load it either, but estimates.
+    `keep` does not load it either, but estimates. A model reads `tool_prefix` before the name of each retrieval tool.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Session:
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
         preload: bool = True,
+        tool_prefix: str = "",
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
@@ -76,7 +78,8 @@ class Session:
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
         self._preloads = preload
-        self._registry = ToolRegistry(self.settings.surface)
+        self._offered = OfferedTools(self.settings, tool_prefix)
+        self._registry = ToolRegistry(self._offered.names)
         self._open: SessionParts | None = None
         self._loop: object = None
         self._beginning = anyio.Lock()
@@ -154,19 +157,23 @@ class Session:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
+        messages: Sequence[Any] = (),
     ) -> Reply:
         """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
 
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
-        in words what you are looking for: if the output is stored, the reply shows passages that match it.
+        in words what you are looking for: if the output is stored, the reply shows passages that match it. Without it, the end of
+        `messages`, the conversation, says what to look for.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if tool is None and self.owns(name):
             return await self.invoke(name, args, id=id)
         tool = self._registry.find(name, tool)
         checks.check_options(errors, background, check)
-        return await self._parts_here.calls.call(call, tool, errors=errors, background=background, check=check)
+        parts = self._parts_here
+        with self._offered.naming(), remember_said(parts.gate, messages):
+            return await parts.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
         self,
@@ -184,35 +191,30 @@ class Session:
         """
         checks.check_turn(calls, model, messages, execute=execute, answer=answer)
         parts = self._parts_here
-        with parts.retrieval.in_turn(model), remember_said(parts.gate, messages):
+        with parts.retrieval.in_turn(model), remember_said(parts.gate, messages), self._offered.naming():
             return await parts.calls.turn(calls, answer or partial(self._answer, execute), parts.delivery.deliver)
 
     async def start(
-        self,
-        name: str,
-        args: Mapping[str, Any] | None = None,
-        tool: Tool | None = None,
-        *,
-        server: str = "",
-        kind: Kind = "function",
-    ) -> str:
-        """Start a tool in the background. Returns the id to retrieve its output with."""
-        call = ToolCall("", name, {} if args is None else args, server, kind)
+        self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, *,
+        server: str = "", kind: Kind = "function", intent: str = "",
+    ) -> str:  # fmt: skip
+        """Start a tool in the background. Returns the id to retrieve its output with. `intent` is as in `call`."""
+        call = ToolCall("", name, {} if args is None else args, server, kind, intent)
         return (await self._parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
         require("name", name, str, "the name of a retrieval tool")
         require("id", id, str, "a string")
-        return await self._parts_here.retrieval.invoke(name, {} if args is None else args, id)
+        with self._offered.naming():
+            return await self._parts_here.retrieval.invoke(self._offered.strip_prefix(name), {} if args is None else args, id)
 
     def owns(self, name: str) -> bool:
-        return isinstance(name, str) and name in TOOLS  # pyright: ignore[reportUnnecessaryIsInstance]
+        return self._offered.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        """The definitions of the retrieval tools to offer the model: the same from the first request to the last."""
-        checks.check_format(format)
-        return define_offered_tools(self.settings, format)
+        """The definitions of the retrieval tools to offer the model: the same before the session begins and until it ends."""
+        return self._offered.define(format)
 
     @property
     def has_outputs(self) -> bool:
@@ -221,7 +223,8 @@ class Session:
 
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
-        return wording.notice(self._parts.retrieval.statuses(), list_read=self.settings.follows_document)
+        with self._offered.naming():
+            return wording.notice(self._parts.retrieval.statuses(), list_read=self.settings.follows_document)
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
@@ -237,7 +240,8 @@ class Session:
 
     def options(self) -> str:
         """What the model can do next; goes with the notice."""
-        return wording.options(self._parts.retrieval.statuses())
+        with self._offered.naming():
+            return wording.options(self._parts.retrieval.statuses())
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""
@@ -257,15 +261,9 @@ class Session:
         return await self._parts_here.tables.ask(statement)
 
     async def extract(
-        self,
-        handle: str,
-        query: str,
-        *,
-        mode: Mode = "auto",
-        max_tokens: int = 2000,
-        models: Sequence[str] = (),
+        self, handle: str, query: str, *, mode: Mode = "auto", max_tokens: int = 2000, models: Sequence[str] = (),
         progress: Progress | None = None,
-    ) -> Extraction:
+    ) -> Extraction:  # fmt: skip
         """Extract from a stored output, as `tool_output` does. `models` are asked, in order, instead of the configured ones."""
         checks.check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))

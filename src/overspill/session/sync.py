@@ -47,11 +47,12 @@ class SyncSession:
         name: str = "",
         family: str = "",
         budget: ContextBudget | None = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
         preload: bool = True,
+        tool_prefix: str = "",
     ) -> None:
         self._session = Session(
             settings,
@@ -63,6 +64,7 @@ class SyncSession:
             endpoints=endpoints,
             notice=notice,
             preload=preload,
+            tool_prefix=tool_prefix,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
@@ -89,6 +91,10 @@ class SyncSession:
         return self._session.settings
 
     @property
+    def budget(self) -> ContextBudget | None:
+        return self._session.budget
+
+    @property
     def counters(self) -> Counters:
         return self._run(lambda: self._session.counters)
 
@@ -105,9 +111,10 @@ class SyncSession:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
+        messages: Sequence[Any] = (),
     ) -> Reply:
         more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
-        return self._run(partial(self._session.call, name, args, tool, intent=intent, **more))
+        return self._run(partial(self._session.call, name, args, tool, intent=intent, messages=messages, **more))
 
     def turn(
         self,
@@ -127,8 +134,9 @@ class SyncSession:
         *,
         server: str = "",
         kind: Kind = "function",
+        intent: str = "",
     ) -> str:
-        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind))
+        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind, intent=intent))
 
     def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         return self._run(partial(self._session.invoke, name, args, id=id))
@@ -137,10 +145,13 @@ class SyncSession:
         return self._session.owns(name)
 
     def tools(self, format: Format = "jsonschema") -> list[dict[str, Any]]:
-        return self._run(partial(self._session.tools, format))
+        return self._session.tools(format)
 
     def notice(self) -> str:
         return self._run(self._session.notice)
+
+    def news(self) -> str:
+        return self._run(self._session.news)
 
     def keep(self, data: Any, name: str = "output") -> Kept:
         return self._run(partial(self._session.keep, data, name))

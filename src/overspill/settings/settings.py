@@ -116,7 +116,7 @@ class Settings:
         tuple[RetrievalTool, ...],
         Key(
             "Retrieval tools offered to the model, with `get_tool_output` and `wait_for_tool_output` wherever `async` is on. "
-            "All four work when called.",
+            "All four work when called. `overspill get` is the command, for a model that has a shell.",
             "agent",
         ),
     ] = (

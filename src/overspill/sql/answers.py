@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from overspill.errors import BadRequest
-from overspill.sql.library import QueryResult, Source, SqlLibrary, rename
-from overspill.sql.protocol import Loaded
+from overspill.sql.library import QueryResult, Source, SqlLibrary
+from overspill.sql.protocol import Loaded, rename
 from overspill.store.protocols import Reader
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
@@ -84,8 +84,7 @@ def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str
     """Blocks. The tables in the text are called `output`, and are loaded for this statement only. `notes` go with the answer."""
     sources = {"output": Source("text", text)}
     with SqlLibrary() as library:
-        loaded = library.load(sources["output"])
         found = library.query(statement, sources, seconds)
     if found.result.failed:
-        raise BadRequest(explain_failure(found.result.failed, {"output": loaded}))
+        raise BadRequest(explain_failure(found.result.failed, found.loaded))
     return read_answer(found, notes)

@@ -9,14 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, RLock
 from types import TracebackType
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from overspill.confined.worker import Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
-from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result
+from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result, rename
 from overspill.store.protocols import Reader
 
 MAX_MEMORY_BYTES = 320 << 20
@@ -29,6 +29,8 @@ MAX_LOADED_BYTES = 16 << 30
 """Loaded tables of one session. Those used longest ago are loaded again when they are needed."""
 LOAD_SECONDS = 120
 MAX_PROCESSES = 2
+MAX_QUERIED_AT_ONCE_BYTES = 64 << 20
+"""Texts up to this size are queried by the process that loads them. In a larger one the query would lack memory."""
 MAX_SQL_CHARS = 100_000
 _BLOCK_BYTES = 1 << 20
 _FOLDER = Path(__file__).parent
@@ -36,7 +38,9 @@ _FOLDER = Path(__file__).parent
 _loader = Worker(_FOLDER / "load_worker.py", max_running=MAX_PROCESSES, max_seconds=LOAD_SECONDS)
 _querier = Worker(_FOLDER / "query_worker.py", max_running=MAX_PROCESSES, max_seconds=10.0)
 
-A = TypeVar("A", bound=Struct)
+
+_LATE = Result()
+"""In place of the answer that a query did not give in time."""
 
 
 class Source(Struct, frozen=True):
@@ -52,11 +56,16 @@ class Source(Struct, frozen=True):
 
 
 class QueryResult(Struct, frozen=True):
-    """`lines` has a line of JSON for each row, as far as they were written."""
+    """`lines` has a line of JSON for each row, as far as they were written. `loaded` has what was found in the sources."""
 
     result: Result
     lines: bytes
-    notes: tuple[str, ...] = ()
+    loaded: Mapping[str, Loaded]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a query does not see."""
+        return tuple(_describe_gaps(self.loaded))
 
 
 def is_installed() -> bool:
@@ -88,13 +97,18 @@ class SqlLibrary:
 
     def load(self, source: Source) -> Loaded:
         """The tables in a source. Loads them if they are not loaded yet."""
+        return self._find_or_load(source)[0]
+
+    def _find_or_load(self, source: Source, query: QueryRequest | None = None, name: str = "") -> tuple[Loaded, Result | None]:
+        """With the answer to the query if the process that loaded the source gave it."""
         if not is_installed():
             raise MissingPackage("SQL", "sql")
         with self._lock:
             loading = self._loading.setdefault(source.key, Lock())
         try:
             with loading:
-                found = self._find(source.key) or self._load(source)
+                loaded = self._find(source.key)
+                found = (loaded, None) if loaded else self._load(source, query, name)
         finally:
             with self._lock:
                 self._loading.pop(source.key, None)
@@ -104,21 +118,29 @@ class SqlLibrary:
         """`sources` are named as the query names them: `NAME` and `NAME_…` are the tables of each."""
         if len(sql) > MAX_SQL_CHARS:
             raise BadRequest(f"The statement has {len(sql):,} characters. The most is {MAX_SQL_CHARS:,}.")
-        loaded = {name: self.load(source) for name, source in sources.items()}
-        databases = [
-            Database(str(self._file(sources[name].key)), {rename(table.name, name): table.name for table in found.tables})
-            for name, found in loaded.items()
-            if found.tables
-        ]
+        loaded = {name: found for name, source in sources.items() if (found := self._find(source.key))}
+        *first, last = [name for name in sources if name not in loaded] or [""]
+        loaded |= {name: self.load(sources[name]) for name in first}
         with tempfile.TemporaryDirectory(prefix="query-", dir=self._folder()) as folder:
             request = QueryRequest(
-                sql, tuple(databases), folder, MAX_MEMORY_BYTES, MAX_DISK_BYTES, MAX_RESULT_BYTES, _processor_seconds(seconds)
+                sql, self._databases(loaded, sources), folder, MAX_MEMORY_BYTES, MAX_DISK_BYTES, MAX_RESULT_BYTES, seconds
             )
-            late = f"The query took longer than {seconds:g} seconds, or more memory than it may use."
-            result = _run(_querier, request, Result, seconds, late)
+            result = None
+            if last:
+                at_once = request if sources[last].reader.size <= MAX_QUERIED_AT_ONCE_BYTES else None
+                loaded[last], result = self._find_or_load(sources[last], at_once, last)
+                request = replace(request, databases=self._databases(loaded, sources))
+            if result is None:
+                result = next((msgspec.json.decode(line, type=Result) for line in _run(_querier, request, seconds)), _LATE)
+            if result is _LATE:
+                raise BadRequest(f"The query took longer than {seconds:g} seconds, or more memory than it may use.")
             file = Path(folder, "result")
             lines = file.read_bytes() if file.exists() and not result.failed else b""
-        return QueryResult(result, lines, tuple(_describe_gaps(loaded)))
+        return QueryResult(result, lines, {name: loaded[name] for name in sources})
+
+    def _databases(self, loaded: Mapping[str, Loaded], sources: Mapping[str, Source]) -> tuple[Database, ...]:
+        files = {name: str(self._file(sources[name].key)) for name in loaded}
+        return tuple(Database.of(found, files[name], name) for name, found in loaded.items() if found.tables)
 
     def files(self) -> list[Path]:
         """The databases of what is loaded."""
@@ -132,7 +154,7 @@ class SqlLibrary:
                 self._loaded[key] = found  # used last
         return found
 
-    def _load(self, source: Source) -> Loaded:
+    def _load(self, source: Source, query: QueryRequest | None, name: str) -> tuple[Loaded, Result | None]:
         database = self._file(source.key)
         database.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="load-", dir=self._folder()) as folder:
@@ -143,17 +165,24 @@ class SqlLibrary:
                 str(database),
                 MAX_MEMORY_BYTES,
                 MAX_DISK_BYTES,
-                _processor_seconds(LOAD_SECONDS),
+                2 * LOAD_SECONDS,  # of processor time: DuckDB works in two threads
                 source.kind,
+                query,
+                name,
             )
-            late = f"{source.label} could not be loaded within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
-            found = _run(_loader, request, Loaded, LOAD_SECONDS, late)
+            lines = _run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
+        if not lines:
+            late = f"within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
+            raise BadRequest(f"{source.label} could not be loaded {late}")
+        found = msgspec.json.decode(lines[0], type=Loaded)
         if found.failed:
             raise BadRequest(f"The tables in {source.label} could not be read: {found.failed}")
         with self._lock:
             self._loaded[source.key] = found
             self._make_room()
-        return found
+        if query is None or not found.tables:
+            return found, None
+        return found, next((msgspec.json.decode(line, type=Result) for line in lines[1:]), _LATE)
 
     def _make_room(self) -> None:
         sizes = {key: self._file(key).stat().st_size for key in self._loaded if self._file(key).exists()}
@@ -175,16 +204,6 @@ class SqlLibrary:
             return self._root
 
 
-def rename(table: str, name: str) -> str:
-    """The tables of an output that a query calls `orders`: `orders` for `output`, `orders_2` for `output_2`."""
-    return name + table.removeprefix("output")
-
-
-def _processor_seconds(seconds: float) -> int:
-    """DuckDB works in two threads."""
-    return 2 * (int(seconds) + 1)
-
-
 def _copy(reader: Reader, target: Path) -> Path:
     with target.open("wb") as file:
         for start in range(0, reader.size, _BLOCK_BYTES):
@@ -192,18 +211,15 @@ def _copy(reader: Reader, target: Path) -> Path:
     return target
 
 
-def _run(worker: Worker, request: Struct, kind: type[A], seconds: float, late: str) -> A:
+def _run(worker: Worker, request: Struct, seconds: float) -> list[bytes]:
+    """The answers that the process gave: fewer if it did not end in time or was ended."""
     try:
-        finished = worker.run(msgspec.json.encode(request), seconds)
+        return worker.run(msgspec.json.encode(request), seconds).output.split(b"\n")[:-1]
     except OSError as error:
         raise BadRequest(f"The process that runs SQL did not start: {error.strerror}.") from None
-    if not finished.is_complete or not finished.output:
-        raise BadRequest(late)
-    return msgspec.json.decode(finished.output, type=kind)
 
 
 def _describe_gaps(loaded: Mapping[str, Loaded]) -> list[str]:
-    """What a query does not see."""
     notes: list[str] = []
     for name, found in loaded.items():
         for table in found.tables:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import duckdb
 import msgspec
+from msgspec.structs import replace
 
 from overspill.confined import limits
 from overspill.lexical.kinds import LINES, recognise
 from overspill.lexical.kinds.sample import Sample
-from overspill.sql.protocol import Column, Config, Loaded, LoadRequest, TableInfo
+from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
+from overspill.sql.querying import run
 from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
 from overspill.sql.tables.columns import write_expressions
-from overspill.sql.tables.delimited import find_delimited
+from overspill.sql.tables.commits import find_commits
+from overspill.sql.tables.delimited import find_delimited, find_few_rows
+from overspill.sql.tables.elements import find_elements
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
-from overspill.sql.tables.table import ROW, Found, TooLarge, limit_tables, make_name, quote, quote_name
+from overspill.sql.tables.table import ROW, Found, Unreadable, limit_tables, make_name, quote_name
 
 _MAX_ERROR_CHARS = 500
 _BOM = b"\xef\xbb\xbf"
@@ -29,9 +34,17 @@ _BOM = b"\xef\xbb\xbf"
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=LoadRequest)
-    limits.limit_seconds(request.seconds)
+    limits.limit_seconds(request.processor_seconds + (request.query.processor_seconds if request.query else 0))
     limits.limit_files(request.disk_bytes)
-    answers.write(msgspec.json.encode(load(request)))
+    found = load(request)
+    answers.write(msgspec.json.encode(found) + b"\n")
+    answers.flush()  # for it is loaded, whatever the query does
+    if request.query and found.tables:
+        limits.limit_more_seconds(request.query.processor_seconds)
+        signal.setitimer(signal.ITIMER_REAL, request.query.seconds)  # which ends the process
+        database = Database.of(found, request.database, request.name)
+        query = replace(request.query, databases=(*request.query.databases, database))
+        answers.write(msgspec.json.encode(run(query)) + b"\n")
 
 
 def load(request: LoadRequest) -> Loaded:
@@ -48,7 +61,7 @@ def load(request: LoadRequest) -> Loaded:
     try:
         found = limit_tables(_find(kind, source, text, work))
         return Loaded(kind, _write(request, found)) if found else Loaded(kind)
-    except (duckdb.Error, msgspec.DecodeError, RecursionError, TooLarge) as error:
+    except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
 
 
@@ -69,13 +82,17 @@ def _find(kind: str, source: Path, text: mmap.mmap, work: Callable[[], Path]) ->
             return find_in_page(text, work)
         case "columns":
             return find_aligned(text, work)
+        case "xml":
+            return find_elements(text, work)
+        case "history" if found := find_commits(_lines(text), work()):
+            return found
         case _:
             lines = list(itertools.islice(_lines(text), 1000))
             if is_listing(lines):
                 return find_listing(_lines(text), work())
             if kind == "log":
                 return find_log(_lines(text), work())
-            return find_in_markdown(_lines(text), work)
+            return find_in_markdown(_lines(text), work) or find_few_rows(source, work)
 
 
 def _lines(text: mmap.mmap) -> Iterator[str]:
@@ -88,9 +105,13 @@ def _lines(text: mmap.mmap) -> Iterator[str]:
 
 
 def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
-    settings: Config = {"memory_limit": f"{request.memory_bytes}B", "threads": "2", "temp_directory": request.folder}
+    settings: Config = {
+        "memory_limit": f"{request.memory_bytes}B",
+        "threads": "2",
+        "temp_directory": request.folder,
+        "max_temp_directory_size": f"{request.disk_bytes}B",
+    }
     with duckdb.connect(request.database, config=settings) as connection:
-        connection.execute(f"ATTACH {quote(str(Path(request.folder, 'raw')))} AS raw")
         connection.execute("SET TimeZone = 'UTC'")
         names = _name_tables(found)
         return tuple(_write_table(connection, table, name) for table, name in zip(found, names, strict=True))
@@ -98,18 +119,18 @@ def _write(request: LoadRequest, found: list[Found]) -> tuple[TableInfo, ...]:
 
 def _write_table(connection: Any, found: Found, name: str) -> TableInfo:
     try:
-        connection.execute(f"CREATE TABLE raw.rows AS FROM {found.reader}")
+        connection.execute(f"CREATE TEMP TABLE rows AS FROM {found.reader}")
     except duckdb.Error:
         if found.otherwise is None:
             raise
         found = found.otherwise()
-        connection.execute(f"CREATE TABLE raw.rows AS FROM {found.reader}")
-    described = connection.execute("DESCRIBE raw.rows").fetchall()
+        connection.execute(f"CREATE TEMP TABLE rows AS FROM {found.reader}")
+    described = connection.execute("DESCRIBE temp.rows").fetchall()
     columns = [(column, kind) for column, kind, *_ in described if column not in found.hidden]
-    expressions = write_expressions(connection, "raw.rows", columns, is_typed=found.is_typed)
+    expressions = write_expressions(connection, "temp.rows", columns, is_typed=found.is_typed)
     selected = ", ".join(f"{expression} AS {quote_name(column)}" for expression, column in [(found.row, ROW), *expressions])
-    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM raw.rows ORDER BY rowid")
-    connection.execute("DROP TABLE raw.rows")
+    connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM temp.rows ORDER BY rowid")
+    connection.execute("DROP TABLE temp.rows")
     kinds = connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
     (rows,) = connection.execute(f"SELECT count(*) FROM {quote_name(name)}").fetchone()
     written = tuple(Column(column, kind) for column, kind, *_ in kinds)

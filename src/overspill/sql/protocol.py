@@ -26,19 +26,6 @@ class TableInfo(Struct, frozen=True):
     note: str = ""
 
 
-class LoadRequest(Struct, frozen=True):
-    """`source` is the text, `folder` an empty folder for what is needed meanwhile, `database` the file to write. `kind` is what
-    the text is, if that is known."""
-
-    source: str
-    folder: str
-    database: str
-    memory_bytes: int
-    disk_bytes: int
-    seconds: int
-    kind: str = ""
-
-
 class Loaded(Struct, frozen=True):
     """If there is no table, `kind` says what the text is."""
 
@@ -54,6 +41,16 @@ class Database(Struct, frozen=True):
     names: dict[str, str]
     """From the names in a query to those in the file."""
 
+    @staticmethod
+    def of(found: Loaded, file: str, name: str) -> Database:
+        """For a query that calls the output `name`."""
+        return Database(file, {rename(table.name, name): table.name for table in found.tables})
+
+
+def rename(table: str, name: str) -> str:
+    """The tables of an output that a query calls `orders`: `orders` for `output`, `orders_2` for `output_2`."""
+    return name + table.removeprefix("output")
+
 
 class QueryRequest(Struct, frozen=True):
     """`folder` is an empty folder; the result is written there as `result`, a line of JSON for each row."""
@@ -64,7 +61,27 @@ class QueryRequest(Struct, frozen=True):
     memory_bytes: int
     disk_bytes: int
     result_bytes: int
-    seconds: int
+    seconds: float
+
+    @property
+    def processor_seconds(self) -> float:
+        """DuckDB works in two threads."""
+        return 2 * (self.seconds + 1)
+
+
+class LoadRequest(Struct, frozen=True):
+    """`source` is the text, `folder` an empty folder for what is needed meanwhile, `database` the file to write. `kind` is what
+    the text is, if that is known. `query` is answered by the same process, which calls the text `name`."""
+
+    source: str
+    folder: str
+    database: str
+    memory_bytes: int
+    disk_bytes: int
+    processor_seconds: float
+    kind: str = ""
+    query: QueryRequest | None = None
+    name: str = ""
 
 
 class Result(Struct, frozen=True):

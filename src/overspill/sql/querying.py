@@ -28,9 +28,9 @@ _SETTINGS = (
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
     request = msgspec.json.decode(requests.read(), type=QueryRequest)
-    limits.limit_seconds(request.seconds)
+    limits.limit_seconds(request.processor_seconds)
     limits.limit_files(request.disk_bytes)
-    answers.write(msgspec.json.encode(run(request)))
+    answers.write(msgspec.json.encode(run(request)) + b"\n")
 
 
 def run(request: QueryRequest) -> Result:

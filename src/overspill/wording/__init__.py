@@ -1,6 +1,7 @@
 """Every short text a model reads. `tests/unit/wording` pins each one whole."""
 
 from overspill.wording.cards import NextStep, next_calls
+from overspill.wording.names import prefixed, tool_name
 from overspill.wording.replies import (
     CANCELLED,
     CANCELLED_ITSELF,
@@ -32,7 +33,6 @@ from overspill.wording.replies import (
 from overspill.wording.retrieval import (
     BUILTIN_ANSWERED,
     EXPANDED,
-    NOT_READY,
     NULL,
     PASSAGES,
     QUERY_REQUIRED,
@@ -46,6 +46,7 @@ from overspill.wording.retrieval import (
     grep_place,
     incomplete,
     lost_bytes,
+    not_ready,
     partial,
     place,
     retrieval_failure,
@@ -73,7 +74,6 @@ __all__ = [
     "EXPANDED",
     "INTERRUPTED",
     "NONE_RUNNING",
-    "NOT_READY",
     "NO_OUTPUT",
     "NULL",
     "PASSAGES",
@@ -103,6 +103,7 @@ __all__ = [
     "next_calls",
     "no_table",
     "not_a_chunk",
+    "not_ready",
     "not_searched",
     "not_serialisable",
     "nothing_found",
@@ -111,6 +112,7 @@ __all__ = [
     "partial",
     "passages",
     "place",
+    "prefixed",
     "preview",
     "ready_message",
     "reference",
@@ -127,6 +129,7 @@ __all__ = [
     "too_large",
     "too_many_left_jobs",
     "tool_failure",
+    "tool_name",
     "unknown_handle",
     "unknown_tool",
 ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+
+from overspill.wording.names import tool_name
+from overspill.wording.shell import COMMAND, spell_get
 
 Way: TypeAlias = Literal["grep", "query", "lines", "chars"]
 
@@ -25,7 +29,8 @@ def next_calls(id: str, steps: Sequence[NextStep], offered: Collection[str]) -> 
     asked = list(dict.fromkeys(spelt for step in steps if (spelt := spell(step))))
     if not asked:
         return ""
-    return f'Next: {tool}({key}="{id}", {asked[0]})' + "".join(f", or with {each}" for each in asked[1:])
+    first = f"{spell_get(id)} {asked[0]}" if tool == COMMAND else f'{tool_name(tool)}({key}="{id}", {asked[0]})'
+    return f"Next: {first}" + "".join(f", or with {each}" for each in asked[1:])
 
 
 def _spell_exactly(step: NextStep) -> str:
@@ -38,6 +43,11 @@ def _spell_exactly(step: NextStep) -> str:
             return f'mode="slice", slice={{"lines": "{step.value}"}}'
         case "chars":
             return f'mode="slice", slice={{"start": 0, "length": {step.value}}}'
+
+
+def _spell_for_shell(step: NextStep) -> str:
+    way, value = ("bytes", f"0-{int(step.value) - 1}") if step.way == "chars" else (step.way, step.value)
+    return f"--{way} {shlex.quote(value)}"  # the value may be a name that the output chose
 
 
 def _spell_for_artifact(step: NextStep) -> str:
@@ -53,6 +63,7 @@ def _spell_nothing(step: NextStep) -> str:
 
 
 _TOOLS: tuple[tuple[str, str, Callable[[NextStep], str]], ...] = (
+    (COMMAND, "", _spell_for_shell),
     ("get_tool_output", "id", _spell_exactly),
     ("get_artifact", "id", _spell_for_artifact),
     ("tool_output", "handle", _spell_in_words),

@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from overspill.text.humanize import count_noun, format_estimate, format_size, one_line
 from overspill.types import Kept
 from overspill.wording import framing
+from overspill.wording.names import tool_name
+from overspill.wording.shell import COMMAND, spell_get
 
 MAX_ERROR_CHARS = 1_000
 MAX_ERROR_LINE_CHARS = MAX_ERROR_CHARS + 50  # room for the count of what was left out
@@ -21,7 +23,7 @@ def handle_message(kept: Kept) -> str:
     size = kept.size
     return (
         f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {size.tokens} tokens).\n"
-        f'Call tool_output(handle = "{kept.handle}", extract = "what to extract").\n'
+        f'Call {tool_name("tool_output")}(handle = "{kept.handle}", extract = "what to extract").\n'
         "The handle is a relative path under the tool_output root.\n"
         "Provide precise and detailed instructions in `extract` about what you are looking for."
     )
@@ -31,14 +33,17 @@ def stored_message(kept: Kept, offered: Collection[str]) -> str:
     """The same in the default preset: short, with the cheapest way to read it first. It says if the tokens are an estimate."""
     size, name = kept.size, kept.name
     tokens = format_estimate(size.tokens) if size.estimated else size.tokens
-    calls: list[str] = []
-    if "get_tool_output" in offered:
-        calls.append(f'get_tool_output(id="{name}", mode="grep", pattern="words")')
-    elif "get_artifact" in offered:
-        calls.append(f'get_artifact(id="{name}", lines="1-100")')
-    if "tool_output" in offered:
-        calls.append("tool_output" if calls else f'tool_output(handle="{name}", extract="what to extract")')
     facts = f"Tool output is too large ({size.bytes} bytes, {size.lines} lines, {tokens} tokens), stored as {name}."
+    calls: list[str] = []
+    if COMMAND in offered:
+        return f"{facts}\nRead it with {spell_get(name, '--grep', 'words')} or {spell_get(name, '--ask', 'what you need')}."
+    if "get_tool_output" in offered:
+        calls.append(f'{tool_name("get_tool_output")}(id="{name}", mode="grep", pattern="words")')
+    elif "get_artifact" in offered:
+        calls.append(f'{tool_name("get_artifact")}(id="{name}", lines="1-100")')
+    if "tool_output" in offered:
+        arguments = "" if calls else f'(handle="{name}", extract="what to extract")'
+        calls.append(tool_name("tool_output") + arguments)
     return f"{facts}\nCall {' or '.join(calls)}." if calls else facts
 
 
@@ -62,9 +67,11 @@ def repeated_output(kept: Kept, source: str, offered: Collection[str], *, short:
 
 
 def _call_to_reread(kept: Kept, id: str, offered: Collection[str], short: bool) -> str:
+    if COMMAND in offered:
+        return spell_get(id)
     if "get_tool_output" in offered:
-        return f'get_tool_output(id="{id}", mode="slice")'
-    return f'get_artifact(id="{id}")' if "get_artifact" in offered else _call_for_text(kept, offered, short)
+        return f'{tool_name("get_tool_output")}(id="{id}", mode="slice")'
+    return f'{tool_name("get_artifact")}(id="{id}")' if "get_artifact" in offered else _call_for_text(kept, offered, short)
 
 
 def preview(text: str, omitted: int = 0) -> str:
@@ -107,7 +114,7 @@ def shortened_reference(kept: Kept, strategy: str, shown: int) -> str:
     return (
         f"{reference(kept)}\n"
         f"Shortened by {strategy} to {shown:,} of {kept.size.chars:,} characters. "
-        f'Call get_artifact(id="{kept.artifact_id}") for the full content.'
+        f'Call {tool_name("get_artifact")}(id="{kept.artifact_id}") for the full content.'
     )
 
 
@@ -116,9 +123,9 @@ def reference_hints(kept: Kept) -> str:
     return (
         f"{reference(kept)}\n"
         "\n"
-        "Use the get_artifact tool to retrieve specific portions:\n"
-        f'- get_artifact(id="{id}") for full content\n'
-        f'- get_artifact(id="{id}", lines="1-100") for first 100 lines'
+        f"Use the {tool_name('get_artifact')} tool to retrieve specific portions:\n"
+        f'- {tool_name("get_artifact")}(id="{id}") for full content\n'
+        f'- {tool_name("get_artifact")}(id="{id}", lines="1-100") for first 100 lines'
     )
 
 
@@ -126,7 +133,7 @@ def ready_message(kept: Kept) -> str:
     id = kept.artifact_id
     return (
         f"Tool Output ID: {id}\nTool: {one_line(kept.tool)}\nSize: ~{kept.size.tokens} tokens\n\n"
-        f'Use get_tool_output("{id}", mode) to retrieve this output:\n'
+        f'Use {tool_name("get_tool_output")}("{id}", mode) to retrieve this output:\n'
         '- "extract": Extract specific information you need\n'
         '- "slice": Get bytes around an anchor string'
     )
@@ -160,20 +167,25 @@ def incomplete_output(kept: Kept | None, total_bytes: int, why: str, offered: Co
 
 def _call_for_text(kept: Kept, offered: Collection[str], short: bool) -> str:
     """A call that decodes the output."""
+    if COMMAND in offered:
+        return spell_get(kept.name, "--ask", "what to extract")
     if "tool_output" in offered:
-        return f'tool_output(handle = "{kept.name if short else kept.handle}", extract = "what to extract")'
+        return f'{tool_name("tool_output")}(handle = "{kept.name if short else kept.handle}", extract = "what to extract")'
     if "get_tool_output" in offered:
-        return f'get_tool_output(id="{kept.name if short else kept.artifact_id}", mode="grep", pattern="what to find")'
+        id = kept.name if short else kept.artifact_id
+        return f'{tool_name("get_tool_output")}(id="{id}", mode="grep", pattern="what to find")'
     return ""
 
 
 def _call_for_beginning(kept: Kept, offered: Collection[str], short: bool) -> str:
     """A call that returns the beginning of the output, or an empty string if no offered tool can."""
     id, binary = kept.name if short else kept.artifact_id, kept.media == "binary"
+    if COMMAND in offered:
+        return spell_get(id, "--bytes" if binary else "--lines", "0-999" if binary else "1-100")
     if "get_tool_output" in offered:
-        return f'get_tool_output(id="{id}", mode="slice", slice={{"start": 0, "length": 1000}})'
+        return f'{tool_name("get_tool_output")}(id="{id}", mode="slice", slice={{"start": 0, "length": 1000}})'
     if "get_artifact" in offered:
-        return f'get_artifact(id="{id}", {"bytes" if binary else "lines"}="{"0-999" if binary else "1-100"}")'
+        return f'{tool_name("get_artifact")}(id="{id}", {"bytes" if binary else "lines"}="{"0-999" if binary else "1-100"}")'
     return "" if binary else _call_for_text(kept, set(offered) & {"tool_output"}, short)
 
 

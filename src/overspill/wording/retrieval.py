@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from overspill.errors import AmbiguousName, ExpiredHandle, HandleError, OverspillError
 from overspill.text.humanize import count_noun, escape_invisible, one_line
 from overspill.types import Decoding, Excerpt, Kept, Support
+from overspill.wording.names import tool_name
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
-NOT_READY = "Tool not ready. Use wait_for_tool_output."
 QUERY_REQUIRED = "Query required for extract mode."
 NULL = "[null: the expression matches nothing, or matches a stored null.]"
 BUILTIN_ANSWERED = "The built-in engine answered: passages found by their words, no model."
@@ -32,6 +32,10 @@ def decoding(how: Decoding) -> str:
     """Goes with every answer from decoded text."""
     guess = " (a guess)" if how.guessed else ""
     return f"Decoded from {', then '.join(how.formats)}{guess}. Lines, positions and quotes refer to the decoded text."
+
+
+def not_ready() -> str:
+    return f"Tool not ready. Use {tool_name('wait_for_tool_output')}."
 
 
 def decoding_notes(how: Decoding | None) -> list[str]:

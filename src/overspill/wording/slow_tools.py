@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from overspill.text.humanize import format_short_size, format_tokens, one_line
 from overspill.types import JobState, Size
+from overspill.wording.names import tool_name
 from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 
 NONE_RUNNING = "No async tools running."
@@ -32,10 +33,11 @@ class JobStatus(Struct, frozen=True):
 
 def running_message(id: str, tool: str, *, notice: bool = True) -> str:
     """`notice`: whether the host shows a System Notice. Where it does not, this tells the model to wait instead."""
+    call = f'{tool_name("get_tool_output")}("{id}", mode)'
     next_step = (
-        f'When the System Notice shows this tool is ready, use get_tool_output("{id}", mode) to retrieve its output.'
+        f"When the System Notice shows this tool is ready, use {call} to retrieve its output."
         if notice
-        else f'It keeps running in the background. Call wait_for_tool_output(), then get_tool_output("{id}", mode).'
+        else f"It keeps running in the background. Call {tool_name('wait_for_tool_output')}(), then {call}."
     )
     return f"Tool Output ID: {id}\nTool: {one_line(tool)}\n\n{next_step}"
 
@@ -43,7 +45,7 @@ def running_message(id: str, tool: str, *, notice: bool = True) -> str:
 def too_many_left_jobs(count: int) -> str:
     return (
         f"This call was not made: {count} calls that were left behind when their clients disconnected are still running. "
-        "Call wait_for_tool_output() until some have completed, then try again."
+        f"Call {tool_name('wait_for_tool_output')}() until some have completed, then try again."
     )
 
 
@@ -69,8 +71,8 @@ def notice(jobs: Sequence[JobStatus], *, list_read: bool = False) -> str:
         _section("Queued", [job for job in jobs if job.state == "queued"], _pending_line),
         _section("Ready", [job for job in jobs if job.state == "ready"], _ready_line, list_read=list_read),
         _section("Failed", [job for job in jobs if job.state == "failed"], _done_line),
-        'Use get_tool_output(id, "raw"|"extract"|"slice") to retrieve.\n'
-        "Use wait_for_tool_output() to block until a running tool completes.",
+        f'Use {tool_name("get_tool_output")}(id, "raw"|"extract"|"slice") to retrieve.\n'
+        f"Use {tool_name('wait_for_tool_output')}() to block until a running tool completes.",
     ]
     return "\n\n".join(["## Async Tool Status", *filter(None, sections)])
 
@@ -79,9 +81,10 @@ def options(jobs: Sequence[JobStatus]) -> str:
     """What the model can do next; goes with the notice."""
     moves = ["Call tools to advance your task"]
     if any(job.state in ("ready", "failed") for job in jobs):
-        moves.append("Retrieve/examine async tool outputs using get_tool_output(id, mode) or wait_for_tool_output()")
+        calls = f"{tool_name('get_tool_output')}(id, mode) or {tool_name('wait_for_tool_output')}()"
+        moves.append(f"Retrieve/examine async tool outputs using {calls}")
     elif jobs:
-        moves.append("Wait for running tools using wait_for_tool_output()")
+        moves.append(f"Wait for running tools using {tool_name('wait_for_tool_output')}()")
     moves.append("Provide your final report/answer")
     return "\n".join(["You now need to decide your next move:", *(f"{n}. {move}" for n, move in enumerate(moves, 1))])
 

@@ -18,7 +18,6 @@ import msgspec
 import pytest
 
 from overspill import handles
-from overspill.errors import BadRequest
 from overspill.gate.collect import CollectedResult, block_text, describe, is_blocks, to_json
 from overspill.store.memory import MemoryStore
 from overspill.store.protocols import Shelf
@@ -364,10 +363,8 @@ async def test_an_output_knows_its_blocks_and_whether_they_report_an_error(got: 
     assert (got.content, got.is_error, got.error) == ([TEXT], True, None)
 
 
-def test_an_output_made_from_a_bare_string_says_how_to_write_it():
-    with pytest.raises(BadRequest) as caught:
-        Output("HTTP 503", is_error=True)
-    assert str(caught.value) == '`content` must be a list of content blocks, not a string: [{"type": "text", "text": …}].'
+def test_an_output_made_from_a_string_has_one_text_block():
+    assert Output("HTTP 503", is_error=True) == Output([{"type": "text", "text": "HTTP 503"}], is_error=True)
 
 
 async def test_an_output_without_blocks_has_none(got: CollectedResult):

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import anyio.lowlevel
@@ -21,6 +21,7 @@ import pytest
 import overspill
 from overspill import ContextBudget, Session, Settings
 from overspill.errors import BadRequest, ExpiredHandle, NameInUse, SessionClosed, SettingsError, StoreError, UnknownHandle
+from overspill.retrieval.definitions import Format
 from overspill.store.files.shelf import LiveFileShelf
 from overspill.store.files.store import FileStore, file_store
 from overspill.store.memory import MemoryStore
@@ -551,7 +552,7 @@ async def test_a_hosts_mistake_is_named(ask: Any, said: str):
         assert str(refused.value) == said
         with pytest.raises(BadRequest) as refused:
             session.tools("foo")  # pyright: ignore
-        assert str(refused.value) == "format is 'foo'; allowed: 'jsonschema', 'openai', 'anthropic', 'mcp'."
+        assert str(refused.value) == f"format is 'foo'; allowed: {', '.join(map(repr, get_args(Format)))}."
 
 
 @pytest.mark.parametrize(

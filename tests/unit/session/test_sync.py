@@ -104,7 +104,7 @@ def test_a_session_that_is_not_open_says_how_to_open_it():
         session.call("a", {}, lambda: "x")
 
 
-@pytest.mark.parametrize("look", ["tools", "notice", "kept", "op_tree", "accounting"])
+@pytest.mark.parametrize("look", ["notice", "kept", "op_tree", "accounting"])
 def test_nothing_can_be_looked_at_in_a_session_that_is_not_open(look: str):
     with pytest.raises(SessionClosed) as caught:
         getattr(opened(), look)()

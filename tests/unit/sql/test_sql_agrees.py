@@ -118,6 +118,20 @@ def write_log(rows: list[Row]) -> str:
     return "".join(f"2024-06-01T10:{n // 60:02d}:{n % 60:02d}Z INFO worker: row {fields(row)}\n" for n, row in enumerate(rows))
 
 
+def write_elements(rows: list[Row]) -> str:
+    def members(row: Row) -> str:
+        return "".join(f"<{name}>{html.escape(as_text(value))}</{name}>" for name, value in row.items())
+
+    return f"<?xml version='1.0'?>\n<page>\n<rows>{''.join(f'<row>{members(row)}</row>' for row in rows)}</rows></page>"
+
+
+def write_attributes(rows: list[Row]) -> str:
+    def members(row: Row) -> str:
+        return " ".join(f'{name}="{html.escape(as_text(value))}"' for name, value in row.items())
+
+    return f"<rows>{''.join(f'<row {members(row)}/>' for row in rows)}</rows>"
+
+
 WRITERS: dict[str, Callable[[list[Row]], str]] = {
     "json": write_json,
     "envelope": write_envelope,
@@ -130,6 +144,8 @@ WRITERS: dict[str, Callable[[list[Row]], str]] = {
     "markdown": write_markdown,
     "page": write_page,
     "log": write_log,
+    "elements": write_elements,
+    "attributes": write_attributes,
 }
 
 Question: TypeAlias = tuple[str, Callable[[list[Row]], list[Row]]]

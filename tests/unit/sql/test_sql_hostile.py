@@ -175,6 +175,26 @@ def test_a_hostile_statement_is_refused(statement: str, library: SqlLibrary, sou
     assert secret.read_bytes() == before
 
 
+@pytest.mark.parametrize("statement", ["SELECT * FROM read_text('{secret}')", "COPY output TO '{secret}'"])
+def test_the_process_that_loads_refuses_a_hostile_statement_too(statement: str, secret: Path) -> None:
+    before = secret.read_bytes()
+    with SqlLibrary() as fresh:
+        refuse(fresh, {"output": Source("key", BytesReader(TABLE))}, statement.format(secret=secret))
+    assert secret.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(BOMBS)))
+def test_a_first_question_that_does_not_end_leaves_the_tables_loaded(number: int) -> None:
+    with SqlLibrary() as fresh:
+        source = {"output": Source("key", BytesReader(TABLE))}
+        refuse(fresh, source, BOMBS[number], seconds=5)
+        (file,) = fresh.files()
+        before = file.stat()
+        assert fresh.query("SELECT count(*) AS n FROM output", source, 30).lines == b'{"n": 4}\n'
+        assert file.stat().st_mtime_ns == before.st_mtime_ns
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(READERS)))
 def test_no_statement_reads_a_file_or_the_network(

@@ -206,3 +206,84 @@ def test_tables_beyond_the_limit_are_mentioned() -> None:
     page = "".join(f"# T{n}\n\n| a | b |\n|---|---|\n| 1 | 2 | 3 |\n\nwords\n\n" for n in range(60))
     _, notes = ask("SHOW TABLES", "Some words about it.\n\n" + page)
     assert notes == ("output_t49: Tables after this one are not loaded.",)
+
+
+@pytest.mark.parametrize("text", ["id,name\n0,Ann\n1,Ben\n", "id\tname\n1\tBen", "id;name\r\n1;Ben\r\n"])
+def test_few_rows_are_a_table(text: str) -> None:
+    ((_, columns),) = load(text).values()
+    assert columns == {"_row": "BIGINT", "id": "BIGINT", "name": "VARCHAR"}
+
+
+def test_a_sentence_is_no_table() -> None:
+    assert load("First, we met.\nThen, it rained, and we went home.\n") == {}
+
+
+JUNIT = """<?xml version="1.0"?>
+<testsuites>
+<testsuite name="a" time="1.5">
+<testcase name="t1" time="0.5"/>
+<testcase name="t2" time="1.0"><failure message="boom">line 1
+line 2</failure></testcase>
+</testsuite>
+<testsuite name="b" time="3"><testcase name="t3" time="3"/></testsuite>
+</testsuites>
+"""
+
+
+def test_elements_that_repeat_are_rows_and_know_what_they_are_in() -> None:
+    assert {name: rows for name, (rows, _) in load(JUNIT).items()} == {"output_testsuite": 2, "output_testcase": 3}
+    rows, _ = ask(
+        'SELECT s.name, c._row, c.name, c.time, failure, "failure.message" FROM output_testcase c '
+        "JOIN output_testsuite s ON s._row = c._parent ORDER BY c._row",
+        JUNIT,
+    )
+    assert rows == [
+        ["a", 4, "t1", 0.5, None, None],
+        ["a", 5, "t2", 1.0, "line 1\nline 2", "boom"],
+        ["b", 8, "t3", 3.0, None, None],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('<!DOCTYPE a [<!ENTITY a "' + "x" * 99 + '">]>\n<a><b>&a;</b><b>&a;</b></a>', "declares entities"),
+        ('<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<a><b>&a;</b><b>&a;</b></a>', "declares entities"),
+        ("<a>" * 5_000, "nested more than"),
+        ("<a><b>1</b><b>2</a>", "not well-formed"),
+    ],
+)
+def test_hostile_xml_is_refused_clearly(text: str, problem: str) -> None:
+    with SqlLibrary() as library, pytest.raises(BadRequest, match=problem):
+        library.load(Source("key", BytesReader(text.encode()), "xml"))
+
+
+COMMITS = """commit 1111111111111111111111111111111111111111 (HEAD -> main, tag: v1)
+Merge: 2222222 3333333
+Author: Ann Lee <ann@example.org>
+Date:   Tue Mar 5 09:08:07 2024 +0200
+
+    Mend the door
+
+    It was open.
+
+ door.py | 2 +-
+
+commit 2222222222222222222222222222222222222222
+Author: Ben <ben@example.org>
+Date:   Mon Mar 4 01:00:00 2024 +0200
+
+    Build a door
+"""
+
+
+def test_a_history_has_a_row_for_each_commit() -> None:
+    columns = "_row, substr(commit, 1, 3), author, email, strftime(date_utc, '%d %H'), subject, message, changes, refs, merge"
+    rows, _ = ask(f"SELECT {columns} FROM output ORDER BY _row", COMMITS)
+    assert rows == [
+        [
+            *(1, "111", "Ann Lee", "ann@example.org", "05 07", "Mend the door", "Mend the door\n\nIt was open."),
+            *(" door.py | 2 +-", "HEAD -> main, tag: v1", "2222222 3333333"),
+        ],
+        [12, "222", "Ben", "ben@example.org", "03 23", "Build a door", "Build a door", None, None, None],
+    ]

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, get_args
+from typing import Any, get_args
 
 import anyio
 import click
 from msgspec.structs import replace
 
-from overspill import wording
 from overspill.cli import ending, output
+from overspill.cli.extractions import print_extraction
 from overspill.cli.models import endpoints
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import on_terminal, watched_on_terminal
+from overspill.cli.streams import read_stream
+from overspill.cli.terminal import watched_on_terminal
 from overspill.cli.termination import cancel_on_termination
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN, Progress
@@ -30,10 +29,7 @@ from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
 from overspill.session.oneshot import extract as extract_from
 from overspill.settings import Settings
-from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
-
-_BLOCK_BYTES = 1 << 20
 
 
 @click.command()
@@ -67,7 +63,7 @@ def extract(
     if FILE could not be read as text.
     """
     settings = load_settings(**options).settings
-    source = _open_stream(output.standard_input("Reading")) if str(file) == "-" else file
+    source = read_stream(output.standard_input("Reading")) if str(file) == "-" else file
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
 
@@ -91,7 +87,7 @@ def extract(
     if as_json:
         output.print_json(found)
     else:
-        _print(found, name, max_tokens)
+        print_extraction(found, name, max_tokens)
     sys.exit(0 if found.found else 1)
 
 
@@ -101,59 +97,6 @@ def _show_progress() -> AbstractContextManager[Progress | None]:
     from overspill.cli.chunk_bar import ChunkBar  # Rich takes long to import
 
     return ChunkBar()
-
-
-def _open_stream(file: BinaryIO) -> BinaryIO | AsyncIterator[bytes]:
-    """Input that may keep us waiting is not read in a thread, which Ctrl-C could not end. One Ctrl-D ends it."""
-    mode = os.fstat(file.fileno()).st_mode
-    return _read_stream(file) if file.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else file
-
-
-async def _read_stream(file: BinaryIO) -> AsyncIterator[bytes]:
-    while True:
-        await anyio.wait_readable(file)
-        if not (block := os.read(file.fileno(), _BLOCK_BYTES)):
-            return
-        yield block
-
-
-def _print(found: Extraction, source: str, max_tokens: int) -> None:
-    """Standard output gets only answers: a program that reads it would take anything else for one."""
-    if found.decoding:
-        inform(wording.decoding(found.decoding))
-    for warning in found.warnings:
-        warn(warning)
-    passages = [f"{wording.PASSAGES}\n{found.passages.text}"] if found.passages else []
-    if not found.found:
-        inform(_describe_nothing(found, source))
-        _echo(*passages)
-        return
-    if not found.text:
-        inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
-        return
-    is_cited = found.excerpts and found.model != BUILTIN
-    cited = [wording.citations(found.excerpts, quoted=True, support=found.support or "cited")] if is_cited else []
-    unsupported = [f"{wording.UNSUPPORTED}\n{found.unsupported}"] if found.unsupported else []
-    _echo(found.text, *cited, *passages, *unsupported)
-
-
-def _echo(*parts: str) -> None:
-    if parts:
-        shown = "\n\n".join(parts)
-        click.echo(escape_invisible(shown) if on_terminal() else shown)
-
-
-def _describe_nothing(found: Extraction, source: str) -> str:
-    if not found.source_size_bytes:
-        return f"{_capitalize(source)} is empty."
-    if found.model == BUILTIN:
-        return f"No match in {source}. Try words that appear in it, or ask a model with --model."
-    return " ".join([f"{found.model} found no answer in {source}.", *found.text.splitlines()[1:]])
-
-
-def _capitalize(source: str) -> str:
-    """Only our own words are capitalized, not the name of a file."""
-    return source[0].upper() + source[1:] if source.startswith(("standard input", "the part of")) else source
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:

@@ -33,9 +33,9 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) 
     overspill sql "SELECT * FROM orders JOIN users ON users.id = user_id" orders.csv users.ndjson
     kubectl get pods | overspill sql "SELECT name FROM input WHERE restarts > 3"
 
-    A table is named after its file, without the ending; standard input is `input`. JSON, lines of JSON, CSV, aligned columns,
-    Markdown and HTML tables and logs are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the columns of one. A file may
-    be compressed.
+    A table is named after its file, without the ending; standard input is `input`. JSON, lines of JSON, CSV, XML, aligned
+    columns, Markdown and HTML tables, logs and `git log` are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the
+    columns of one. A file may be compressed.
 
     The SQL is DuckDB's. Only reading is possible, and only from these files. Cells are separated by tabs.
     """
@@ -44,10 +44,11 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) 
         raise click.UsageError("Standard input can be read only once.")
     with SqlLibrary() as library:
         sources = _open(chosen)
-        tables = {name: _load(source, library) for name, source in sources.items()}
         found = library.query(statement, sources, timeout)
-        if found.result.failed:
-            raise BadRequest(explain_failure(found.result.failed, tables))
+    for name, source in sources.items():
+        _check(source, found.loaded[name])
+    if found.result.failed:
+        raise BadRequest(explain_failure(found.result.failed, found.loaded))
     _print(found, as_json=as_json)
 
 
@@ -64,14 +65,12 @@ def _open(files: list[Path]) -> Mapping[str, Source]:
     return sources
 
 
-def _load(source: Source, library: SqlLibrary) -> Loaded:
-    found = library.load(source)
+def _check(source: Source, found: Loaded) -> None:
     if found.kind == "empty":
         raise BadRequest(f"{source.label} is empty.")
     if not found.tables:
         advice = f"`{output.program()} extract` searches text."
         raise BadRequest(f"{source.label} has no table (it was read as {found.kind}). {advice}")
-    return found
 
 
 def _print(found: QueryResult, *, as_json: bool) -> None:

@@ -30,12 +30,12 @@ def _is_delimited(sample: Sample) -> bool:
     return len(lines) > 2 and not is_markdown and not begins_with_stamp(lines[0]) and bool(find_delimiter(sample.whole_lines))
 
 
-def find_delimiter(lines: list[str]) -> str:
-    """The character that splits these lines into the same number of cells, or an empty string."""
+def find_delimiter(lines: list[str], min_rows: int = 3) -> str:
+    """The character that splits these lines into the same number of cells, or an empty string. The last may be cut off."""
     best, width = "", 1
     for mark in ",\t;|":
         rows = [row for row in _rows(lines[:400], mark) if row]
-        if len(rows) < 3:
+        if len(rows) < min_rows:
             continue
         cells, times = Counter(map(len, rows)).most_common(1)[0]
         if cells > width and times >= 0.85 * len(rows) and len(rows[0]) == cells and _looks_tabular(rows, mark):

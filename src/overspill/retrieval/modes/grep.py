@@ -12,6 +12,7 @@ from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.outputs import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding
+from overspill.wording.names import tool_name
 
 
 def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -37,7 +38,7 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 def _spell_grep(stored: StoredOutput, asked: GetToolOutput, start: int) -> str:
     options = f", context={asked.context}" + (", ignore_case=true" if asked.ignore_case else "")
     pattern = json.dumps(asked.pattern)
-    return f'get_tool_output(id="{stored.shown_id}", mode="grep", pattern={pattern}{options}, from={start})'
+    return f'{tool_name("get_tool_output")}(id="{stored.shown_id}", mode="grep", pattern={pattern}{options}, from={start})'
 
 
 GREP = ExactMode(read=_read, reads_running=True, reads_binary=True)

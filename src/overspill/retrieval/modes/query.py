@@ -15,6 +15,7 @@ from overspill.retrieval.outputs import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding
 from overspill.wording import framing
+from overspill.wording.names import tool_name
 
 
 def query_page(stored: StoredOutput, expression: str, start: int, bound: Bound, spell: Callable[[int], str]) -> Page:
@@ -42,7 +43,7 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
 
     def spell(start: int) -> str:
         quoted = json.dumps(expression)
-        return f'get_tool_output(id="{stored.shown_id}", mode="query", query={quoted}, from={start})'
+        return f'{tool_name("get_tool_output")}(id="{stored.shown_id}", mode="query", query={quoted}, from={start})'
 
     return query_page(stored, expression, asked.from_, bound, spell)
 

@@ -18,6 +18,7 @@ from overspill.retrieval.pages import (
     passage_page,
     shrink,
 )
+from overspill.wording.names import tool_name
 
 
 def spell_slice(stored: StoredOutput, range: Range) -> str:
@@ -33,7 +34,7 @@ def _spell_bytes(stored: StoredOutput, range: Range) -> str:
 
 
 def _spell_call(stored: StoredOutput, part: str) -> str:
-    return f'get_tool_output(id="{stored.shown_id}", mode="slice", slice={{{part}}})'
+    return f'{tool_name("get_tool_output")}(id="{stored.shown_id}", mode="slice", slice={{{part}}})'
 
 
 def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
@@ -55,7 +56,8 @@ def _spell_decoded(stored: StoredOutput, range: Range) -> str:
     if range.unit == "lines":
         return spell_slice(stored, range)
     # Only `grep` continues inside a line of decoded text: a start and a length are those of stored bytes.
-    return f'get_tool_output(id="{stored.kept.artifact_id}", mode="grep", pattern=".", context=0, from={range.start})'
+    search = 'mode="grep", pattern=".", context=0'
+    return f'{tool_name("get_tool_output")}(id="{stored.kept.artifact_id}", {search}, from={range.start})'
 
 
 def _read_bytes(stored: StoredOutput, part: Slice, bound: Bound) -> Page:

@@ -12,15 +12,25 @@ from overspill.lexical.kinds.delimited import find_delimiter
 from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
 
 _SAMPLE_BYTES = 256_000
+_MAX_SHORT_BYTES = 4_096
 _MAX_FIELD_CHARS = 1 << 26
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
 
 
-def find_delimited(source: Path, work: Callable[[], Path]) -> list[Found]:
+def find_few_rows(source: Path, work: Callable[[], Path]) -> list[Found]:
+    """In a text that is too short to be recognised as a table. Whoever asks for a table expects one."""
+    with source.open("rb") as file:
+        sample = file.read(_MAX_SHORT_BYTES + 1)
+    lines = [line for line in sample.decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    mark = find_delimiter([*lines, ""], min_rows=2) if len(sample) <= _MAX_SHORT_BYTES else ""
+    return find_delimited(source, work, mark) if mark else []
+
+
+def find_delimited(source: Path, work: Callable[[], Path], mark: str = "") -> list[Found]:
     with source.open("rb") as file:
         sample = file.read(_SAMPLE_BYTES).decode("utf-8-sig", "replace")
     lines = [line for line in sample.splitlines() if line.strip()]
-    mark = find_delimiter(lines) or ","
+    mark = mark or find_delimiter(lines) or ","
     header: list[str] = next(csv.reader(io.StringIO(sample), delimiter=mark), list[str]())
     has_header = not any(map(_NUMBER.match, header))
     names = make_unique(header if has_header else [""] * len(header))

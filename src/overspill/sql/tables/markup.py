@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from mmap import mmap
 from pathlib import Path
 
-from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, TooLarge, make_unique
+from overspill.sql.tables.table import EXTRA, MAX_TABLES, Found, RowWriter, Unreadable, make_unique
 
 _MAX_SPAN = 1_000
 _MAX_CELLS = 5_000_000
@@ -126,7 +126,7 @@ def find_in_page(text: mmap | bytes, work: Callable[[], Path]) -> list[Found]:
     for start in range(0, len(text), _CHUNK_BYTES):
         page.feed(text[start : start + _CHUNK_BYTES].decode("utf-8", "replace").replace("\0", ""))
         if page.cells > _MAX_CELLS:
-            raise TooLarge(f"its tables have more than {_MAX_CELLS:,} cells.")
+            raise Unreadable(f"its tables have more than {_MAX_CELLS:,} cells.")
     grids = [grid for grid in page.done if len(grid.rows) > 1 and len(grid.rows[0]) > 1]
     return [_write(grid, work()) for grid in grids[: MAX_TABLES + 1]]
 

@@ -59,8 +59,8 @@ class RowWriter:
         return Found(reader, f'TRY_CAST("{ROW}" AS BIGINT)', title, hidden=(ROW,), bad_rows=bad_rows, note=note)
 
 
-class TooLarge(Exception):
-    """It cannot be loaded whole."""
+class Unreadable(Exception):
+    """It cannot be loaded, or not whole."""
 
 
 def limit_tables(found: list[Found]) -> list[Found]:

@@ -1,0 +1,99 @@
+"""`overspill get`: read a stored output, a bounded part at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import anyio
+import click
+
+from overspill.cli import stores
+from overspill.cli.extractions import print_extraction, print_parts
+from overspill.cli.models import endpoints
+from overspill.cli.settings import lasting_store, load_settings, settings_options
+from overspill.cli.stderr import inform, warn
+from overspill.reading import Bound
+from overspill.record.ledger import Ledger
+from overspill.retrieval.archive import Archive
+from overspill.retrieval.extractor import ExtractionRequest, Extractor
+from overspill.retrieval.outputs import StoredOutput
+from overspill.settings import Layer, Settings
+from overspill.shell.finding import OutputFinder
+from overspill.shell.pages import Wanted, read_part
+
+_UNLIMITED_BYTES = 1 << 40
+_BYTES_PER_TOKEN = 4
+
+
+@click.command()
+@click.argument("name")
+@click.option("--ask", metavar="WHAT", help="Print the parts that answer this, as `overspill extract` does.")
+@click.option("--grep", metavar="PATTERN", help="Print the lines that match an RE2 regular expression.")
+@click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="With --grep: lines around each match.")
+@click.option("--ignore-case", "-i", is_flag=True, help="With --grep: match any case.")
+@click.option("--lines", metavar="A-B", help="Print these lines, counted from 1, both included.")
+@click.option("--bytes", metavar="A-B", help="Print these bytes, counted from 0, both included.")
+@click.option("--query", metavar="EXPRESSION", help="Print what a JSON pointer or a JMESPath expression finds.")
+@click.option("--from", "start", type=click.IntRange(0), default=0, help="With --grep and --query: where to continue.")
+@click.option("--wait", type=click.FloatRange(0), metavar="SECONDS", help="First wait this long for a command that still runs.")
+@settings_options
+def get(name: str, ask: str | None, wait: float | None, **options: Any) -> None:
+    """Print part of the stored output NAME: its beginning, or what you ask for.
+
+    \b
+    overspill get out_3f7k9q --ask "the first error and its stack trace"
+    overspill get out_3f7k9q --grep "ERROR|WARN" -C 2
+    overspill get out_3f7k9q --query "items[?status=='failed'].id"
+
+    NAME is a name (out_…), an artifact id (art_…) or a handle (session-…/…). What does not fit into answerMaxBytes is left out,
+    and the last line says how to print it. To print all of it: overspill artifacts show NAME.
+
+    The exit code is 1 if nothing was found.
+    """
+    settings = load_settings(
+        *(options.pop(key) for key in ("preset", "config", "assignments")), usual=[Layer("get", {"storeDir": lasting_store()})]
+    ).settings
+    wanted = _read_wanted(ask, **options)
+    found = stores.find_stores(settings)
+    finder = OutputFinder(found, Archive(found, warn=warn))
+    if wait:
+        finder.wait(name, wait)
+    with finder.open(name) as output:
+        if ask is not None:
+            is_found = _ask(output.stored, ask, settings)
+            if output.note:
+                inform(output.note.strip("[]"))
+        else:
+            part = read_part(
+                output.stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
+            )
+            print_parts(part.text)
+            is_found = part.is_found
+        if output.note:
+            print_parts(output.note)
+    sys.exit(0 if is_found else 1)
+
+
+def _read_wanted(ask: str | None, **options: Any) -> Wanted:
+    wanted = Wanted(**options)
+    given = {"ask": ask, **options}
+    ways = [f"--{name}" for name in ("ask", "grep", "lines", "bytes", "query") if given[name] is not None]
+    if len(ways) > 1:
+        raise click.UsageError(f"Use one of {' and '.join(ways)}.")
+    if wanted.grep is None and (wanted.context or wanted.ignore_case):
+        raise click.UsageError("--context and --ignore-case work only with --grep.")
+    if wanted.start and wanted.grep is None and wanted.query is None:
+        raise click.UsageError("--from works only with --grep and --query.")
+    return wanted
+
+
+def _ask(stored: StoredOutput, what: str, settings: Settings) -> bool:
+    most = settings.answer_max_bytes or _UNLIMITED_BYTES
+    max_tokens = min(most, settings.answer_max_chars or most) // _BYTES_PER_TOKEN
+    request = ExtractionRequest(tool="extract", query=what, max_tokens=max_tokens)
+    extractor = Extractor(settings, Ledger(stored.kept.session, lambda _: None), {}, endpoints(settings, os.environ))
+    found = anyio.run(extractor.extract, stored, "{}", request)
+    print_extraction(found, stored.shown_id, max_tokens)
+    return found.found

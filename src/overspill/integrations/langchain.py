@@ -1,0 +1,165 @@
+"""LangChain and deepagents: `create_agent(…, middleware=[OverspillMiddleware()])`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, NotRequired
+
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ToolCallRequest
+    from langchain.agents.middleware.types import PrivateStateAttr
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.tools import StructuredTool
+    from langgraph.channels.untracked_value import UntrackedValue
+    from langgraph.types import Command
+except ModuleNotFoundError as error:
+    raise MissingFramework("langchain", "langchain>=1.0") from error
+
+
+class OverspillState(AgentState):
+    overspill_run: NotRequired[Annotated[Any, UntrackedValue, PrivateStateAttr]]  # pyright: ignore[reportInvalidTypeForm]
+    """The run's hold on its session. LangGraph drops it with the run, however the run ends."""
+
+
+class OverspillMiddleware(AgentMiddleware):
+    """One object serves all users: each thread has its own session, and so has each run without a thread.
+
+    `session`: one to share, or its name. `budget`: the model's window; by default, what LangChain knows of the model.
+    """
+
+    state_schema = OverspillState
+
+    def __init__(
+        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+    ) -> None:
+        super().__init__()
+        self._sessions = Sessions(Options("langchain", settings, session, budget))
+        self._resumed: dict[str, Run] = {}
+        self.tools = [
+            StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
+            for tool in self._sessions.define_tools()
+        ]
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"overspill_run": self._sessions.begin_run(_thread_of(runtime))}
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return self.before_agent(state, runtime)
+
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        self._end(state, runtime).close_sync()
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        await self._end(state, runtime).close()
+
+    def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
+        run = self._find_run(request.state, request.runtime)
+        settle = run.begin_request(_window_of(request.model))
+        response = handler(_add_notice(request, run))
+        settle(_tokens_of(response))
+        return response
+
+    async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]) -> Any:
+        run = self._find_run(request.state, request.runtime)
+        settle = run.begin_request(_window_of(request.model))
+        response = await handler(_add_notice(request, run))
+        settle(_tokens_of(response))
+        return response
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        def tool(**args: Any) -> Output:
+            return _to_output(handler(_with_arguments(request, args)), call["id"])
+
+        run, call = self._find_run(request.state, request.runtime), request.tool_call
+        said = _read_messages(request.state)
+        return _to_message(run.call_sync(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
+        async def tool(**args: Any) -> Output:
+            return _to_output(await handler(_with_arguments(request, args)), call["id"])
+
+        run, call = self._find_run(request.state, request.runtime), request.tool_call
+        said = _read_messages(request.state)
+        return _to_message(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+
+    def _find_run(self, state: Any, runtime: Any) -> Run:
+        """A run that LangGraph resumed after an interrupt begins here."""
+        if (run := state.get("overspill_run")) is not None:
+            return run
+        thread = _thread_of(runtime)
+        new = self._sessions.begin_run(thread)
+        return self._resumed.setdefault(thread, new) if thread else new
+
+    def _end(self, state: Any, runtime: Any) -> Run:
+        return state.get("overspill_run") or self._resumed.pop(_thread_of(runtime), None) or self._sessions.begin_run()
+
+
+def _refuse(**args: Any) -> str:
+    raise RuntimeError("OverspillMiddleware answers this tool. Give the middleware to the agent that offers the tool.")
+
+
+def _thread_of(runtime: Any) -> str:
+    info = getattr(runtime, "execution_info", None)
+    return str(getattr(info, "thread_id", None) or "")
+
+
+def _window_of(model: Any) -> int | None:
+    return (getattr(model, "profile", None) or {}).get("max_input_tokens")
+
+
+def _tokens_of(response: Any) -> int | None:
+    messages = [response] if isinstance(response, AIMessage) else getattr(response, "result", ())
+    used = [message.usage_metadata for message in messages if isinstance(message, AIMessage) and message.usage_metadata]
+    return used[-1]["total_tokens"] if used else None
+
+
+def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:
+    notice = run.notice()
+    return request.override(messages=[*request.messages, HumanMessage(notice)]) if notice else request
+
+
+def _read_messages(state: Any) -> list[dict[str, Any]]:
+    return [{"role": message.type, "content": message.content} for message in state["messages"][-20:]]
+
+
+def _with_arguments(request: ToolCallRequest, args: dict[str, Any]) -> ToolCallRequest:
+    return request.override(tool_call={**request.tool_call, "args": args})
+
+
+def _find_message(result: Any, id: str | None) -> ToolMessage | None:
+    """The answer in a tool's result. A tool may return it inside a command that updates the state as well."""
+    if isinstance(result, Command) and isinstance(result.update, dict):
+        answers = [each for each in result.update.get("messages", ()) if isinstance(each, ToolMessage)]
+        return next((each for each in answers if each.tool_call_id == id), None)
+    return result if isinstance(result, ToolMessage) else None
+
+
+def _to_output(result: Any, id: str | None) -> Output:
+    message = _find_message(result, id)
+    content: Any = [] if message is None else message.content
+    parts: Sequence[Any] = [content] if isinstance(content, str) else content
+    blocks = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return Output(blocks, is_error=message is not None and message.status == "error", original=result)
+
+
+def _to_message(reply: Reply, call: Any) -> Any:
+    if reply.passed:
+        return reply.value
+    is_text = all(isinstance(block, dict) and block.get("type") == "text" for block in reply.content)
+    content: Any = reply.text if is_text else reply.content
+    status = "error" if reply.is_error else "success"
+    original = _find_message(reply.original, call["id"])
+    if original is None:
+        return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+    answer = original.model_copy(update={"content": content, "status": status})
+    if not isinstance(reply.original, Command):
+        return answer
+    messages = [answer if each is original else each for each in reply.original.update["messages"]]
+    return replace(reply.original, update={**reply.original.update, "messages": messages})

@@ -1,0 +1,275 @@
+"""Whose session it is: one for each conversation or run, opened at the first tool call and closed when the run ends."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import anyio
+from msgspec import Struct
+
+from overspill.budget import ContextBudget
+from overspill.calls.invoke import Tool
+from overspill.errors import BadRequest, Unwritable, require
+from overspill.session.checks import find_loop, is_closed
+from overspill.session.session import Session
+from overspill.session.sync import SyncSession
+from overspill.settings import Settings
+from overspill.types import Reply
+
+GivenSession: TypeAlias = Session | SyncSession | str
+"""A session that the program opens and closes itself, or the name of one."""
+GivenBudget: TypeAlias = ContextBudget | int
+"""A budget for each run to start with, or the size of the model's window in tokens."""
+
+_S = TypeVar("_S", Session, SyncSession)
+
+
+class Options(Struct, frozen=True):
+    """What every adapter takes. `notice`: whether the adapter shows the model a notice with each request."""
+
+    framework: str
+    settings: Settings | None = None
+    session: GivenSession | None = None
+    budget: GivenBudget | None = None
+    notice: bool = True
+    tool_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        require("settings", self.settings, (Settings, type(None)), "Settings(…)")
+        require("session", self.session, (Session, SyncSession, str, type(None)), "a Session, a SyncSession or a name")
+        require("budget", self.budget, (ContextBudget, int, type(None)), "ContextBudget(window=…) or a number of tokens")
+        if isinstance(self.session, Session | SyncSession) and (self.settings is not None or self.budget is not None):
+            raise BadRequest("The session has its own settings and budget. Give `settings` and `budget` to the session instead.")
+
+    def find_name(self, conversation: str) -> str:
+        """The name of a conversation's session. A framework's ids may have any form, so they are hashed."""
+        if isinstance(self.session, str):
+            return self.session
+        digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self.framework}-{digest[:32]}" if conversation else ""
+
+    def new_budget(self, window: int | None) -> ContextBudget | None:
+        given = window if self.budget is None else self.budget
+        if isinstance(given, ContextBudget):
+            return ContextBudget(given.window, given.used, given.reserve_output, given.buffer)
+        return None if given is None else ContextBudget(given)
+
+
+class _Opened(Generic[_S]):
+    """A session, and how many runs of its conversation hold it."""
+
+    def __init__(self, lock: Any) -> None:
+        self.session: _S | None = None
+        self.holders = 0
+        self.lock = lock
+
+
+class Sessions:
+    """The sessions of one adapter, which may serve many users at once. It knows a session only while a run holds it.
+
+    The name of a conversation's session is derived from the conversation's id, so that the next run can read what this one
+    stored, in this process or another. Runs without a conversation share nothing.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._guard = threading.Lock()
+        self._opened: dict[object, _Opened[Any]] = {}
+
+    def begin_run(self, conversation: str = "") -> Run:
+        return Run(_Hold(self, conversation))
+
+    def define_tools(self) -> list[dict[str, Any]]:
+        """The retrieval tools. They are the same for every run, so an adapter can offer them before one begins."""
+        given = self.options.session
+        if isinstance(given, Session | SyncSession):
+            return given.tools()
+        return Session(self.options.settings, tool_prefix=self.options.tool_prefix).tools()
+
+    def hold(self, key: object, lock: Any) -> _Opened[Any]:
+        with self._guard:
+            opened = self._opened.setdefault(key, _Opened(lock))
+            opened.holders += 1
+            return opened
+
+    def let_go(self, key: object) -> None:
+        with self._guard:
+            opened = self._opened[key]
+            opened.holders -= 1
+            if not opened.holders:
+                del self._opened[key]
+
+
+class _Hold:
+    """A run's hold on a session. It outlives a run that its framework forgot to end."""
+
+    def __init__(self, sessions: Sessions, conversation: str) -> None:
+        options = sessions.options
+        self._sessions = sessions
+        self._name = options.find_name(conversation)
+        self._given = options.session
+        self._key: object = None
+        self._opened: _Opened[Any] | None = None
+        self._opening = threading.Lock()
+        self.loop: object = None
+        self.window: int | None = None
+        """The size of the model's context window, if the framework knows it before the session opens."""
+
+    def _describe_session(self) -> dict[str, Any]:
+        options = self._sessions.options
+        return {
+            "settings": options.settings,
+            "name": self._name,
+            "budget": options.new_budget(self.window),
+            "notice": options.notice,
+            "tool_prefix": options.tool_prefix,
+        }
+
+    @property
+    def session(self) -> Session | SyncSession | None:
+        """The session, if it is open."""
+        return self._given if isinstance(self._given, Session | SyncSession) else self._opened and self._opened.session
+
+    async def open(self) -> Session:
+        if isinstance(self._given, Session):
+            return self._given
+        if isinstance(self._given, SyncSession):
+            raise BadRequest("This run is async, and `session` is a SyncSession. Give it a Session.")
+        opened = self._hold(find_loop(), anyio.Lock)
+        async with opened.lock:
+            if opened.session is None:
+                session = Session(**self._describe_session())
+                await session.begin()
+                opened.session = session
+            return opened.session
+
+    def open_sync(self) -> SyncSession:
+        if isinstance(self._given, SyncSession):
+            return self._given
+        if isinstance(self._given, Session):
+            raise BadRequest("This run is not async, and `session` is a Session. Give it a SyncSession.")
+        opened = self._hold(None, threading.Lock)
+        with opened.lock:
+            if opened.session is None:
+                opened.session = SyncSession(**self._describe_session()).__enter__()
+            return opened.session
+
+    def _hold(self, loop: object, new_lock: Any) -> _Opened[Any]:
+        with self._opening:
+            if self._opened is None:
+                self.loop, self._key = loop, (loop, self._name or self)
+                self._opened = self._sessions.hold(self._key, new_lock())
+            return self._opened
+
+    async def close(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                async with opened.lock:
+                    if opened.holders == 1 and opened.session is not None:
+                        session, opened.session = opened.session, None
+                        await session.close()
+            finally:
+                self._sessions.let_go(self._key)
+
+    def close_sync(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            return
+        try:
+            with opened.lock:
+                if opened.holders == 1 and opened.session is not None:
+                    session, opened.session = opened.session, None
+                    session.__exit__(None, None, None)
+        finally:
+            self._sessions.let_go(self._key)
+
+    def abandon(self) -> None:
+        """Close it from wherever the garbage collector runs, without waiting."""
+        if self._opened is None:
+            return
+        if isinstance(self.loop, asyncio.AbstractEventLoop) and not is_closed(self.loop):
+            with suppress(RuntimeError):  # it ends just now, and its session's tasks with it
+                asyncio.run_coroutine_threadsafe(self.close(), self.loop)
+        else:
+            work = self.close_sync if self.loop is None else lambda: anyio.run(self.close)
+            with suppress(RuntimeError):  # the program ends, and what its sessions leave is removed by the next
+                threading.Thread(target=work).start()
+
+
+class Run:
+    """One run of an agent. End it with `close` or `close_sync`; a run that is dropped is closed too."""
+
+    def __init__(self, hold: _Hold) -> None:
+        self._hold = hold
+        self._finalizer = weakref.finalize(self, hold.abandon)
+        self._finalizer.atexit = False
+
+    async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Sequence[Any] = ()) -> Reply:
+        """Run a tool, or answer a call of a retrieval tool. What a tool raises is raised, so that the framework treats it as it
+        always does."""
+        session = await self._hold.open()
+        if session.owns(name):
+            return await self.invoke(name, args, id=id)
+        try:
+            return await session.call(name, args, tool, id=id, errors="raise", messages=messages)
+        except Unwritable as error:
+            return _pass_on(error)
+
+    def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Sequence[Any] = ()) -> Reply:
+        session = self._hold.open_sync()
+        if session.owns(name):
+            return self.invoke_sync(name, args, id=id)
+        try:
+            return session.call(name, args, tool, id=id, errors="raise", messages=messages)
+        except Unwritable as error:
+            return _pass_on(error)
+
+    async def invoke(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
+        """Answer a call of a retrieval tool."""
+        return await (await self._hold.open()).invoke(name, args, id=id)
+
+    def invoke_sync(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
+        return self._hold.open_sync().invoke(name, args, id=id)
+
+    def notice(self) -> str:
+        """What to show the model with the next request, and to keep out of the conversation."""
+        session = self._hold.session
+        return "" if session is None else session.notice()
+
+    def news(self) -> str:
+        """The same for frameworks that have no place for a notice: what has finished since the last call of this."""
+        session = self._hold.session
+        return "" if session is None else session.news()
+
+    def begin_request(self, window: int | None = None) -> Callable[[int | None], None]:
+        """Call this before a request to the model. Returns what to call after it, with the tokens that it used."""
+        self._hold.window = window
+        session = self._hold.session
+        budget = None if session is None else session.budget
+        mark = None if budget is None else budget.mark()
+
+        def settle(used: int | None) -> None:
+            if budget is not None and used:
+                budget.settle(used, mark)
+
+        return settle
+
+    async def close(self) -> None:
+        await self._hold.close()
+
+    def close_sync(self) -> None:
+        self._hold.close_sync()
+
+
+def _pass_on(error: Unwritable) -> Reply:
+    """For an object that only the framework can show, such as its own kind of image."""
+    return Reply(text=str(error), content=[], passed=True, value=error.value)

@@ -1,0 +1,1 @@
+"""Overspill for whatever calls commands: keep what a command prints, and read it back."""

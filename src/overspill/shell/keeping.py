@@ -1,0 +1,137 @@
+"""Keep what a command prints: small output is passed on, large output is stored and answered with something small."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ObjectSendStream, Process
+
+from overspill.calls.job import Job, current
+from overspill.calls.service import Background
+from overspill.record.events import CommandEnded, now_ms
+from overspill.session.session import Session
+from overspill.settings import Layer, Settings
+from overspill.shell.command import SignalForwarder, read_blocks, start
+from overspill.text import encoding
+from overspill.types import Reply
+from overspill.wording import shell as wording
+
+FAMILY = "shell"
+KEEP_DEFAULTS = Layer(
+    "keep", {"repeats": "full", "toolTimeout": None, "intentWithinSecs": 20, "toolOutput": {"answerWithinSecs": None}}
+)
+"""A command takes the time it takes, and each is a conversation of its own."""
+OFFERED = f"surface=[{wording.COMMAND}]"
+MAX_UNCHANGED_BYTES = 1 << 20
+"""Held in memory to be printed unchanged, whatever the bytes are. What passes the gate is smaller, unless its limits are off."""
+
+
+class CommandOutput:
+    """An output on its way through the gate, with its exact bytes as long as there are few."""
+
+    def __init__(self, blocks: AsyncIterable[bytes], note_end: Callable[[str], None] = lambda id: None) -> None:
+        self.job: Job | None = None
+        self._blocks = blocks
+        self._note_end = note_end
+        self._exact: bytearray | None = bytearray()
+
+    async def produce(self) -> AsyncIterator[bytes]:
+        self.job = current.get()
+        async for block in self._blocks:
+            if self._exact is not None:
+                self._exact += block
+                self._exact = self._exact if len(self._exact) <= MAX_UNCHANGED_BYTES else None
+            yield block
+            await self.publish()
+        if self.job is not None and self.is_in_background:
+            self._note_end(self.job.id)
+
+    @property
+    def is_in_background(self) -> bool:
+        return self.job is not None and self.job.background
+
+    async def publish(self) -> None:
+        """Let other processes read what has come so far."""
+        if self.is_in_background and self.job is not None and self.job.result is not None:
+            await anyio.to_thread.run_sync(self.job.result.spool.flush)
+
+    def shown(self, reply: Reply) -> bytes:
+        if reply.kept is None and reply.truncation is None and self._exact is not None and not reply.is_error:
+            return bytes(self._exact)
+        return encoding.encode(reply.text) + b"\n"
+
+
+async def keep_stream(blocks: AsyncIterable[bytes], settings: Settings, what: str, name: str = "input") -> bytes:
+    """Keep a stream, and return what to print in its place."""
+    output = CommandOutput(blocks)
+    async with Session(settings, family=FAMILY, preload=False) as session:
+        return output.shown(await session.call(name, {}, output.produce, background=False, intent=what))
+
+
+async def keep_command(
+    command: Sequence[str],
+    settings: Settings,
+    what: str,
+    write: Callable[[bytes], None],
+    background_after: float | None = None,
+    detach: Callable[[], None] = lambda: None,
+) -> int:
+    """Run a command, `write` what to print in place of its output, and return its exit code, or minus the signal that ended it.
+
+    If it takes longer than `background_after` seconds, `write` how to read it later, `detach`, and return when it has ended.
+    """
+    may_leave = background_after is not None
+    background: Background = "now" if background_after == 0 else may_leave
+    async with Session(settings, family=FAMILY, preload=False) as session:
+        with SignalForwarder() as signals:
+            process = await start(
+                command,
+                stdin=subprocess.DEVNULL if may_leave and os.isatty(0) else None,
+                stderr=subprocess.PIPE if may_leave else None,
+            )
+            signals.forward_to(process.pid)
+            send, receive = anyio.create_memory_object_stream[bytes]()
+            output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, process.returncode or 0)))
+            async with process, anyio.create_task_group() as group:
+                group.start_soon(_pump, process, send, output)
+                reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
+                if reply.job is not None and background_after is not None:
+                    await output.publish()
+                    write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
+                    detach()
+                    await session.stop()
+                else:
+                    write(output.shown(reply))
+        return process.returncode or 0
+
+
+async def _pump(process: Process, send: ObjectSendStream[bytes], output: CommandOutput) -> None:
+    """Standard error goes on to ours, and to the output once nobody reads ours."""
+    assert process.stdout is not None
+
+    async def relay(errors: AsyncIterator[bytes]) -> None:
+        async for block in errors:
+            if output.is_in_background:
+                await send.send(block)
+            else:
+                with suppress(OSError):  # nobody reads ours
+                    await anyio.to_thread.run_sync(_write_all, 2, block)
+
+    async with send:
+        async with anyio.create_task_group() as group:
+            if process.stderr is not None:
+                group.start_soon(relay, read_blocks(process.stderr))
+            async for block in read_blocks(process.stdout):
+                await send.send(block)
+        await process.wait()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

@@ -1,0 +1,134 @@
+"""One bounded answer of `overspill get`: a part of a stored output, and the command that prints the next part."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from overspill import reading, wording
+from overspill.errors import BadRequest, NotText
+from overspill.reading import Bound, Range
+from overspill.retrieval.definitions import parse_range
+from overspill.retrieval.modes.query import query_page
+from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.pages import (
+    FOOTER_BYTES,
+    Page,
+    add_note,
+    base64_page,
+    binary_page,
+    describe_place,
+    finished_page,
+    make_page,
+    passage_page,
+    shrink,
+)
+from overspill.text import encoding
+from overspill.wording.shell import COMMAND, EMPTY, spell_get
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Which part of an output: at most one of the first four. None of them: its beginning."""
+
+    lines: str | None = None
+    bytes: str | None = None
+    grep: str | None = None
+    query: str | None = None
+    context: int = 0
+    ignore_case: bool = False
+    start: int = 0
+
+
+class Part(Struct, frozen=True):
+    text: str
+    is_found: bool = True
+
+
+def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = "") -> Part:
+    """`note` goes below it. Blocks."""
+    if not stored.reader.size:
+        return Part(note or EMPTY, is_found=wanted.grep is None and wanted.query is None)
+    found = True
+
+    def read(bound: Bound) -> Page:
+        nonlocal found
+        if wanted.grep is not None:
+            page, found = _grep(stored, wanted, bound)
+            return page
+        return _read(stored, wanted, bound)
+
+    def finish(bound: Bound) -> Page:
+        return finished_page(stored, bound, read)
+
+    return Part((add_note(note, bound, finish) if note else finish(bound)).text, found)
+
+
+def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
+    if wanted.query is not None:
+        expression = wanted.query
+        return query_page(stored, expression, wanted.start, bound, lambda at: _spell(stored, "--query", expression, at=at))
+    is_binary = stored.kept.media == "binary"
+    if wanted.bytes is not None:
+        first, last = parse_range("--bytes", wanted.bytes)
+        if is_binary:
+            return base64_page(stored, first, last + 1, bound, _spell_range)
+        return passage_page(
+            stored, bound, lambda bound: reading.bytes_range(stored.reader, stored.view, first, last + 1, bound), _spell_range
+        )
+    if is_binary:
+        return _read_decoded(stored, wanted, bound)
+    first, last = _parse_lines(wanted)
+    return passage_page(stored, bound, lambda bound: reading.lines(stored.reader, stored.view, first, last, bound), _spell_range)
+
+
+def _read_decoded(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:
+    try:
+        text = stored.decoded()
+    except NotText:
+        return binary_page(stored, (COMMAND,))
+    notes = wording.decoding_notes(text.decoding)
+    first, last = _parse_lines(wanted)
+    passage = reading.lines(text.reader, text.positions, first, last, shrink(bound, FOOTER_BYTES + len("\n".join(notes))))
+    if passage.next is not None:
+        # A range of bytes would be one of stored bytes.
+        unit = passage.next.unit
+        way = _spell_range(stored, passage.next) if unit == "lines" else _spell(stored, "--grep", ".", at=passage.next.start)
+        notes = [describe_place(passage, [way]), *notes]
+    return make_page(stored, passage.text, notes)
+
+
+def _grep(stored: StoredOutput, wanted: Wanted, bound: Bound) -> tuple[Page, bool]:
+    pattern = wanted.grep
+    if not pattern:
+        raise BadRequest("--grep needs a pattern.")
+    text = stored.decoded()
+    notes = wording.decoding_notes(text.decoding)
+    found = reading.grep(
+        text.reader,
+        text.positions,
+        pattern,
+        shrink(bound, FOOTER_BYTES + len(encoding.encode(pattern)) + len("\n".join(notes))),
+        context=wanted.context,
+        ignore_case=wanted.ignore_case,
+        start_byte=wanted.start,
+    )
+    place = wording.grep_place(found.hits, found.total, found.exact, (found.searched_from, found.searched_to), text.reader.size)
+    if found.next is not None:
+        options = ["--context", str(wanted.context)] if wanted.context else []
+        options += ["--ignore-case"] if wanted.ignore_case else []
+        place += f" Next: {_spell(stored, '--grep', pattern, *options, at=found.next)}"
+    return make_page(stored, found.text, [f"[{place}]", *notes]), bool(found.total)
+
+
+def _parse_lines(wanted: Wanted) -> tuple[int, int | None]:
+    return (1, None) if wanted.lines is None else parse_range("--lines", wanted.lines)
+
+
+def _spell_range(stored: StoredOutput, range: Range) -> str:
+    if range.unit == "lines":
+        return _spell(stored, "--lines", f"{range.start}-{range.end}")
+    start, end = stored.view.char_span(range.start, range.end) if range.unit == "chars" else (range.start, range.end)
+    return _spell(stored, "--bytes", f"{start}-{end - 1}")
+
+
+def _spell(stored: StoredOutput, *options: str, at: int = 0) -> str:
+    return spell_get(stored.shown_id, *options, *(["--from", str(at)] if at else []))

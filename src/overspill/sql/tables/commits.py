@@ -1,0 +1,65 @@
+"""The history that `git log` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from overspill.sql.tables.table import Found, RowWriter, make_name
+
+_COMMIT = re.compile(r"commit ([0-9a-f]{7,64})(?: \((.{1,1000})\))?$")
+_FIELD = re.compile(r"([A-Z][A-Za-z]{2,30}):\s+(.{1,10000})$")
+_PERSON = re.compile(r"(.{0,1000}?)\s*<([^<>]{0,1000})>$")
+_DATE = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4}) ([+-]\d{4})$")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_COLUMNS = ("commit", "author", "email", "date", "subject", "message", "changes")
+
+
+def find_commits(lines: Iterator[str], target: Path) -> list[Found]:
+    """Nothing if it is another kind of history."""
+    writer = RowWriter(target, _COLUMNS)
+    for number, commit in _split(lines):
+        writer.write(number, _read(commit))
+    return [writer.finish()] if writer.rows else []
+
+
+def _split(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    first, commit = 0, list[str]()
+    for number, line in enumerate(lines, 1):
+        if _COMMIT.match(line):
+            if commit:
+                yield first, commit
+            first, commit = number, [line]
+        elif commit:
+            commit.append(line)
+    if commit:
+        yield first, commit
+
+
+def _read(commit: list[str]) -> dict[str, str | None]:
+    heading = _COMMIT.match(commit[0])
+    row: dict[str, str | None] = {"commit": heading[1] if heading else None}
+    if heading and heading[2]:
+        row["refs"] = heading[2]
+    body = len(commit)
+    for place, line in enumerate(commit[1:], 1):
+        if not (field := _FIELD.match(line)):
+            body = place
+            break
+        row |= _read_field(field[1], field[2].strip())
+    message = [line[4:] for line in commit[body:] if line.startswith("    ") or not line.strip()]
+    changes = [line for line in commit[body:] if line.strip() and not line.startswith("    ")]
+    text = "\n".join(message).strip()
+    return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": "\n".join(changes) or None}
+
+
+def _read_field(name: str, value: str) -> dict[str, str | None]:
+    if person := _PERSON.match(value):
+        if name == "Author":
+            return {"author": person[1], "email": person[2]}
+        return {make_name(name): value}
+    if (date := _DATE.match(value)) and date[1] in _MONTHS:
+        month = _MONTHS.index(date[1]) + 1
+        return {make_name(name): f"{date[4]}-{month:02}-{int(date[2]):02} {date[3]}{date[5]}"}
+    return {make_name(name): value}

@@ -1,0 +1,258 @@
+"""`overspill keep`: a command runs as it would without it, and what it prints is small or stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import RUN, SOURCE, on_a_terminal
+from waiting import until
+
+LOG = "".join(f"INFO step {i} done\n" for i in range(3000)) + "ERROR step 3000 failed: no space left on device\n"
+PRINT_LOG = "for i in range(3000): print('INFO step', i, 'done')\nprint('ERROR step 3000 failed: no space left on device')"
+
+
+class Shell:
+    """Real processes with a home of their own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "TMPDIR": str(root),
+            "PYTHONPATH": str(SOURCE),
+            "LANG": "C.UTF-8",
+        }
+
+    def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.root} | options
+        return subprocess.Popen([sys.executable, "-c", RUN, *args], **options)
+
+    def run(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        process = self.start(*args, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
+        out, err = process.communicate(stdin, timeout=60)
+        return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+    def keep(self, *args: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+        return self.run("keep", *args, stdin=stdin)
+
+    def get(self, name: str, *args: str) -> str:
+        ended = self.run("get", name, *args)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout.decode()
+
+    def leave(self, *args: str) -> str:
+        """Keep a command that goes to the background, and return its id."""
+        ended = self.keep("--background-after", "0.2", "--", *args)
+        assert ended.returncode == 0, ended.stderr
+        return find_id(ended.stdout)
+
+
+def find_id(shown: bytes) -> str:
+    found = re.search(rb"(out_[0-9a-z]{6,12}|art_[0-9]+_[0-9a-f]{19})", shown)
+    assert found is not None, shown
+    return found[1].decode()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    return Shell(tmp_path)
+
+
+@pytest.mark.promise("small-things-untouched")
+@pytest.mark.parametrize("printed", [b"no line end", b"", "a\r\nh\u00e9\tc\n\n".encode()])
+def test_small_output_is_printed_byte_for_byte(shell: Shell, printed: bytes):
+    ended = shell.keep("--", sys.executable, "-c", f"import sys; sys.stdout.buffer.write({printed!r})")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, printed, b"")
+    piped = shell.keep(stdin=printed)
+    assert (piped.returncode, piped.stdout, piped.stderr) == (0, printed, b"")
+
+
+def test_small_output_leaves_nothing_behind(shell: Shell):
+    shell.keep("--", "echo", "hi")
+    assert not list(shell.root.rglob("journal.jsonl"))
+
+
+@pytest.mark.promise("nothing-lost")
+def test_large_output_is_stored_whole_and_answered_with_what_was_asked_for(shell: Shell):
+    ended = shell.keep("--for", "which step failed", "--", sys.executable, "-c", PRINT_LOG)
+    assert ended.returncode == 0
+    assert len(ended.stdout) < 12_288
+    assert b"ERROR step 3000 failed: no space left on device" in ended.stdout
+    name = find_id(ended.stdout)
+    assert f"overspill get {name}".encode() in ended.stdout
+    assert shell.run("artifacts", "show", name).stdout == LOG.encode()
+
+
+def test_a_pipe_is_kept_as_a_command_is(shell: Shell):
+    ended = shell.keep("--for", "which step failed", stdin=LOG.encode())
+    assert b"ERROR step 3000 failed" in ended.stdout
+    assert shell.run("artifacts", "show", find_id(ended.stdout)).stdout == LOG.encode()
+
+
+def test_a_file_as_standard_input_is_kept(shell: Shell):
+    (shell.root / "log").write_text(LOG)
+    with (shell.root / "log").open("rb") as file:
+        process = shell.start("keep", stdin=file)
+        out, _ = process.communicate(timeout=60)
+    assert shell.run("artifacts", "show", find_id(out)).stdout == LOG.encode()
+
+
+def test_the_card_names_the_command_that_reads_on(shell: Shell):
+    out = shell.keep(stdin=LOG.encode()).stdout.decode()
+    (command,) = re.findall(r"^Next: (overspill get .*?)(?:, or with .*)?$", out, re.MULTILINE)
+    assert "get_tool_output" not in out
+    assert shell.run(*command.split()[1:]).returncode in (0, 1)
+
+
+def test_names_that_the_output_chose_are_quoted_for_the_shell(shell: Shell):
+    rows = [{"$(touch owned)": number, "x": "y" * 20} for number in range(1000)]
+    out = shell.keep(stdin=json.dumps({"a;touch owned;`id`": rows}).encode()).stdout.decode()
+    for command in re.findall(r"overspill get .*", out):
+        plain = re.sub(r"'[^']*'", "", command)
+        assert not set(plain) & set("$;`|&<>")
+
+
+@pytest.mark.parametrize("code", [1, 255])
+def test_the_exit_code_is_the_commands(shell: Shell, code: int):
+    assert shell.keep("--", "sh", "-c", f"exit {code}").returncode == code
+
+
+def test_options_of_the_command_are_not_ours(shell: Shell):
+    assert shell.keep("printf", "%s", "--help").stdout == b"--help"
+
+
+def test_standard_error_is_the_commands(shell: Shell):
+    ended = shell.keep("--", "sh", "-c", "echo out; echo err >&2")
+    assert (ended.stdout, ended.stderr) == (b"out\n", b"err\n")
+
+
+def test_standard_input_is_the_commands(shell: Shell):
+    assert shell.keep("--", "cat", stdin=b"from us").stdout == b"from us"
+
+
+def test_a_signal_that_ends_the_command_ends_keep(shell: Shell):
+    ended = shell.keep("--", "sh", "-c", "echo before; kill -KILL $$")
+    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"before\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_reaches_keep_reaches_the_command_which_may_handle_it(shell: Shell, number: signal.Signals):
+    handling = "trap 'echo handled; exit 5' TERM HUP INT; echo ready >&2; while :; do sleep 0.05; done"
+    process = shell.start("keep", "--", "sh", "-c", handling, start_new_session=True, preexec_fn=_heed_signals)
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"ready\n"
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (5, b"handled\n")
+
+
+def _heed_signals() -> None:
+    """Whatever runs the tests may have them ignore some."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (["nosuch-command"], 127, "nosuch-command: command not found."),
+        (["/"], 126, "/ could not be started: Permission denied."),
+    ],
+)
+def test_a_command_that_cannot_start_ends_as_in_a_shell(shell: Shell, command: list[str], code: int, words: str):
+    for options in ([], ["--background-after", "5"]):
+        ended = shell.keep(*options, "--", *command)
+        assert (ended.returncode, ended.stdout, ended.stderr.decode()) == (code, b"", f"overspill: error: {words}\n")
+
+
+def test_a_store_that_cannot_be_used_is_an_error_before_the_command_runs(shell: Shell):
+    (shell.root / "file").write_text("")
+    ended = shell.keep("--set", f"storeDir={shell.root / 'file'}", "--", "touch", str(shell.root / "ran"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"overspill: error: ")
+    assert not (shell.root / "ran").exists()
+
+
+def test_background_needs_a_command(shell: Shell):
+    ended = shell.keep("--background-after", "1", stdin=b"")
+    assert ended.returncode == 2
+    assert b"--background-after needs a command" in ended.stderr
+
+
+def test_a_terminal_gets_no_control_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    code, seen = on_a_terminal("keep", "--", "printf", "a\\033[31mb")
+    assert code == 0
+    assert "\x1b[31m" not in seen
+
+
+def test_a_quick_command_never_reaches_the_background(shell: Shell):
+    ended = shell.keep("--background-after", "60", "--", "sh", "-c", "echo out; echo err >&2; exit 4")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (4, b"out\n", b"err\n")
+
+
+@pytest.mark.promise("no-turn-blocked")
+def test_a_slow_command_keeps_running_and_its_output_can_be_read_meanwhile(shell: Shell):
+    go = shell.root / "go"
+    os.mkfifo(go)
+    id = shell.leave("sh", "-c", f"echo one; echo problem >&2; read _ < {go}; echo two; echo late >&2; exit 3")
+    running = shell.get(id)
+    assert "one\n" in running
+    assert "[Still running, for " in running
+    go.write_text("\n")
+    ended = shell.get(id, "--wait", "60")
+    assert "one\ntwo\nlate\n" in ended
+    assert "[The command ended with exit code 3.]" in ended
+    assert "Still running" not in ended
+
+
+async def test_nobody_waits_for_streams_of_a_command_in_the_background(shell: Shell):
+    """`communicate` returns when every process that has the pipes has closed them."""
+    go = shell.root / "go"
+    os.mkfifo(go)
+    id = shell.leave("sh", "-c", f"read _ < {go}")
+    assert "It has printed nothing so far." in shell.get(id)
+    go.write_text("\n")
+    await until(lambda: b"exit code 0" in shell.run("get", id, "--wait", "60").stdout)
+
+
+async def test_a_killed_keeper_leaves_what_was_stored(shell: Shell):
+    go = shell.root / "go"
+    os.mkfifo(go)
+    id = shell.leave("sh", "-c", f"echo one; echo $PPID; read _ < {go}")
+    keeper = int(shell.get(id).splitlines()[1])
+    os.kill(keeper, signal.SIGKILL)
+    await until(lambda: b"interrupted" in shell.run("get", id).stdout)
+    assert shell.get(id).startswith("one\n")
+    go.write_text("\n")
+
+
+def test_a_signal_before_the_background_ends_the_command(shell: Shell):
+    process = shell.start("keep", "--background-after", "60", "--", "sh", "-c", "echo ready >&2; exec sleep 100")
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"ready\n"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_twenty_at_once_store_twenty_outputs(shell: Shell):
+    running = [shell.start("keep", stdin=subprocess.PIPE) for _ in range(20)]
+    names = set[str]()
+    for number, process in enumerate(running):
+        out, _ = process.communicate(f"{number}\n".encode() * 10_000, timeout=60)
+        assert process.returncode == 0
+        names.add(name := find_id(out))
+        assert shell.get(name, "--lines", "10000-10000") == f"{number}\n"
+    assert len(names) == 20
