@@ -4,8 +4,8 @@
 
 Every figure is a ratio of two things that are measured in turns in one run, on loopback: keeping 10 MB through Overspill's
 writer and hashing it, beside the library's own upload of the same bytes and hashing them; reading 64 KB out of the middle, beside
-the library's own ranged read. Round trips are counted, not measured. The last table has the time of one step with so many outputs
-kept, beside the time with the first number of them.
+the library's own ranged read. Round trips are counted, not measured. The last lines have the time of one step in a session with so many
+outputs, beside the same with the first number of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import statistics
 import sys
 import time
 import uuid
@@ -89,28 +88,35 @@ def count_calls(kind: type, names: list[str]) -> Iterator[list[str]]:
             setattr(kind, name, original)
 
 
-def measure_growth(make: Callable[[], Any], counts: list[int], rounds: int) -> None:
-    store, kept = make(), 0
-    shelf = store.open_shelf(handles.new(), name="growing", retention="keep")
-    first: dict[str, float] = {}
-    for count in counts:
-        while kept < count:
-            keep(shelf, SMALL[:100])
-            kept += 1
-        steps: dict[str, list[float]] = {"keep": [], "open and read": [], "another worker opens and reads": []}
-        for _ in range(rounds):
-            id = handles.new()
-            steps["keep"].append(measure(lambda: keep(shelf, SMALL)))
-            id = keep(shelf, SMALL)
-            kept += 2
-            steps["open and read"].append(measure(lambda id=id: shelf.open(id).read(0, 100)))
-            steps["another worker opens and reads"].append(
-                measure(lambda id=id: store.read_shelf(shelf.session).open(id).read(0, 100))
-            )
-        for name, times in steps.items():
-            median = statistics.median(times)
-            print(f"  {count:>7,} kept: {name}: {median / first.setdefault(name, median):.2f}")
-    store.close()
+class Growing:
+    """A session with so many outputs."""
+
+    def __init__(self, store: Any, count: int) -> None:
+        self.store = store
+        self.shelf = store.open_shelf(handles.new(), retention="keep")
+        for _ in range(count):
+            keep(self.shelf, SMALL[:100])
+        self.id = keep(self.shelf, SMALL)
+
+    def keep_one(self) -> None:
+        self.id = keep(self.shelf, SMALL)
+
+    def read_one(self) -> None:
+        self.shelf.open(self.id).read(0, 100)
+
+    def read_elsewhere(self) -> None:
+        self.store.read_shelf(self.shelf.session).open(self.id).read(0, 100)
+
+
+def measure_growth(make: Callable[[str], Any], counts: list[int], rounds: int) -> None:
+    few = Growing(make("few"), counts[0])
+    for count in counts[1:]:
+        many = Growing(make(f"many-{count}"), count)
+        for name in ("keep_one", "read_one", "read_elsewhere"):
+            ratio = compare(rounds * 4, getattr(many, name), getattr(few, name))
+            print(f"  {name.replace('_', ' ')} with {count:,} kept: {ratio:.2f} of the same with {counts[0]:,}")
+        many.store.close()
+    few.store.close()
 
 
 def run_on_postgres(url: str, counts: list[int], rounds: int) -> None:
@@ -140,7 +146,7 @@ def run_on_postgres(url: str, counts: list[int], rounds: int) -> None:
     print(f"  keeping 20 KB: {len(called)} round trips")
     plain.close()
     store.close()
-    measure_growth(lambda: PostgresStore(url, tenant="growth"), counts, rounds)
+    measure_growth(lambda name: PostgresStore(url, tenant=name), counts, rounds)
 
 
 def run_on_s3(url: str, counts: list[int], rounds: int) -> None:
@@ -166,7 +172,7 @@ def run_on_s3(url: str, counts: list[int], rounds: int) -> None:
         keep(shelf, SMALL)
     print(f"  keeping 20 KB: {len(called)} round trips")
     store.close()
-    measure_growth(lambda: ObjectStore(f"{url}-growth"), counts, rounds)
+    measure_growth(lambda name: ObjectStore(f"{url}-{name}"), counts, rounds)
 
 
 def main() -> None:
