@@ -120,7 +120,7 @@ ROOMS: dict[str, Room] = {
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
-        "errors gate handles reading record retrieval settings store text types",
+        "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
     "cli": Room(
