@@ -4,8 +4,8 @@
 
 Every figure is a ratio of two things that are measured in turns in one run, on loopback: keeping 10 MB through Overspill's
 writer and hashing it, beside the library's own upload of the same bytes and hashing them; reading 64 KB out of the middle, beside
-the library's own ranged read. Round trips are counted, not measured. The last lines have the time of one step in a session with so
-many outputs, beside the same with the first number of them.
+the library's own ranged read. Round trips are counted, not measured. The last lines have the time of one step in a session with
+so many outputs, beside the same with the first number of them.
 """
 
 from __future__ import annotations
