@@ -5,4 +5,6 @@ CANNOT: dict[str, dict[str, str]] = {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes when Python frees the run, or when the program ends.",
     },
+    "strands": {},
+    "google_adk": {},
 }
