@@ -7,4 +7,5 @@ CANNOT: dict[str, dict[str, str]] = {
     },
     "strands": {},
     "google_adk": {},
+    "agno": {},
 }
