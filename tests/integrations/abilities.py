@@ -8,4 +8,5 @@ CANNOT: dict[str, dict[str, str]] = {
     "strands": {},
     "google_adk": {},
     "agno": {},
+    "agent_framework": {},
 }
