@@ -104,7 +104,7 @@ ROOMS: dict[str, Room] = {
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
-        "mcp mcp_types pydantic starlette",
+        "mcp mcp_types pydantic starlette uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
     "agent": Room(
@@ -118,16 +118,23 @@ ROOMS: dict[str, Room] = {
         "keep what commands print, and read it back",
         "calls errors handles reading record retrieval session settings store text types wording",
     ),
+    "view": Room(
+        "the read-only web page over stores and their journals",
+        "errors gate handles reading record retrieval settings store text types",
+        "jinja2 markdown_it markupsafe starlette uvicorn",
+    ),
     "cli": Room(
         "the command line: parsing and rendering",
         "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
-        "types wording",
+        "types view wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
-CONFINED = {"click", "duckdb", "obstore", "psycopg", "re2", "rich", "starlette"} | FRAMEWORKS
+CONFINED = {
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+} | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50

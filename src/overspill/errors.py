@@ -29,10 +29,12 @@ _PACKAGES = {
     "agent": "jsonschema",
     "mcp": "mcp",
     "models": "pydantic-ai-slim",
+    "otel": "opentelemetry-api",
     "pdf": "pypdf",
     "postgres": "psycopg",
     "s3": "obstore",
     "sql": "duckdb",
+    "view": "starlette",
 }
 
 
@@ -57,7 +59,9 @@ class SettingsError(OverspillError):
 class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
-    def __init__(self, what: str, extra: Literal["agent", "mcp", "models", "pdf", "postgres", "s3", "sql"]) -> None:
+    def __init__(
+        self, what: str, extra: Literal["agent", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+    ) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
             f"In a clone of Overspill: `pip install '.[{extra}]'`."

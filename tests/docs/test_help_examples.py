@@ -37,8 +37,13 @@ def examples(group: click.Context) -> Iterator[str]:
 
 
 LINES = list(examples(click.Context(overspill, info_name="overspill")))
-# A proxy serves until its client ends it; `keep` runs other people's programs, and a pipe joins them. A shell writes to files.
-ELSEWHERE = [line for line in LINES if line.startswith(("overspill proxy", "overspill keep")) or "|" in line or ">" in line]
+# A proxy serves until its client ends it, and the viewer until you do; `keep` runs other people's programs, a pipe joins them,
+# and a shell writes to files.
+ELSEWHERE = [
+    line
+    for line in LINES
+    if line.startswith(("overspill proxy", "overspill keep", "overspill view")) or "|" in line or ">" in line
+]
 HERE = [line for line in LINES if line not in ELSEWHERE]
 
 
@@ -79,4 +84,10 @@ def test_the_examples_are_found() -> None:
     assert [line.split(" ")[0] for line in ELSEWHERE if not line.startswith("overspill ")] == [
         "kubectl", "kubectl", "mkdir", "kubectl", "echo",
     ]  # fmt: skip
-    assert {line.split(" ")[1] for line in ELSEWHERE if line.startswith("overspill ")} == {"proxy", "keep", "get", "skill"}
+    assert {line.split(" ")[1] for line in ELSEWHERE if line.startswith("overspill ")} == {
+        "proxy",
+        "keep",
+        "get",
+        "skill",
+        "view",
+    }

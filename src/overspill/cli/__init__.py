@@ -39,6 +39,7 @@ COMMANDS = {
     "verify": Entry("overspill.cli.commands.verify:verify", "Check stored outputs against their checksums."),
     "stats": Entry("overspill.cli.commands.stats:stats", "Show how much was kept and retrieved."),
     "jobs": Entry("overspill.cli.commands.jobs:jobs", "List the background jobs of live sessions."),
+    "view": Entry("overspill.cli.commands.view:view", "Look at sessions and stored outputs in a browser."),
     "wrap": Entry("overspill.cli.commands.wrap:wrap", "Run a client's MCP servers through Overspill."),
     "unwrap": Entry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
     "doctor": Entry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +14,7 @@ import anyio
 from overspill.cli import ending
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
+from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
@@ -62,29 +62,7 @@ def start(given: Mapping[str, Any]) -> None:
         await _load_serve()(given, settings, options, log, stop)
 
     with nullcontext() if given["quiet"] else show_log():
-        anyio.run(_run_until_signal, run)
-
-
-async def _run_until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
-    """End servers and close the store on the first signal. A second signal ends without waiting."""
-    stop, failure = anyio.Event(), None
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with anyio.create_task_group() as group:
-
-            async def listen() -> None:
-                async for _ in signals:
-                    if stop.is_set():
-                        group.cancel_scope.cancel()
-                    stop.set()
-
-            group.start_soon(listen)
-            try:
-                await run(stop)
-            except Exception as error:  # the group would wrap it
-                failure = error
-            group.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        anyio.run(run_until_signal, run)
 
 
 def _load_serve() -> Callable[..., Awaitable[None]]:

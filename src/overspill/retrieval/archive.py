@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from overspill import handles
-from overspill.decoding import redecode
-from overspill.errors import AmbiguousName, HandleError, OverspillError, StoreError, UnknownHandle
+from overspill.errors import AmbiguousName, HandleError, StoreError, UnknownHandle
 from overspill.record import events
 from overspill.record.counters import Counters
-from overspill.record.events import Entry, JobChanged, OutputExtracted, OutputStored, Quote
+from overspill.record.events import Entry, JobChanged, OutputStored
 from overspill.retrieval.outputs import StoredOutput
-from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
+from overspill.retrieval.quotes import Quotes, describe_misquotes, read_quotes
+from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
-Formats: TypeAlias = tuple[str, ...]
-Quotes: TypeAlias = Mapping[str, Mapping[Formats, Sequence[Quote]]]
-"""By output, and by how its text was decoded, the passages that extractions quoted from it."""
 _DAMAGED = (
     "Session {session} is skipped: its journal is damaged, so there is no record of what it stored. "
     "Its files are still in the folder session-{session}. Remove that folder yourself if you do not need them."
@@ -96,11 +91,21 @@ class Archive:
     @contextmanager
     def open(self, spelling: str) -> Generator[StoredOutput]:
         kept = self.find(spelling).kept
-        with self._reading(kept.session) as shelf, StoredOutput(kept, shelf.open(kept.id)) as stored:
-            shelf.note_read(kept.id)
+        with self.open_unnoted(kept) as stored:
+            with self._reading(kept.session) as shelf:
+                shelf.note_read(kept.id)
             if stored.damage:
                 self._report(f"{kept.artifact_id} is damaged on disk: {stored.damage}.")
             yield stored
+
+    def open_unnoted(self, kept: Kept) -> StoredOutput:
+        """Open an output without noting that it was read, so that looking at it does not keep it longer. You close it."""
+        with self._reading(kept.session) as shelf:
+            return StoredOutput(kept, shelf.open(kept.id))
+
+    def journals(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Iterator[bytes]]]:
+        """Every session, or only one, with the lines of its journal. Use them before you ask for the next session."""
+        return ((label, shelf.journal()) for label, shelf, _ in self._shelves(session))
 
     def verify(self, items: Sequence[ArchivedOutput]) -> Iterator[Check]:
         """Check the size and SHA-256 of each output, and every passage that an extraction quoted from it. Outputs that were
@@ -157,13 +162,13 @@ class Archive:
         """`quotes` by session, so that each journal is read once."""
         with self._reading(kept.session) as shelf:
             if kept.session not in quotes:
-                quotes[kept.session] = _read_quotes(shelf)
+                quotes[kept.session] = read_quotes(shelf)
             reader = shelf.open(kept.id)
             try:
                 digest = hashlib.sha256()
                 for start in range(0, reader.size, _BLOCK):
                     digest.update(reader.read(start, start + _BLOCK))
-                size, misquoted = reader.size, _describe_misquotes(quotes[kept.session].get(kept.id, {}), reader)
+                size, misquoted = reader.size, describe_misquotes(quotes[kept.session].get(kept.id, {}), reader)
             finally:
                 reader.close()
         if size != kept.size.bytes:
@@ -256,37 +261,6 @@ def _find_label(store: Store, session: str) -> list[ShelfLabel]:
         return [store.label(session)]
     except UnknownHandle:
         return []
-
-
-def _read_quotes(shelf: Shelf) -> Quotes:
-    quotes: defaultdict[str, defaultdict[Formats, list[Quote]]] = defaultdict(lambda: defaultdict(list))
-    for event in events.decode_events(shelf.journal()):
-        if isinstance(event, OutputExtracted):
-            quotes[event.id][event.decoded].extend(event.quotes)
-    return quotes
-
-
-def _describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader) -> str:
-    """Empty if every recorded quote is still in the stored bytes, or in the text decoded from them."""
-    problems: list[str] = []
-    for names, asked in quotes.items():
-        if not names:
-            wrong, where = _count_misquotes(asked, reader), "it"
-        else:
-            where = f"the text decoded from it ({', '.join(names)})"
-            try:
-                wrong = _count_misquotes(asked, redecode(reader, names))
-            except OverspillError as error:
-                problems.append(f"quoted passages could not be checked. {error}")
-                continue
-        if wrong:
-            problems.append(f"{wrong} quoted passages are not in {where}")
-    return "; ".join(problems)
-
-
-def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
-    """Recorded quotes that are not there."""
-    return sum(hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() != quote.sha256 for quote in quotes)
 
 
 def _is_there(shelf: Shelf, id: str) -> bool:

@@ -196,10 +196,10 @@ class Session:
 
     async def start(
         self, name: str, args: Mapping[str, Any] | None = None, tool: Tool | None = None, *,
-        server: str = "", kind: Kind = "function",
+        server: str = "", kind: Kind = "function", intent: str = "",
     ) -> str:  # fmt: skip
-        """Start a tool in the background. Returns the id to retrieve its output with."""
-        call = ToolCall("", name, {} if args is None else args, server, kind)
+        """Start a tool in the background. Returns the id to retrieve its output with. `intent` is as in `call`."""
+        call = ToolCall("", name, {} if args is None else args, server, kind, intent)
         return (await self._parts_here.calls.start(call, self._registry.find(name, tool))).artifact_id
 
     async def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:

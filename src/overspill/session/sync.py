@@ -47,7 +47,7 @@ class SyncSession:
         name: str = "",
         family: str = "",
         budget: ContextBudget | None = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         models: Mapping[str, Model] | None = None,
         endpoints: Mapping[str, Endpoint] | None = None,
         notice: bool = True,
@@ -134,8 +134,9 @@ class SyncSession:
         *,
         server: str = "",
         kind: Kind = "function",
+        intent: str = "",
     ) -> str:
-        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind))
+        return self._run(partial(self._session.start, name, args, tool, server=server, kind=kind, intent=intent))
 
     def invoke(self, name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> Reply:
         return self._run(partial(self._session.invoke, name, args, id=id))

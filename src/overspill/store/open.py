@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
@@ -55,6 +56,8 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
         raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
     if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
+    if not _is_possible(url or ""):
+        raise SettingsError(f"{url!r} cannot be a store's place: it has characters that no file name can have.")
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)
@@ -67,3 +70,10 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
             f"If you mean a folder of that name, write ./{shown}."
         )
     return STORES[scheme](f"{scheme}:{(url or '')[found.end() :]}", run_bytes)
+
+
+def _is_possible(name: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:  # half a character
+        return False

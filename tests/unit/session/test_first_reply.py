@@ -238,10 +238,11 @@ async def test_the_raw_output_of_a_background_run_without_an_answer_is_too_large
     assert raw.text == f"Response too large ({len(other)} bytes). Use extract or slice mode."
 
 
-async def test_a_started_tool_is_answered_by_the_words_of_its_call():
+@pytest.mark.parametrize(("args", "intent"), [({"q": "requests timed out"}, ""), ({}, INTENT)])
+async def test_a_started_tool_is_answered_by_its_intent_or_the_words_of_its_call(args: dict[str, Any], intent: str):
     tool = SlowTool(LOG)
     async with session() as s:
-        id = await s.start("read_logs", {"q": "requests timed out"}, tool)
+        id = await s.start("read_logs", args, tool, intent=intent)
         tool.release()
         await s.invoke("wait_for_tool_output")
         raw = await s.invoke("get_tool_output", {"id": id, "mode": "raw"})

@@ -33,9 +33,9 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) 
     overspill sql "SELECT * FROM orders JOIN users ON users.id = user_id" orders.csv users.ndjson
     kubectl get pods | overspill sql "SELECT name FROM input WHERE restarts > 3"
 
-    A table is named after its file, without the ending; standard input is `input`. JSON, lines of JSON, CSV, XML, aligned columns,
-    Markdown and HTML tables, logs and `git log` are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the columns of one. A
-    file may be compressed.
+    A table is named after its file, without the ending; standard input is `input`. JSON, lines of JSON, CSV, XML, aligned
+    columns, Markdown and HTML tables, logs and `git log` are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the
+    columns of one. A file may be compressed.
 
     The SQL is DuckDB's. Only reading is possible, and only from these files. Cells are separated by tabs.
     """

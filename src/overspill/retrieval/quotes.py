@@ -1,0 +1,54 @@
+"""The passages that extractions quoted from stored outputs, checked against the bytes again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from overspill.decoding import redecode
+from overspill.errors import OverspillError
+from overspill.record import events
+from overspill.record.events import OutputExtracted, Quote
+from overspill.store.protocols import Reader, Shelf
+
+Formats: TypeAlias = tuple[str, ...]
+Quotes: TypeAlias = Mapping[str, Mapping[Formats, Sequence[Quote]]]
+"""By output, and by how its text was decoded, the passages that extractions quoted from it."""
+
+
+def read_quotes(shelf: Shelf) -> Quotes:
+    quotes: defaultdict[str, defaultdict[Formats, list[Quote]]] = defaultdict(lambda: defaultdict(list))
+    for event in events.decode_events(shelf.journal()):
+        if isinstance(event, OutputExtracted):
+            quotes[event.id][event.decoded].extend(event.quotes)
+    return quotes
+
+
+def describe_misquotes(quotes: Mapping[Formats, Sequence[Quote]], reader: Reader) -> str:
+    """Empty if every recorded quote is still in the stored bytes, or in the text decoded from them."""
+    problems: list[str] = []
+    for names, asked in quotes.items():
+        if not names:
+            wrong, where = _count_misquotes(asked, reader), "it"
+        else:
+            where = f"the text decoded from it ({', '.join(names)})"
+            try:
+                wrong = _count_misquotes(asked, redecode(reader, names))
+            except OverspillError as error:
+                problems.append(f"quoted passages could not be checked. {error}")
+                continue
+        if wrong:
+            problems.append(f"{wrong} quoted passages are not in {where}")
+    return "; ".join(problems)
+
+
+def _count_misquotes(quotes: Sequence[Quote], reader: Reader) -> int:
+    """Recorded quotes that are not there."""
+    return sum(not is_quoted(quote, reader) for quote in quotes)
+
+
+def is_quoted(quote: Quote, reader: Reader) -> bool:
+    """Whether the bytes at its place are still those that were quoted."""
+    return hashlib.sha256(reader.read(quote.start, quote.end)).hexdigest() == quote.sha256

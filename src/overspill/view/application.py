@@ -1,0 +1,55 @@
+"""The pages behind the guard, and what a browser gets when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from overspill.errors import OverspillError
+from overspill.retrieval.archive import Archive
+from overspill.view.guard import Entrance, Guard
+from overspill.view.library import Library
+from overspill.view.output_pages import OutputPages
+from overspill.view.pages import Pages
+from overspill.view.showing import FOLDER, Showing
+
+_OUTPUT = "/output/{session}/{file}"
+
+
+def build_application(archive: Archive, entrance: Entrance, hosts: Collection[str], port: int) -> Starlette:
+    library, showing = Library(archive), Showing(entrance.folder)
+    pages, outputs = Pages(library, showing), OutputPages(library, showing)
+    routes = [
+        Route("/", pages.sessions),
+        Route("/session/{session}", pages.session),
+        Route("/session/{session}/context.json", pages.context),
+        Route(_OUTPUT, outputs.output),
+        Route(f"{_OUTPUT}/window", outputs.window),
+        Route(f"{_OUTPUT}/raw", outputs.raw),
+        Route(f"{_OUTPUT}/image", outputs.image),
+        Route("/savings", pages.savings),
+        Route("/savings.json", pages.days),
+        Mount("/static", StaticFiles(directory=FOLDER / "static")),
+    ]
+
+    def explain(request: Request, problem: Exception) -> Response:
+        match problem:
+            case HTTPException():
+                return showing.page("problem.html", problem.status_code, what="There is no such page.")
+            case OverspillError():
+                return showing.page("problem.html", problem.code, what=str(problem))
+            case _:  # ours: the reason is for the log of a developer, not for a page
+                return showing.page("problem.html", 500, what="Something went wrong inside the viewer.")
+
+    return Starlette(
+        routes=[Mount(entrance.folder, routes=routes)],
+        middleware=[Middleware(Guard, entrance=entrance, hosts=hosts, port=port)],
+        exception_handlers={OverspillError: explain, HTTPException: explain, Exception: explain},
+    )

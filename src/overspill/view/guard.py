@@ -1,0 +1,154 @@
+"""Let in the browser that opened the start link, and nobody else on the machine or the network."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_SECRET_BYTES = 32
+_FOLDER_BYTES = 12
+TOKEN = "token"  # noqa: S105  # the name of the parameter
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer, unless the answer sets a stricter one itself."""
+_NO_ENTRY = (
+    "Open the link that `overspill view` printed. It works once, in one browser. "
+    "If it was used already, end `overspill view` and start it again."
+)
+
+
+class Entrance:
+    """The way in: a token that works once, and the cookie that it is exchanged for.
+
+    Browsers send a cookie to every port of a host, so a server of another user on another port would get it. They send it only
+    below its path, though, and nobody else knows that path.
+    """
+
+    def __init__(self) -> None:
+        self.folder = f"/{secrets.token_urlsafe(_FOLDER_BYTES)}"
+        self._token: str | None = secrets.token_urlsafe(_SECRET_BYTES)
+        self._cookie = secrets.token_urlsafe(_SECRET_BYTES)
+
+    @property
+    def start_path(self) -> str:
+        return f"{self.folder}/?{TOKEN}={self._token or ''}"
+
+    @property
+    def is_used(self) -> bool:
+        return self._token is None
+
+    def exchange(self, token: str) -> bool:
+        """Whether this is the token. From now on it is worthless."""
+        if self._token is None or not _are_equal(token, self._token):
+            return False
+        self._token = None
+        return True
+
+    def knows(self, cookies: Collection[str], name: str) -> bool:
+        return any(_are_equal(value, self._cookie) for value in _find_cookies(cookies, name))
+
+    def make_cookie(self, name: str) -> str:
+        return f"{name}={self._cookie}; Path={self.folder}; HttpOnly; SameSite=Lax"
+
+
+class Guard:
+    """Refuses a request before anything else looks at it. Only reading methods pass."""
+
+    def __init__(self, app: ASGIApp, *, entrance: Entrance, hosts: Collection[str], port: int) -> None:
+        self._app = app
+        self._entrance = entrance
+        self._hosts = hosts
+        self._origins = {f"http://{host}" for host in hosts}
+        self._cookie_name = f"overspill-view-{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        answer = self._answer(scope) or self._app
+        await answer(scope, receive, _add_headers(send))
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """The answer to a request that may not pass, or that brings the token."""
+        headers = Headers(scope=scope)
+        if refusal := self._refuse(scope["method"], headers):
+            return refusal
+        path, query = scope["path"], parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=50)
+        if TOKEN in query:
+            # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
+            if path == f"{self._entrance.folder}/" and self._entrance.exchange(query[TOKEN][0]):
+                cookie = self._entrance.make_cookie(self._cookie_name)
+                return RedirectResponse(f"{self._entrance.folder}/", 303, {"Set-Cookie": cookie})
+            return _refuse_entry()
+        if not self._entrance.knows(headers.getlist("cookie"), self._cookie_name):
+            return _refuse_entry()
+        return None
+
+    def _refuse(self, method: str, headers: Headers) -> Response | None:
+        """Names are compared whole: any parser of their parts could be tricked."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return PlainTextResponse("The Host header does not name this page.", 421)
+        if any(origin.lower() not in self._origins for origin in headers.getlist("origin")):
+            return PlainTextResponse("The Origin header does not name this page.", 403)
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not _is_navigation(headers):
+            return PlainTextResponse("Other pages may link here, but not load anything from here.", 403)
+        if method not in ("GET", "HEAD"):
+            return PlainTextResponse("This page only shows things. It cannot change any.", 405, {"Allow": "GET, HEAD"})
+        return None
+
+
+def _is_navigation(headers: Headers) -> bool:
+    """Whether somebody followed a link, such as one that a colleague sent: it opens in a window of its own."""
+    return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+
+
+def _refuse_entry() -> Response:
+    return PlainTextResponse(_NO_ENTRY, 403)
+
+
+def _are_equal(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode())
+
+
+def _find_cookies(headers: Collection[str], name: str) -> list[str]:
+    found: list[str] = []
+    for header in headers:
+        try:
+            parsed = SimpleCookie(header)
+        except CookieError:  # set by something else on this host
+            continue
+        if name in parsed:
+            found.append(parsed[name].value)
+    return found
+
+
+def _add_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,92 @@
+"""What the pages show, read through the same archive as the commands."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import suppress
+from threading import RLock
+
+from overspill import handles
+from overspill.errors import HandleError, MalformedHandle, StoreError, UnknownHandle
+from overspill.record.events import Entry
+from overspill.retrieval.archive import Archive, ArchivedOutput, Check
+from overspill.retrieval.outputs import StoredOutput
+from overspill.store.protocols import ShelfLabel
+from overspill.view.records import SessionRecord, read_events
+
+MAX_OPEN_OUTPUTS = 8
+"""Kept open with their line positions, because whoever reads an output usually reads on."""
+MAX_REMEMBERED_OUTPUTS = 200_000
+"""Stored outputs of the sessions whose journals are remembered. Others are read again."""
+
+
+class Library:
+    """Blocks: call it in a thread. Several threads may use it at the same time."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._records: OrderedDict[str, SessionRecord] = OrderedDict()
+        self._open: OrderedDict[str, StoredOutput] = OrderedDict()
+        self._lock = RLock()
+
+    def sessions(self) -> list[SessionRecord]:
+        """Live ones and ended ones, the newest first."""
+        with self._lock:
+            found = [self._read(label, lines) for label, lines in self._archive.journals()]
+            known = {record.session for record in found}
+            for session in [each for each in self._records if each not in known]:
+                del self._records[session]
+        return sorted(found, key=lambda record: record.session, reverse=True)
+
+    def session(self, session: str) -> SessionRecord:
+        """Raises UnknownHandle if there is none."""
+        if not handles.is_uuid(session):
+            raise MalformedHandle(session)
+        with self._lock:
+            for label, lines in self._archive.journals(session):
+                return self._read(label, lines)
+        raise UnknownHandle(f"session-{session}")
+
+    def events(self, session: str) -> Iterator[Entry]:
+        """All events of a session."""
+        for _, lines in self._archive.journals(session):
+            with suppress(HandleError, StoreError):
+                yield from read_events(lines)
+
+    def find(self, session: str, file: str) -> ArchivedOutput:
+        record = self.session(session)
+        kept = record.kept.get(file)
+        if kept is None or kept.session != session:
+            raise UnknownHandle(handles.handle(session, file))
+        return ArchivedOutput(kept, record.label)
+
+    def open(self, item: ArchivedOutput) -> StoredOutput:
+        """Shared between requests: do not close it. Freeing it does, when nobody reads it any more."""
+        kept = item.kept
+        with self._lock:
+            stored = self._open.pop(kept.handle, None)
+            # What is known about an output that changed, such as where its lines are, is no longer true.
+            if stored is None or stored.reader.is_removed or stored.reader.size != stored.view.bytes:
+                stored = self._archive.open_unnoted(kept)
+            self._open[kept.handle] = stored
+            if len(self._open) > MAX_OPEN_OUTPUTS:
+                self._open.popitem(last=False)
+        return stored
+
+    def verify(self, item: ArchivedOutput) -> Check:
+        """Check its size, its SHA-256 and every recorded quote, now."""
+        return next(self._archive.verify([item]), Check(item.kept, "it was removed"))
+
+    def _read(self, label: ShelfLabel, lines: Iterator[bytes]) -> SessionRecord:
+        record = self._records.pop(label.session, None) or SessionRecord(label)
+        record.label = label
+        self._records[label.session] = record
+        with suppress(HandleError, StoreError):  # the session ended while we looked; what was read stays true
+            record.read(lines)
+        self._forget_oldest()
+        return record
+
+    def _forget_oldest(self) -> None:
+        while len(self._records) > 1 and sum(len(each.kept) for each in self._records.values()) > MAX_REMEMBERED_OUTPUTS:
+            self._records.popitem(last=False)

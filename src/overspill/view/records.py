@@ -1,0 +1,173 @@
+"""What the journal of one session says, read once: a journal only grows, so that later looks read only what is new."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+from overspill import handles
+from overspill.record.counters import Counters
+from overspill.record.events import (
+    Entry,
+    EventsDropped,
+    JobChanged,
+    OutputExtracted,
+    OutputRetrieved,
+    OutputStored,
+    ToolCalled,
+    decode_events,
+)
+from overspill.store.protocols import ShelfLabel
+from overspill.text.tokens import CHARS_PER_TOKEN
+from overspill.types import Kept
+
+DAY_MS = 24 * 60 * 60 * 1000
+MAX_TOOLS = 1_000
+"""Tools of one session that are told apart. A server may invent a name for each call."""
+_OTHERS = "(other tools)"
+
+
+def read_events(lines: Iterable[bytes]) -> Iterator[Entry]:
+    """The events of a journal. Those that no session can have written, because an id in them is none, count as missing."""
+    for event in decode_events(lines):
+        yield event if _is_sound(event) else EventsDropped(event.t, 1)
+
+
+def _is_sound(event: Entry) -> bool:
+    match event:
+        case OutputStored(kept=kept):
+            return handles.is_uuid(kept.id) and handles.is_uuid(kept.session)
+        case OutputExtracted():
+            return handles.is_uuid(event.id)
+        case JobChanged():
+            return handles.is_uuid(event.id) and math.isfinite(event.seconds)
+        case ToolCalled() | OutputRetrieved():
+            return not event.id or handles.is_uuid(event.id)
+        case _:
+            return True
+
+
+class SavingsKey(Struct, frozen=True):
+    day: int
+    """Days since 1970, in UTC."""
+    server: str
+    tool: str
+
+
+class Savings(Struct):
+    """Tokens of the outputs that were kept, and of what was shown instead or retrieved later."""
+
+    calls: int = 0
+    kept: int = 0
+    kept_tokens: int = 0
+    shown_tokens: int = 0
+
+    def add(self, other: Savings) -> None:
+        self.calls += other.calls
+        self.kept += other.kept
+        self.kept_tokens += other.kept_tokens
+        self.shown_tokens += other.shown_tokens
+
+    @property
+    def saved_tokens(self) -> int:
+        """Less than nothing if an output was shown more than once."""
+        return self.kept_tokens - self.shown_tokens
+
+
+class SessionRecord:
+    """One session. Feed it the lines of its journal with `read`, as often as you like."""
+
+    def __init__(self, label: ShelfLabel) -> None:
+        self.label = label
+        self.counters = Counters()
+        self.began_ms = 0
+        self.last_ms = 0
+        self.tools: Counter[str] = Counter()
+        self.kept: dict[str, Kept] = {}
+        self.jobs: dict[str, JobChanged] = {}
+        self.savings: dict[SavingsKey, Savings] = {}
+        self.passed_chars = 0
+        self._lines = 0
+
+    def read(self, lines: Iterable[bytes]) -> None:
+        """All lines of the journal from its beginning. Those that were read before are skipped."""
+
+        def count(fresh: Iterable[bytes]) -> Iterator[bytes]:
+            for line in fresh:
+                self._lines += 1
+                yield line
+
+        for event in read_events(count(islice(lines, self._lines, None))):
+            self._add(event)
+
+    @property
+    def session(self) -> str:
+        return self.label.session
+
+    @property
+    def title(self) -> str:
+        return self.label.name or self.label.session
+
+    @property
+    def running(self) -> list[JobChanged]:
+        """Jobs that are queued or running, if the session lives; those of one that died will never end."""
+        unfinished = [job for job in self.jobs.values() if job.state in ("queued", "running")]
+        return unfinished if self.label.live else []
+
+    @property
+    def errors(self) -> int:
+        return self.counters.failed_calls + self.counters.failed_retrievals + self.counters.failed_model_calls
+
+    @property
+    def produced_tokens(self) -> int:
+        """What the tools returned: the tokens of kept outputs, and an estimate for those that passed."""
+        return self.counters.kept_tokens + self.passed_chars // CHARS_PER_TOKEN
+
+    @property
+    def shown_tokens(self) -> int:
+        """What entered the context, estimated: what passed, what was shown instead of an output, and what was retrieved."""
+        return (self.passed_chars + self.counters.shown_chars + self.counters.retrieved_chars) // CHARS_PER_TOKEN
+
+    def matches(self, words: str) -> bool:
+        """Whether its name, its id or the name of a tool contains every word."""
+        text = "\n".join((self.label.name, self.label.session, *self.tools)).lower()
+        return all(word in text for word in words.lower().split())
+
+    def _add(self, event: Entry) -> None:
+        self.counters.add(event)
+        self.began_ms = self.began_ms or event.t
+        self.last_ms = max(self.last_ms, event.t)
+        match event:
+            case ToolCalled():
+                self.tools[self._tell_apart(event.tool)] += 1
+                if not event.truncated:
+                    self.passed_chars += event.chars_out
+                else:
+                    self._find(event.t, event.server, event.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
+                self._find(event.t, event.server, event.tool).calls += 1
+            case OutputStored(kept=kept):
+                self.kept[kept.id] = kept
+                if kept.reason != "requested":  # what the host stored itself would not have entered
+                    found = self._find(event.t, kept.server, kept.tool)
+                    found.kept += 1
+                    found.kept_tokens += kept.size.tokens
+            case OutputRetrieved(status="ok"):
+                if (made := self.kept.get(event.id)) is not None and made.reason != "requested":
+                    self._find(event.t, made.server, made.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
+            case JobChanged():
+                self.jobs[event.id] = event
+            case _:
+                pass
+
+    def _tell_apart(self, tool: str) -> str:
+        return tool if tool in self.tools or len(self.tools) < MAX_TOOLS else _OTHERS
+
+    def _find(self, t: int, server: str, tool: str) -> Savings:
+        key = SavingsKey(t // DAY_MS, server, tool)
+        if key not in self.savings and len(self.savings) >= MAX_TOOLS:
+            key = SavingsKey(t // DAY_MS, "", _OTHERS)
+        return self.savings.setdefault(key, Savings())

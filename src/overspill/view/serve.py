@@ -1,0 +1,111 @@
+"""Listen on this machine only, and serve until told to stop."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import anyio
+import uvicorn
+from markupsafe import escape
+
+from overspill.errors import SettingsError
+from overspill.retrieval.archive import Archive
+from overspill.view.application import build_application
+from overspill.view.guard import Entrance
+
+_MAX_CONNECTIONS = 64
+_GRACE_SECONDS = 2
+
+
+class Address:
+    """A socket that listens, and the names by which a browser may call it."""
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._host = host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self.listener = socket.create_server((host, port), family=family)
+        except OSError as problem:
+            why = str(problem.strerror).partition(" (while")[0]  # the rest repeats the address
+            raise SettingsError(f"Cannot listen on {host}:{port}: {why}. Choose another --port, or leave it out.") from None
+        self.port: int = self.listener.getsockname()[1]
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self._bracket(self._host)}:{self.port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        names = {self._bracket(self._host), *(("localhost",) if is_loopback(self._host) else ())}
+        return frozenset(f"{name}:{self.port}" for name in names)
+
+    @staticmethod
+    def _bracket(host: str) -> str:
+        return f"[{host}]" if ":" in host else host
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Viewer(uvicorn.Server):
+    """The page over an archive. `link` opens it, once."""
+
+    def __init__(self, archive: Archive, address: Address) -> None:
+        self.entrance = Entrance()
+        self.address = address
+        self.link = address.origin + self.entrance.start_path
+        app = build_application(archive, self.entrance, address.hosts, address.port)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                ws="none",
+                lifespan="off",
+                proxy_headers=False,
+                log_config=None,
+                log_level="critical",  # invalid requests from strangers would fill the log, and addresses may hold the token
+                access_log=False,
+                server_header=False,
+                limit_concurrency=_MAX_CONNECTIONS,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the program."""
+        yield
+
+    async def serve_until(self, stop: anyio.Event) -> None:
+        async def end() -> None:
+            await stop.wait()
+            self.should_exit = True
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(end)
+            await self.serve(sockets=[self.address.listener])
+            group.cancel_scope.cancel()
+
+
+@contextmanager
+def hold_start_file(link: str) -> Generator[Path]:
+    """A file that only you can read, and that leads a browser to the link: what a program is started with, all users can see."""
+    with tempfile.TemporaryDirectory(prefix="overspill-view-") as folder:
+        file = Path(folder, "start.html")
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, stat.S_IRUSR | stat.S_IWUSR)
+        with open(fd, "w", encoding="utf-8") as page:
+            page.write(
+                '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+                f'<meta http-equiv="refresh" content="0;url={escape(link)}"><title>Overspill</title>'
+            )
+        yield file

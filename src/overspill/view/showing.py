@@ -1,0 +1,67 @@
+"""Templates, in which whatever is stored becomes text: escaped, and with everything invisible made visible."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from overspill.text.humanize import count_noun, escape_invisible, format_size, one_line
+
+FOLDER = Path(__file__).parent
+
+
+def show_visibly(value: Any) -> Any:
+    """Nothing in a name, an error or a text can turn the direction of what follows, or hide. Applied to everything shown."""
+    return escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def format_time(milliseconds: int) -> str:
+    """In UTC. A damaged journal may contain any number; one that is not a valid time becomes 1970."""
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        moment = datetime.fromtimestamp(0, UTC)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def format_seconds(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:,.1f} s"
+
+
+def format_number(value: int) -> str:
+    return f"{value:,}"
+
+
+class Showing:
+    """Renders pages below one folder of URLs."""
+
+    def __init__(self, root: str) -> None:
+        self._environment = Environment(
+            loader=FileSystemLoader(FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=show_visibly,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        # Jinja's types know only its own globals and filters.
+        known: dict[str, Any] = self._environment.globals
+        known["root"] = root
+        filters: dict[str, Any] = self._environment.filters
+        filters.update(
+            time=format_time,
+            seconds=format_seconds,
+            size=format_size,
+            count=count_noun,
+            number=format_number,
+            line=one_line,
+        )
+
+    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(self._environment.get_template(template).render(**values), status)

@@ -1,0 +1,158 @@
+"""Stored text in windows: bounded, at the exact bytes, with the numbers of its lines. Any size, and any length of a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill.reading.positions import View
+from overspill.store.protocols import Reader
+from overspill.text.encoding import character_start, decode
+
+WINDOW_BYTES = 48 << 10
+WINDOW_LINES = 400
+_LINES_BEFORE = 8
+"""Shown above the place that was asked for."""
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_MAX_CHARACTER_BYTES = 4
+Span: TypeAlias = tuple[int, int]
+
+
+class Piece(Struct, frozen=True):
+    """Text of a line, all of it marked or none."""
+
+    text: str
+    is_marked: bool = False
+
+
+class Line(Struct, frozen=True):
+    """A line, or the part of a long one that the window has."""
+
+    number: int
+    start: int
+    end: int
+    """Without its line end."""
+    pieces: tuple[Piece, ...]
+    is_continued: bool = False
+    """Whether it began before the window."""
+    continues: bool = False
+    """Whether it ends after the window."""
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def is_marked(self) -> bool:
+        return any(piece.is_marked for piece in self.pieces)
+
+
+class Window(Struct, frozen=True):
+    """The bytes start..end. `before` and `after` are where its neighbours begin, if there are any."""
+
+    start: int
+    end: int
+    total: int
+    lines: tuple[Line, ...]
+    before: int | None
+    after: int | None
+
+
+def make_window(reader: Reader, view: View, start: int, marks: Sequence[Span] = ()) -> Window:
+    """The window that begins at a byte, or at the character that contains it."""
+    total = view.bytes
+    start = _align(reader, min(max(start, 0), max(total - 1, 0)))
+    data = _cut(reader.read(start, min(start + WINDOW_BYTES + _MAX_CHARACTER_BYTES, total)), total - start)
+    end = start + len(data)
+    return Window(
+        start=start,
+        end=end,
+        total=total,
+        lines=tuple(_split(data, start, view, total, marks)),
+        before=_find_before(reader, start) if start else None,
+        after=end if end < total else None,
+    )
+
+
+def find_last(reader: Reader, view: View) -> int:
+    """Where the last window begins."""
+    return _find_before(reader, view.bytes)
+
+
+def find_line(view: View, line: int) -> int:
+    """Where a window begins that shows this line, with a few before it."""
+    return view.line_start(max(1, line - _LINES_BEFORE))
+
+
+def find_byte(reader: Reader, view: View, byte: int) -> int:
+    """Where a window begins that shows this byte, with a few lines before it."""
+    line, line_start = view.find_line(min(max(byte, 0), max(view.bytes - 1, 0)))
+    if byte - line_start > WINDOW_BYTES // 4:  # inside a very long line
+        return _align(reader, byte - WINDOW_BYTES // 8)
+    above = view.line_start(max(1, line - _LINES_BEFORE))
+    return above if byte - above < WINDOW_BYTES // 2 else line_start
+
+
+def _align(reader: Reader, byte: int) -> int:
+    first = max(0, byte - _MAX_CHARACTER_BYTES)
+    return first + character_start(reader.read(first, byte + _MAX_CHARACTER_BYTES), byte - first)
+
+
+def _cut(data: bytes, left: int) -> bytes:
+    """At most so many lines and bytes: whole lines if one fits, or else whole characters. `left`: bytes to the end."""
+    ends = [found.end() for found, _ in zip(_LINE_END.finditer(data), range(WINDOW_LINES), strict=False)]
+    if len(ends) == WINDOW_LINES:
+        return data[: ends[-1]]
+    if left <= WINDOW_BYTES:
+        return data
+    # A CR at the very end may be half of a line end.
+    fitting = [end for end in ends if end <= WINDOW_BYTES and data[end - 1 : end + 1] != b"\r\n"]
+    return data[: fitting[-1] if fitting else character_start(data, WINDOW_BYTES)]
+
+
+def _find_before(reader: Reader, end: int) -> int:
+    """Where the window begins that ends at this byte."""
+    first = max(0, end - WINDOW_BYTES)
+    data = reader.read(first, end)
+    starts = [found.end() for found in _LINE_END.finditer(data) if found.end() < len(data)]
+    if first == 0:
+        starts.insert(0, 0)
+    if not starts:
+        return _align(reader, first)
+    return first + (starts[-WINDOW_LINES] if len(starts) >= WINDOW_LINES else starts[0])
+
+
+def _split(data: bytes, start: int, view: View, total: int, marks: Sequence[Span]) -> Iterator[Line]:
+    if not data:
+        return
+    number, line_start = view.find_line(start)
+    at, is_continued = 0, line_start < start
+    for found in _LINE_END.finditer(data):
+        yield _make_line(data, start, at, found.start(), number, marks, is_continued=is_continued)
+        at, number, is_continued = found.end(), number + 1, False
+    if at < len(data):
+        goes_on = start + len(data) < total
+        yield _make_line(data, start, at, len(data), number, marks, is_continued=is_continued, continues=goes_on)
+
+
+def _make_line(
+    data: bytes, base: int, at: int, end: int, number: int, marks: Sequence[Span], *, is_continued: bool, continues: bool = False
+) -> Line:
+    return Line(number, base + at, base + end, tuple(_mark(data, base, at, end, marks)), is_continued, continues)
+
+
+def _mark(data: bytes, base: int, at: int, end: int, marks: Sequence[Span]) -> Iterator[Piece]:
+    """`marks` are in order and do not overlap."""
+    for first, last in marks:
+        first, last = max(first - base, at), min(last - base, end)
+        if first >= last:
+            continue
+        if first > at:
+            yield Piece(decode(data[at:first]))
+        yield Piece(decode(data[first:last]), is_marked=True)
+        at = last
+    if at < end:
+        yield Piece(decode(data[at:end]))

@@ -1,0 +1,103 @@
+"""For tests of the viewer: the real server on a real socket, in a thread, and a client that shows everything it gets."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.from_thread
+
+from overspill.retrieval.archive import Archive
+from overspill.session.session import Session
+from overspill.settings import Settings
+from overspill.store.files.store import FileStore
+from overspill.types import Kept
+from overspill.view.serve import Address, Viewer
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def words(self) -> str:
+        """What a reader sees, without tags."""
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", self.text))
+
+
+class Client:
+    """Sends exactly these headers. After `enter` it has the cookie, like a browser."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self.root = viewer.entrance.folder
+        self.host = f"127.0.0.1:{viewer.address.port}"
+        self.cookie = ""
+
+    def ask(self, path: str, *, method: str = "GET", headers: dict[str, str] | None = None, body: bytes | None = None) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.viewer.address.port, timeout=60)
+        given = {"Host": self.host, **({"Cookie": self.cookie} if self.cookie else {}), **(headers or {})}
+        try:
+            connection.request(method, path, body=body, headers={name: value for name, value in given.items() if value})
+            answer = connection.getresponse()
+            return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        finally:
+            connection.close()
+
+    def enter(self) -> Client:
+        link = urlsplit(self.viewer.link)
+        answer = self.ask(f"{link.path}?{link.query}")
+        assert answer.status == 303
+        self.cookie = answer.headers["set-cookie"].partition(";")[0]
+        return self
+
+    def get(self, path: str = "/", **headers: str) -> Answer:
+        return self.ask(self.root + path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@contextmanager
+def running_viewer(*roots: Path) -> Generator[Viewer]:
+    viewer = Viewer(Archive([FileStore(root) for root in roots]), Address())
+    thread = Thread(target=lambda: anyio.run(_serve, viewer))
+    thread.start()
+    try:
+        yield viewer
+    finally:
+        viewer.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+async def _serve(viewer: Viewer) -> None:
+    await viewer.serve_until(anyio.Event())
+
+
+def fill(root: Path, *, name: str = "", tool: str = "fetch", server: str = "", **outputs: Any) -> list[Kept]:
+    """A session that is over and kept. Its tool returned these, one after the other."""
+
+    async def run() -> list[Kept]:
+        store = FileStore(root)
+        async with Session(Settings(retention="keep"), store=store, name=name, preload=False) as session:
+            for each in outputs.values():
+                await session.call(tool, {}, lambda each=each: each, server=server)
+            kept = session.kept()
+        store.close()
+        return kept
+
+    return anyio.run(run)
+
+
+def output_path(kept: Kept) -> str:
+    return f"/output/{kept.session}/{kept.id}"
