@@ -85,8 +85,8 @@ class _Adapter:
         agent: Any = None,
         team: Any = None,
     ) -> Any:
-        """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async; in a thread if it is not;
-        or in the thread of a blocking run."""
+        """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async, in a thread if it is
+        not, or in the thread of a blocking run."""
         loop = _find_loop()
         found = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, loop)
         tool = _make_tool(function_call, arguments, is_async=loop is not None)

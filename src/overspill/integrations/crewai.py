@@ -32,7 +32,9 @@ def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSess
     given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
     for each in given:
         if session.owns(sanitize_tool_name(each.name)):
-            raise BadRequest(f"{each.name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix.")
+            raise BadRequest(
+                f"{each.name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix."
+            )
     return [*(_make(each, _call_through(each, run)) for each in given), *(_make(each, _ask(each)) for each in taken)]
 
 

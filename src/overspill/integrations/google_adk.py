@@ -95,9 +95,7 @@ class _RetrievalTool(BaseTool):
         self._parameters = definition["parameters"]
 
     def _get_declaration(self) -> Any:
-        return types.FunctionDeclaration(
-            name=self.name, description=self.description, parameters_json_schema=self._parameters
-        )
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=self._parameters)
 
 
 def _wrap(tool: BaseTool, run: Run) -> BaseTool:

@@ -40,7 +40,6 @@ class OverspillPlugin(Plugin):
     ) -> None:
         super().__init__()
         self._sessions = Sessions(Options("strands", settings, session, budget))
-        self._keeps = (settings or Settings()).retention != "session"
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
 
@@ -63,11 +62,11 @@ class OverspillPlugin(Plugin):
             event.invocation_state.pop("overspill_runs", None)
 
     def _find_conversation(self, agent: Any) -> str:
-        """An agent remembers its conversation as long as it lives, but a blocking call has an event loop to itself. So the session
-        has a name by which the next call finds it, unless it must not outlive the call."""
+        """An agent remembers its conversation as long as it lives, but each blocking call has its own event loop. So the session
+        has a name by which the next call finds it."""
         if (manager := getattr(agent, "_session_manager", None)) is not None:
             return str(getattr(manager, "session_id", "") or "")
-        return self._names.setdefault(agent, uuid.uuid4().hex) if self._keeps else ""
+        return self._names.setdefault(agent, uuid.uuid4().hex)
 
     def _begin_request(self, context: Any) -> Any:
         found = _find_run(context)
@@ -116,7 +115,6 @@ class _Tool(AgentTool):
 
 
 class _RetrievalTool(_Tool):
-
     def __init__(self, definition: dict[str, Any]) -> None:
         super().__init__()
         self.tool_name = definition["name"]
