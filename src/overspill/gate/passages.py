@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from overspill import wording
 from overspill.errors import OverspillError
-from overspill.gate.exit import finish_before_exit
 from overspill.gate.intent import Intent
 from overspill.gate.kept import BoundedCache
 from overspill.gate.replies import ReplyDraft
@@ -174,8 +173,7 @@ class IntentAnswers:
             for question in asked.intent.questions:
                 if answers and time.monotonic() > asked.deadline:
                     break
-                with finish_before_exit():
-                    answers.append(self._ask(asked, question))
+                answers.append(self._ask(asked, question))
             return max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
         finally:
             self._places.release()
