@@ -104,7 +104,7 @@ ROOMS: dict[str, Room] = {
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
-        "mcp mcp_types pydantic starlette uvicorn",
+        "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
     "agent": Room(
@@ -120,7 +120,7 @@ ROOMS: dict[str, Room] = {
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
-        "errors gate handles reading record retrieval settings store text types",
+        "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
     "cli": Room(
@@ -133,7 +133,8 @@ ROOMS: dict[str, Room] = {
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "ruamel", "starlette",
+    "tomlkit", "uvicorn",
 } | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
