@@ -112,7 +112,7 @@ def _to_output(result: Any) -> Output:
     """Content that is not text passes as what it is. Of other objects, the framework shows the model `str(result)`."""
     if isinstance(result, list) and all(isinstance(each, Content) for each in result):
         return Output([_to_block(each) for each in result], original=result)
-    return Output([] if isinstance(result, Content) else str(result), original=result)
+    return Output([] if isinstance(result, Content) else [{"type": "text", "text": str(result)}], original=result)
 
 
 def _to_block(content: Content) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from overspill.types import Output, Reply
 try:
     from agno.tools.function import Function, ToolResult
 except ModuleNotFoundError as error:
-    raise MissingFramework("agno", "agno>=3.0") from error
+    raise MissingFramework("agno", "agno>=3.1") from error
 
 
 def overspill(

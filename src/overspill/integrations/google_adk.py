@@ -22,7 +22,7 @@ try:
     from google.adk.tools.base_tool import BaseTool
     from google.genai import types
 except ModuleNotFoundError as error:
-    raise MissingFramework("google_adk", "google-adk>=2.0") from error
+    raise MissingFramework("google_adk", "google-adk>=2.13") from error
 
 _MAX_THREADS = 40  # of blocking tools that run at the same time
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from overspill.calls.tasks import TaskOwner
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
 from overspill.settings import Settings
@@ -25,6 +26,7 @@ except ModuleNotFoundError as error:
     raise MissingFramework("strands", "strands-agents>=1.62") from error
 
 _END = object()
+_MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
 
 
 class OverspillPlugin(Plugin):
@@ -134,6 +136,8 @@ class _WrappedTool(_Tool):
     async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
         """What the tool yields before its result is passed on until the call is answered."""
         events: asyncio.Queue[Any] = asyncio.Queue()
+        answered: list[Reply] = []
+        failed: list[Exception] = []
 
         async def tool(**args: Any) -> Output:
             last: Any = None
@@ -141,23 +145,32 @@ class _WrappedTool(_Tool):
                 if isinstance(event, ToolResultEvent):
                     return _to_output(event)
                 last = event
-                if not call.done():
+                if not answered:
                     events.put_nowait(event)
                 if isinstance(event, ToolInterruptEvent):
-                    return Output("The tool stopped to ask for something.", is_error=True)
+                    return Output([_to_text("The tool stopped to ask for something.")], is_error=True)
             failure = {"status": "error", "content": [{"text": f"Tool '{tool_use['name']}' did not return a result"}]}
-            return _to_output(ToolResultEvent(last or {"toolUseId": str(tool_use.get("toolUseId")), **failure}))
+            return _to_output(ToolResultEvent(last or {"toolUseId": id, **failure}))
 
-        call = asyncio.ensure_future(
-            self._run.call(tool_use["name"], tool_use["input"], tool, id=str(tool_use["toolUseId"]), messages=self._said)
-        )
-        call.add_done_callback(lambda _: events.put_nowait(_END))
+        async def call() -> None:
+            try:
+                answered.append(await self._run.call(tool_use["name"], tool_use["input"], tool, id=id, messages=self._said))
+            except Exception as error:  # the tool's: it is raised below
+                failed.append(error)
+            finally:
+                events.put_nowait(_END)
+
+        id, owner = str(tool_use["toolUseId"]), TaskOwner()
+        await owner.open()
         try:
+            owner.start(call)
             while (event := await events.get()) is not _END:
                 yield event
-            yield _to_event(call.result(), str(tool_use["toolUseId"]))
+            for error in failed:
+                raise error
+            yield _to_event(answered[0], id)
         finally:
-            call.cancel()
+            await owner.cancel(_MAX_SECS_TO_END)
 
 
 def _to_output(event: ToolResultEvent) -> Output:
@@ -165,8 +178,12 @@ def _to_output(event: ToolResultEvent) -> Output:
     blocks: list[dict[str, Any]] = []
     for block in event.tool_result["content"]:
         text = block["text"] if "text" in block else _to_json(block["json"]) if "json" in block else None
-        blocks.append({"type": "strands", "block": block} if text is None else {"type": "text", "text": text})
+        blocks.append({"type": "strands", "block": block} if text is None else _to_text(text))
     return Output(blocks, is_error=event.tool_result["status"] == "error", original=event)
+
+
+def _to_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _to_json(value: Any) -> str:

@@ -20,7 +20,7 @@ from agent_framework import (
 )
 
 from overspill.integrations.agent_framework import OverspillMiddleware
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
@@ -72,6 +72,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         middleware = [] if bare else [OverspillMiddleware(**options)]
         return FrameworkAgent(Agent(ScriptedClient(script), tools=list(functions), middleware=middleware))
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, 'OpenAIChatClient("gpt-5")', ScriptedClient(script))
 
 
 DRIVER = Driver()

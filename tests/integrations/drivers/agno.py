@@ -14,7 +14,7 @@ from agno.models.response import ModelResponse
 from agno.run import RunStatus
 
 from overspill.integrations.agno import overspill
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 @dataclass
@@ -81,6 +81,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         parts = {"tools": list(functions)} if bare else overspill(tools=functions, **options)
         return AgnoAgent(model=ScriptedModel(script=script), **parts)
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, 'OpenAIChat(id="gpt-5")', ScriptedModel(script=script))
 
 
 DRIVER = Driver()

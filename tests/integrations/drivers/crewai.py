@@ -18,7 +18,7 @@ from crewai.tools import tool
 
 from overspill import ContextBudget, SyncSession
 from overspill.integrations.crewai import wrap_tools
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedModel(BaseLLM):
@@ -95,6 +95,9 @@ class Driver:
         if "budget" in options:
             options["budget"] = ContextBudget(options["budget"])
         return CrewAgent(functions, script, None if bare else options)
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, '"gpt-5"', ScriptedModel(model="scripted", script=script))
 
 
 DRIVER = Driver()

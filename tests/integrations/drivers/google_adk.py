@@ -14,7 +14,7 @@ from google.adk.runners import InMemoryRunner
 from google.genai import types
 
 from overspill.integrations.google_adk import OverspillPlugin
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedModel(BaseLlm):
@@ -77,6 +77,9 @@ class Driver:
         plugins = [] if bare else [OverspillPlugin(**options)]
         agent = LlmAgent(name="helper", model=ScriptedModel(model="scripted", script=script), tools=list(functions))
         return AdkAgent(InMemoryRunner(app=App(name="suite", root_agent=agent, plugins=plugins)))
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, '"gemini-2.5-flash"', ScriptedModel(model="scripted", script=script))
 
 
 DRIVER = Driver()

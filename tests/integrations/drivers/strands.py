@@ -12,7 +12,7 @@ from strands.models.model import Model
 from strands.session.file_session_manager import FileSessionManager
 
 from overspill.integrations.strands import OverspillPlugin
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedModel(Model):
@@ -52,7 +52,7 @@ def _read(messages: Any, tool_specs: Any) -> Request:
 
 
 def _show(block: Any) -> str:
-    return block["text"] if "text" in block else json.dumps(block)
+    return block["text"] if "text" in block else json.dumps(block, default=str)
 
 
 class StrandsAgent:
@@ -79,6 +79,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         plugins = [] if bare else [OverspillPlugin(**options)]
         return StrandsAgent(model=ScriptedModel(script), tools=[tool(each) for each in functions], plugins=plugins)
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, 'OpenAIModel(model_id="gpt-5")', ScriptedModel(script))
 
 
 DRIVER = Driver()
