@@ -82,6 +82,10 @@ class ServedClients:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._store.check)
 
+    async def has_store(self) -> bool:
+        """Whether the store answers now."""
+        return await anyio.to_thread.run_sync(self._store.answers)
+
     def count_sessions(self, principal: str) -> int:
         """How many sessions a principal has open, with those whose jobs still run."""
         return self._served[principal]

@@ -54,7 +54,11 @@ class Names:
         if found is None or found[0].hold != hold:
             return
         entry, version = found
-        # An entry cannot be deleted on a condition. One that nobody holds and that has no session is taken by whoever comes next.
+        if not keep and rules.is_unique(name, entry.session):
+            self._bucket.delete([_key(name)])
+            return
+        # Another session may take this name, and an entry cannot be deleted on a condition. One that nobody holds and that has no
+        # session is taken by whoever comes next.
         self._bucket.replace(_key(name), msgspec.json.encode(NameEntry(entry.session if keep else "")), version)
 
     def take_for_removal(self, name: str, session: str, run: Run, hold: str) -> bool:
