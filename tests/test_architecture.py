@@ -55,7 +55,9 @@ ROOMS: dict[str, Room] = {
         "errors store text truncate",
         late="YAML takes long to import, and most programs have no config file",
     ),
-    "record": Room("what happened: events, ledger, counters, op tree", "budget errors handles store text types"),
+    "record": Room(
+        "what happened: events, ledger, counters, op tree, observers", "budget errors handles store text types", "opentelemetry"
+    ),
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
@@ -98,7 +100,7 @@ ROOMS: dict[str, Room] = {
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
-        "calls errors gate models reading retrieval schema session settings store text types wording",
+        "calls errors gate models reading record retrieval schema session settings store text types wording",
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
@@ -134,8 +136,8 @@ ROOMS: dict[str, Room] = {
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "ruamel", "starlette",
-    "tomlkit", "uvicorn",
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "opentelemetry", "psycopg", "re2", "rich", "ruamel",
+    "starlette", "tomlkit", "uvicorn",
 } | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300
@@ -272,7 +274,7 @@ def test_only_a_sessions_owner_starts_tasks_outside_a_group():
 
 def test_importing_overspill_loads_no_framework():
     loaded = modules_loaded_by("import sys, overspill; print(*sys.modules, file=sys.stderr)")
-    assert loaded & {"mcp", "pydantic", "pydantic_ai", "rich", "yaml", "click"} == set()
+    assert loaded & {"mcp", "opentelemetry", "pydantic", "pydantic_ai", "rich", "yaml", "click"} == set()
 
 
 HEAVY = {"importlib.metadata", "logging", "mcp", "pydantic", "pydantic_ai", "re2", "rich", "splintr", "yaml"}

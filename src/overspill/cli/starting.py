@@ -16,6 +16,7 @@ from overspill.cli.logs import show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform
+from overspill.cli.tracing import find_observers
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.client.launch import start_early
@@ -58,6 +59,7 @@ def start(given: Mapping[str, Any]) -> None:
             tools_always=given["tools"] == "always",
             dry_run=given["dry_run"],
             list_outputs=given["list_outputs"],
+            observers=find_observers(),
         )
         await _load_serve()(given, settings, options, log, stop)
 

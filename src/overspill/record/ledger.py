@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from overspill.record.events import (
     ToolCalled,
     now_ms,
 )
+from overspill.record.observers import Observers, tell
 from overspill.text.humanize import one_line
 from overspill.text.names import own_name
 from overspill.types import Kind, ToolCall, Truncation
@@ -34,6 +35,7 @@ from overspill.types import Kind, ToolCall, Truncation
 _MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written together
 MAX_UNWRITTEN_EVENTS = 4096
 """Events that wait in memory for a journal that cannot be written, besides those that are never dropped."""
+ReadLines: TypeAlias = Callable[[], Iterable[bytes]]
 _DEFERRABLE = frozenset({ToolCalled, OutputRetrieved})
 _NEVER_DROPPED = frozenset({OutputStored, JobChanged, OutputExtracted})
 
@@ -50,13 +52,16 @@ class Ledger:
     but never one about a stored output or a job: without it, the output would be unknown to the next session.
     """
 
-    def __init__(self, session: str, write: Callable[[bytes], None], read: Callable[[], Iterable[bytes]] = lambda: ()) -> None:
+    def __init__(
+        self, session: str, write: Callable[[bytes], None], read: ReadLines = tuple[bytes, ...], observers: Observers = ()
+    ) -> None:
         self.session = session
         self.failure = ""
         """Why the journal cannot be written at the moment."""
         self.schedule_flush: Callable[[], None] = lambda: None
         self._write = write
         self._read = read
+        self._observers = observers
         self._waiting: list[Entry] = []
         self._counters = Counters()
         self._counted = 0
@@ -76,6 +81,7 @@ class Ledger:
     def record(self, event: Entry) -> None:
         with self._mutex:
             self._record(event)
+        tell(self._observers, self.session, event)
 
     def _record(self, event: Entry) -> None:
         self._waiting.append(event)

@@ -11,6 +11,7 @@ from overspill.budget import ContextBudget
 from overspill.calls.service import Errors
 from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
+from overspill.record.observers import Observer
 from overspill.retrieval.definitions import Format
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
@@ -51,6 +52,13 @@ def find_store(store: Store | str | None, settings: Settings) -> Store:
     if isinstance(store, str):
         return open_store(store, run_bytes=settings.max_run_bytes)
     return store or open_configured_store(settings)
+
+
+def check_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:
+    for each in _check_list("observers", observers, "functions"):
+        if not callable(each):
+            raise BadRequest(f"An observer must be a function of a session's id and an event, not {describe_type(each)}.")
+    return tuple(observers)
 
 
 def check_options(errors: object, background: object, check: object) -> None:

@@ -23,6 +23,7 @@ from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import Ledger, accounting
+from overspill.record.observers import Observer
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
@@ -50,7 +51,7 @@ class Session:
     of one `family` are kept too, and can read what earlier ones stored. `models` are your own models, by target name; others
     are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
     to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
-    output does; `keep` estimates. A model reads `tool_prefix` before the name of each retrieval tool.
+    output does; `keep` estimates. A model reads `tool_prefix` before the name of each retrieval tool. `observers` see each event.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Session:
         notice: bool = True,
         preload: bool = True,
         tool_prefix: str = "",
+        observers: Sequence[Observer] = (),
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
@@ -80,6 +82,7 @@ class Session:
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         self._shows_notice = notice
         self._preloads = preload
+        self._observers = checks.check_observers(observers)
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
         self._open: SessionParts | None = None
@@ -96,7 +99,7 @@ class Session:
                 await anyio.to_thread.run_sync(tokens.load, self.settings.model)
             id, self._new_id = self._new_id, handles.new()
             async with hold_shelf(self._store, self.settings, id, self.name) as shelf:
-                ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
+                ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self._observers)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
                 shared_by = shelf.session if self.is_shared else ""
                 family = SessionGroup(self._store, self.family, shared_by) if self.family else None

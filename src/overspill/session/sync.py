@@ -19,6 +19,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
+from overspill.record.observers import Observer
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.outputs import StoredOutput
@@ -54,6 +55,7 @@ class SyncSession:
         notice: bool = True,
         preload: bool = True,
         tool_prefix: str = "",
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._session = Session(
             settings,
@@ -67,6 +69,7 @@ class SyncSession:
             notice=notice,
             preload=preload,
             tool_prefix=tool_prefix,
+            observers=observers,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None

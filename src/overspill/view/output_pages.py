@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
@@ -18,7 +19,8 @@ from overspill.view.asking import read_number, read_range, read_words
 from overspill.view.citations import find_citation
 from overspill.view.hexadecimal import HexRows, make_hex_rows
 from overspill.view.library import Library
-from overspill.view.rendering import classify_line, find_form, render
+from overspill.view.lines import show_lines
+from overspill.view.rendering import find_form, render
 from overspill.view.replies import rebuild_reply
 from overspill.view.searches import WAYS, Found, Searches, compile_words, find_spans
 from overspill.view.showing import Showing
@@ -36,13 +38,15 @@ class OutputPages:
         self._library = library
         self._showing = showing
         self._searches = searches
+        self._kinds: WeakKeyDictionary[StoredOutput, str] = WeakKeyDictionary()
 
     def output(self, request: Request) -> Response:
         item, stored = self._open(request)
         text = open_text(stored)
         is_hex = "hex" in request.query_params or not text.is_text
         is_rendered = "rendered" in request.query_params and not is_hex
-        kind = text.kind if text.is_text else ""
+        kind = self._recognise(stored, text)
+        window = None if is_hex or is_rendered else self._window(request, text)
         return self._showing.page(
             "output.html",
             item=item,
@@ -50,12 +54,12 @@ class OutputPages:
             damage=stored.damage,
             notes=text.notes,
             kind=kind,
-            classify=partial(classify_line, kind),
+            lines=show_lines(window, kind) if window else "",
             can_render=text.is_text and find_form(kind, text) != "",
             rendered=render(text) if is_rendered else None,
             is_image=identify_image(stored.reader.read(0, 64)) is not None,
             is_hex=is_hex,
-            window=None if is_hex or is_rendered else self._window(request, text),
+            window=window,
             rows=self._hex_window(request, stored.reader) if is_hex else None,
             reply="" if is_hex else rebuild_reply(stored),
             words=read_words(request, "find"),
@@ -67,12 +71,12 @@ class OutputPages:
         if "hex" in request.query_params:
             return self._showing.page("_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))
         text = open_text(stored)
-        kind = text.kind
+        window = self._window(request, text)
         return self._showing.page(
             "_window.html",
             kept=item.kept,
-            window=self._window(request, text),
-            classify=partial(classify_line, kind),
+            window=window,
+            lines=show_lines(window, self._recognise(stored, text)),
             words=read_words(request, "find"),
         )
 
@@ -126,6 +130,12 @@ class OutputPages:
         if image is None:
             raise BadRequest("This output is not an image that can be shown.")
         return Response(image.data, media_type=image.media_type, headers={"Content-Security-Policy": _LOCKED})
+
+    def _recognise(self, stored: StoredOutput, text: ShownText) -> str:
+        """Once for each open output: it takes longer than the rest of a window."""
+        if stored not in self._kinds:
+            self._kinds[stored] = text.kind if text.is_text else ""
+        return self._kinds[stored]
 
     def _open(self, request: Request) -> tuple[ArchivedOutput, StoredOutput]:
         item = self._library.find(request.path_params["session"], request.path_params["file"])

@@ -26,7 +26,8 @@ MAX_COLUMNS = 60
 MAX_CELL_CHARS = 300
 _MAX_DEPTH = 60
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
-_LEVEL = re.compile(r"\b(?:(FATAL|CRITICAL|ERROR|SEVERE|PANIC)|(WARN(?:ING)?))\b", re.IGNORECASE)
+_LEVELS = ("fatal", "critical", "error", "severe", "panic", "warn")
+_LEVEL = re.compile(r"\b(?:(fatal|critical|error|severe|panic)|warn(?:ing)?)\b")
 _LEVEL_CHARS = 200
 _NO_TREE = "It is too large or not well formed enough for a tree. Ask with a JSON pointer or JMESPath."
 
@@ -79,7 +80,9 @@ def classify_line(kind: str, line: str) -> str:
     """The class of a line of a diff or a log."""
     if kind == "diff":
         return {"+": "add", "-": "del", "@": "hunk"}.get(line[:1], "")
-    if kind == "log" and (found := _LEVEL.search(line, 0, _LEVEL_CHARS)):
+    head = line[:_LEVEL_CHARS].lower() if kind == "log" else ""
+    # Most lines have none of the words, and a pattern takes much longer to find that out.
+    if any(word in head for word in _LEVELS) and (found := _LEVEL.search(head)):
         return "level-error" if found[1] else "level-warn"
     return ""
 

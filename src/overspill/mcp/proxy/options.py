@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from overspill.mcp.client import ServerConfig
+from overspill.record.observers import Observer
 from overspill.settings import Layer
 from overspill.text.lenient_json import dumps
 
@@ -37,6 +38,9 @@ class ProxyOptions(Struct, frozen=True):
     """The same for a client of the newer protocol, which need not have anything open between two requests."""
     max_job_seconds_alone: float = 3600.0
     """How long a call without a `toolTimeout` may run after its client has gone."""
+
+    observers: tuple[Observer, ...] = ()
+    """They see what happens in every session."""
 
     @property
     def has_several_servers(self) -> bool:

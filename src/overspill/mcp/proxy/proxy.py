@@ -20,6 +20,7 @@ from overspill.mcp.proxy.ask_servers import ask_each, has_capability, list_all, 
 from overspill.mcp.proxy.client_request import ClientChannel, ClientRequest, Context
 from overspill.mcp.proxy.served_client import ServedClient
 from overspill.mcp.proxy.versions import INPUT_METHODS, adapt_result
+from overspill.record.observers import carry_trace
 
 FindClient: TypeAlias = Callable[[ClientRequest, ClientIdentity], Awaitable[ServedClient]]
 _DISCOVER_WAIT = 5.0  # seconds; the official client waits 10 for its first answer, including the start of the proxy
@@ -129,6 +130,10 @@ class RequestRouter:
         return {**result, "ttlMs": 0, "cacheScope": "private"} if request.is_modern else result
 
     async def _call_tool(self, request: ClientRequest) -> Raw:
+        with carry_trace(request.meta):
+            return await self._answer_call(request)
+
+    async def _answer_call(self, request: ClientRequest) -> Raw:
         client, name = self._client, request.params.get("name")
         client.note_call(request)
         if not isinstance(name, str):

@@ -129,6 +129,7 @@ class ServedClients:
                 endpoints=self._endpoints,
                 notice=False,
                 preload=False,
+                observers=self.options.observers,
             )
             await session.begin()
             self._sessions[owner.principal] = session

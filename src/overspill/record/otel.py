@@ -1,0 +1,169 @@
+"""OpenTelemetry spans and metrics, made from events. Names follow the semantic conventions for generative AI. No content."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Any
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from overspill import handles
+from overspill.record.events import Entry, JobChanged, ModelCalled, OutputExtracted, OutputRetrieved, OutputStored, ToolCalled
+from overspill.record.observers import trace_context
+from overspill.text.tokens import CHARS_PER_TOKEN
+from overspill.types import Kept
+
+_NAME = "overspill"
+_MAX_REMEMBERED = 4_096
+"""Stored outputs whose calls can be linked to."""
+_NS_PER_MS = 1_000_000
+_propagator = TraceContextTextMapPropagator()
+
+
+class OpenTelemetry:
+    """An observer: `Session(observers=[OpenTelemetry()])`. Without providers, the ones that your program configured are used."""
+
+    def __init__(
+        self, tracer_provider: trace.TracerProvider | None = None, meter_provider: metrics.MeterProvider | None = None
+    ) -> None:
+        self._tracer = trace.get_tracer(_NAME, tracer_provider=tracer_provider)
+        meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of requests to models.")
+        self._duration = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long operations took.")
+        self._kept = meter.create_counter("overspill.kept.tokens", "{token}", "Tokens of stored outputs.")
+        self._shown = meter.create_counter("overspill.shown.tokens", "{token}", "Tokens shown of stored outputs, estimated.")
+        self._outputs: OrderedDict[str, tuple[Kept, SpanContext | None]] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, session: str, event: Entry) -> None:
+        match event:
+            case OutputStored(kept=kept):
+                self._remember(kept, None)
+                self._kept.add(kept.size.tokens, {"gen_ai.tool.name": kept.tool, "overspill.reason": kept.reason})
+            case ToolCalled():
+                self._trace_call(session, event)
+            case OutputRetrieved():
+                self._trace_retrieval(session, event)
+            case JobChanged(state="ready" | "failed"):
+                self._trace_job(session, event)
+            case ModelCalled():
+                self._trace_model(session, event)
+            case OutputExtracted():
+                self._trace_extraction(session, event)
+            case _:
+                pass
+
+    def _trace_call(self, session: str, event: ToolCalled) -> None:
+        attributes = _describe_tool(event.tool, event.kind == "mcp", event.call)
+        if event.server:
+            attributes["overspill.server"] = event.server
+        if event.truncated:
+            attributes["overspill.shown.tokens"] = event.chars_out // CHARS_PER_TOKEN
+            self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": event.tool})
+        kept = self._find_kept(event.id)
+        if kept is not None:
+            attributes |= _describe_output(kept)
+        made = self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes)
+        if kept is not None:
+            self._remember(kept, made)
+
+    def _trace_retrieval(self, session: str, event: OutputRetrieved) -> None:
+        attributes = _describe_tool(event.tool, False, event.call)
+        attributes |= {"overspill.mode": event.mode, "overspill.shown.tokens": event.chars_out // CHARS_PER_TOKEN}
+        if kept := self._find_kept(event.id):
+            attributes |= _describe_output(kept)
+            self._shown.add(event.chars_out // CHARS_PER_TOKEN, {"gen_ai.tool.name": kept.tool})
+        links = self._find_links(event.id)
+        self._record(f"execute_tool {event.tool}", session, event, event.latency, event.status, attributes, links)
+
+    def _trace_extraction(self, session: str, event: OutputExtracted) -> None:
+        attributes: dict[str, Any] = {"overspill.mode": event.mode, "overspill.strategy": event.strategy}
+        attributes |= {"overspill.found": event.found, "overspill.quotes": len(event.quotes), "gen_ai.request.model": event.model}
+        links = self._find_links(event.id)
+        self._record("overspill.extract", session, event, event.latency, event.status, attributes, links)
+
+    def _trace_job(self, session: str, event: JobChanged) -> None:
+        """The end of a call that went on in the background. The span of the call itself ended with its reply."""
+        attributes = {**_describe_tool(event.tool, False, ""), "overspill.background": True}
+        kept, latency = self._find_kept(event.id), round(event.seconds * 1000)
+        attributes |= _describe_output(kept) if kept else {}
+        status = "failed" if event.state == "failed" else "ok"
+        made = self._record(f"execute_tool {event.tool}", session, event, latency, status, attributes)
+        if kept is not None:
+            self._remember(kept, made)
+
+    def _trace_model(self, session: str, event: ModelCalled) -> None:
+        provider, _, model = event.model.partition("/")
+        told = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model or provider}
+        usage = {"gen_ai.usage.input_tokens": event.input_tokens, "gen_ai.usage.output_tokens": event.output_tokens}
+        cost = {} if event.cost is None else {"overspill.cost.usd": event.cost}
+        name = f"chat {told['gen_ai.request.model']}"
+        self._record(name, session, event, event.latency, event.status, {**told, **usage, **cost}, kind=SpanKind.CLIENT)
+        self._tokens.record(event.input_tokens, {**told, "gen_ai.token.type": "input"})
+        self._tokens.record(event.output_tokens, {**told, "gen_ai.token.type": "output"})
+        self._duration.record(event.latency / 1000, told)
+
+    def _record(
+        self,
+        name: str,
+        session: str,
+        event: Entry,
+        latency: int,
+        status: str,
+        attributes: dict[str, Any],
+        links: list[Link] | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+    ) -> SpanContext:
+        """A span that has ended: what happened is known only when it is over."""
+        began, ended = (event.t - latency) * _NS_PER_MS, event.t * _NS_PER_MS
+        span = self._tracer.start_span(
+            name, _find_parent(), kind, {**attributes, "overspill.session": session}, links, start_time=began
+        )
+        if status == "failed":
+            span.set_attribute("error.type", "tool_error" if kind is SpanKind.INTERNAL else "model_error")
+            span.set_status(Status(StatusCode.ERROR))
+        span.end(ended)
+        return span.get_span_context()
+
+    def _remember(self, kept: Kept, made: SpanContext | None) -> None:
+        with self._lock:
+            self._outputs.pop(kept.id, None)
+            self._outputs[kept.id] = kept, made
+            if len(self._outputs) > _MAX_REMEMBERED:
+                self._outputs.popitem(last=False)
+
+    def _find_kept(self, id: str) -> Kept | None:
+        with self._lock:
+            return self._outputs[id][0] if id in self._outputs else None
+
+    def _find_links(self, id: str) -> list[Link]:
+        with self._lock:
+            made = self._outputs[id][1] if id in self._outputs else None
+        return [Link(made)] if made is not None else []
+
+
+def _find_parent() -> Context | None:
+    """The span that is current here; if there is none, the one that the client sent."""
+    carried = trace_context.get()
+    if not carried or trace.get_current_span().get_span_context().is_valid:
+        return None
+    return _propagator.extract(carried)
+
+
+def _describe_tool(tool: str, is_foreign: bool, call: str) -> dict[str, Any]:
+    kind = "extension" if is_foreign else "function"
+    told: dict[str, Any] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool, "gen_ai.tool.type": kind}
+    return told | ({"gen_ai.tool.call.id": call} if call else {})
+
+
+def _describe_output(kept: Kept) -> dict[str, Any]:
+    return {
+        "overspill.handle": handles.handle(kept.session, kept.id),
+        "overspill.reason": kept.reason,
+        "overspill.bytes": kept.size.bytes,
+        "overspill.tokens": kept.size.tokens,
+    }

@@ -1,0 +1,35 @@
+"""The lines of a window as HTML. Written here and not in a template, which would take most of the time that a window takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup, escape
+
+from overspill.text.humanize import escape_invisible
+from overspill.view.rendering import classify_line
+from overspill.view.windows import Line, Window
+
+_BEGAN = '<span class="cut" title="The line began earlier">…</span>'
+_GOES_ON = '<span class="cut" title="The line goes on">…</span>'
+
+
+def show_lines(window: Window, kind: str) -> Markup:
+    return Markup("\n".join(_show_line(line, kind) for line in window.lines))  # noqa: S704  # all text in it is escaped below
+
+
+def _show_line(line: Line, kind: str) -> str:
+    named = classify_line(kind, line.text) + (" marked" if line.is_marked else "")
+    number, text = line.number, "".join(_show_pieces(line))
+    link = f'<a class="no" href="#L{number}" aria-label="Line {number}">{number}</a>'
+    return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{text}</span></li>'
+
+
+def _show_pieces(line: Line) -> Iterator[str]:
+    if line.is_continued:
+        yield _BEGAN
+    for piece in line.pieces:
+        text = str(escape(escape_invisible(piece.text)))
+        yield f"<mark>{text}</mark>" if piece.is_marked else text
+    if line.continues:
+        yield _GOES_ON
