@@ -123,10 +123,11 @@ ROOMS: dict[str, Room] = {
         "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
+    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
-        "types view wording",
+        "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql store "
+        "text types view wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

@@ -47,11 +47,11 @@ P = ParamSpec("P")
 class Session:
     """Use it as `async with Session() as session`, or call `begin` and `close` yourself.
 
-    `name` keeps the session, and opens it again later. Sessions of one `family` are kept too, and can read what earlier ones
-    stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
-    `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead. `preload`: whether to load
-    the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits;
-    `keep` does not load it either, but estimates. A model reads `tool_prefix` before the name of each retrieval tool.
+    `name` keeps the session, and opens it again later; if it is `shared`, several workers have it open at the same time. Sessions
+    of one `family` are kept too, and can read what earlier ones stored. `models` are your own models, by target name; others
+    are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
+    to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
+    output does; `keep` estimates. A model reads `tool_prefix` before the name of each retrieval tool.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Session:
         settings: Settings | None = None,
         *,
         name: str = "",
+        shared: bool = False,
         family: str = "",
         budget: ContextBudget | None = None,
         store: Store | str | None = None,
@@ -71,8 +72,9 @@ class Session:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
         self._new_id = handles.new()
-        self.name = f"{family}/{self._new_id}" if family and not name else name
-        self.family = family
+        self.is_shared = shared
+        self.family = family = checks.find_family(name, family, shared=shared)
+        self.name = f"{family}/{self._new_id}" if family and (shared or not name) else name
         self.budget = budget
         self._store = checks.find_store(store, self.settings)
         self._models = models or {}
@@ -97,7 +99,8 @@ class Session:
             async with hold_shelf(self._store, self.settings, id, self.name) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-                family = SessionGroup(self._store, self.family) if self.family else None
+                shared_by = shelf.session if self.is_shared else ""
+                family = SessionGroup(self._store, self.family, shared_by) if self.family else None
                 parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await parts.calls.jobs.open()
@@ -223,7 +226,7 @@ class Session:
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
-        return list(self._parts.gate.kept)
+        return self._parts.list_kept()
 
     def running(self) -> list[JobInfo]:
         """The background jobs that have not finished."""

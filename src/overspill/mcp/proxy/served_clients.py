@@ -120,6 +120,7 @@ class ServedClients:
             session = Session(
                 self._settings,
                 family=self.options.family(owner.principal),
+                shared=bool(self._settings.store),  # which other replicas may use too
                 store=self._store,
                 endpoints=self._endpoints,
                 notice=False,
