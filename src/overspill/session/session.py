@@ -29,7 +29,6 @@ from overspill.retrieval.extractor import ExtractionRequest, Extractor, configur
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session import checks
-from overspill.session.compaction import Message
 from overspill.session.offered import OfferedTools
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.session.registry import ToolRegistry
@@ -267,9 +266,7 @@ class Session:
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         return await self._parts_here.extract(handle, request, progress)
 
-    async def compact(
-        self, messages: Sequence[Message], window: int, *, threshold: float = 0.7, keep_turns: int = 2
-    ) -> list[Message]:
+    async def compact(self, messages: Sequence[Any], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Any]:
         """The messages, with the names of old results in place of their texts if all take more than this share of the window."""
         with self._offered.naming():
             return await self._parts_here.compactor.compact(messages, window, threshold=threshold, keep_turns=keep_turns)

@@ -22,7 +22,6 @@ from overspill.record.counters import Counters
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.outputs import StoredOutput
-from overspill.session.compaction import Message
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -185,7 +184,7 @@ class SyncSession:
             partial(self._session.extract, handle, query, mode=mode, max_tokens=max_tokens, models=models, progress=progress)
         )
 
-    def compact(self, messages: Sequence[Message], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Message]:
+    def compact(self, messages: Sequence[Any], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Any]:
         return self._run(partial(self._session.compact, messages, window, threshold=threshold, keep_turns=keep_turns))
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, str]:
