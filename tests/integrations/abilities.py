@@ -1,5 +1,10 @@
 """What each framework cannot do, and why. `docs/integrations.md` has the table; the suite proves everything that is not here."""
 
+import ast
+from pathlib import Path
+
+SUITE = Path(__file__).with_name("suite.py")
+
 CANNOT: dict[str, dict[str, str]] = {
     "pydantic_ai": {},
     "openai_agents": {},
@@ -22,3 +27,10 @@ CANNOT: dict[str, dict[str, str]] = {
         "options_that_make_no_sense_are_refused": "`wrap_tools` takes no options of its own: you give them to the session.",
     },
 }
+
+
+def list_behaviours() -> list[str]:
+    """The names of the suite's tests, without importing what they need."""
+    tree = ast.parse(SUITE.read_text("utf-8"))
+    tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [name.removeprefix("test_") for name in tests if name.startswith("test_")]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.integrations.abilities import CANNOT
+from tests.integrations.abilities import CANNOT, list_behaviours
 
 ROOT = Path(__file__).parents[2]
 NO_ENVIRONMENT = 75  # what scripts/framework ends with where packages cannot be installed
@@ -19,6 +21,20 @@ def test_every_framework_has_an_adapter_a_driver_and_a_pinned_environment():
         for path in (f"drivers/{framework}.py", f"environments/{framework}.in", f"environments/{framework}.lock"):
             assert (here / path).is_file()
         assert (ROOT / f"src/overspill/integrations/{framework}.py").is_file()
+
+
+def test_what_a_framework_cannot_do_is_a_behaviour_of_the_suite():
+    assert {behaviour for cannot in CANNOT.values() for behaviour in cannot} <= set(list_behaviours())
+
+
+@pytest.mark.parametrize("framework", CANNOT)
+def test_an_adapter_without_its_framework_says_what_is_missing(framework: str):
+    tree = ast.parse((ROOT / f"src/overspill/integrations/{framework}.py").read_text("utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.Try))
+    modules = [str(node.module) for node in guarded.body if isinstance(node, ast.ImportFrom)]
+    code = f"import sys; sys.modules.update(dict.fromkeys({modules!r})); import overspill.integrations.{framework}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert f"overspill.integrations.{framework} needs the package" in run.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow

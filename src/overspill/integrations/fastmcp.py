@@ -26,6 +26,7 @@ from overspill.mcp.proxy.schemas import structure_reply, widen_schema
 
 MAX_OPEN_CLIENTS = 200
 """Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""
+_WRAPS = "x-fastmcp-wrap-result"  # in the schema of a result that is no object: it is sent as {"result": …}
 _NOBODY = (
     "overspill: requests of a client without a session or a login cannot be told from those of others, so their results pass "
     "as they are. Give OverspillMiddleware `conversation=`."
@@ -98,11 +99,17 @@ class _RetrievalTool(Tool):
 
 def _widen(tool: Tool) -> Tool:
     """A client refuses a result that does not match the output schema, and a stored result has another form."""
-    if tool.output_schema is None:
+    schema = tool.output_schema
+    if schema is None:
         return tool
-    schema = {key: value for key, value in tool.output_schema.items() if not key.startswith("x-fastmcp")}
-    widened = widen_schema({"outputSchema": schema}).get("outputSchema")
-    return tool if widened == schema else tool.model_copy(update={"output_schema": widened})
+    if schema.get(_WRAPS):
+        inner = schema["properties"]["result"]
+        if inner.get("type") == "string":
+            return tool
+        widened = {**schema, "properties": {**schema["properties"], "result": {"anyOf": [inner, {"type": "string"}]}}}
+    else:
+        widened = widen_schema({"outputSchema": schema}).get("outputSchema")
+    return tool.model_copy(update={"output_schema": widened})
 
 
 def _to_output(result: Any) -> Output:
@@ -118,8 +125,12 @@ async def _to_result(reply: Reply, news: str, context: Any) -> Any:
         (result,) = reply.value
         return result.model_copy(update={"content": [*result.content, *more]}) if more else result
     content = [TextContent(**block) if isinstance(block, dict) else block for block in reply.content]
-    structured = None
+    structured, meta = None, None
     if reply.kept is not None or reply.job is not None:
         tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
-        structured = structure_reply(tool and tool.output_schema, reply.text, reply.kept and reply.kept.handle)
-    return ToolResult([*content, *more], structured_content=structured, is_error=reply.is_error)
+        schema = tool and tool.output_schema
+        if schema and schema.get(_WRAPS):
+            structured, meta = {"result": reply.text}, {"fastmcp": {"wrap_result": True}}
+        else:
+            structured = structure_reply(schema, reply.text, reply.kept and reply.kept.handle)
+    return ToolResult([*content, *more], structured_content=structured, meta=meta, is_error=reply.is_error)

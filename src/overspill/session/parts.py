@@ -21,6 +21,7 @@ from overspill.gate.gate import Gate
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger, logger
+from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import Delivery
 from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
@@ -28,6 +29,7 @@ from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.passages import PassageSearch
+from overspill.session.compaction import Compactor
 from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
@@ -71,6 +73,7 @@ class SessionParts:
         self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
+        self.compactor = Compactor(partial(self.keep, count_tokens=True), settings, offered_tools(settings))
         for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
             if isinstance(event, OutputStored):

@@ -177,19 +177,13 @@ class Session:
             return await self.invoke(name, args, id=id)
         tool = self._registry.find(name, tool)
         checks.check_options(errors, background, check)
-        parts = self._parts_here
-        with self._offered.naming(), remember_said(parts.gate, messages):
-            return await parts.calls.call(call, tool, errors=errors, background=background, check=check)
+        with self._offered.naming(), remember_said(self._parts_here.gate, messages):
+            return await self._parts.calls.call(call, tool, errors=errors, background=background, check=check)
 
     async def turn(
-        self,
-        calls: Sequence[ToolCall],
-        execute: Execute | None = None,
-        *,
-        model: str | None = None,
-        answer: Answer | None = None,
-        messages: Sequence[Any] = (),
-    ) -> list[Reply]:
+        self, calls: Sequence[ToolCall], execute: Execute | None = None, *,
+        model: str | None = None, answer: Answer | None = None, messages: Sequence[Any] = (),
+    ) -> list[Reply]:  # fmt: skip
         """Answer all calls of a turn in parallel, and return the replies in the order of the calls. `execute` runs your tools.
 
         `model` is the model of this turn; it extracts if no other is configured. With `answer` you answer every call yourself,
@@ -274,6 +268,11 @@ class Session:
         checks.check_extraction(query, mode, max_tokens, models, progress)
         request = ExtractionRequest(tool="extract", query=query, mode=mode, max_tokens=max_tokens, targets=tuple(models))
         return await self._parts_here.extract(handle, request, progress)
+
+    async def compact(self, messages: Sequence[Any], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Any]:
+        """The messages, with the names of old results in place of their texts if all take more than this share of the window."""
+        with self._offered.naming():
+            return await self._parts_here.compactor.compact(messages, window, threshold=threshold, keep_turns=keep_turns)
 
     def tool(self, function: Callable[P, Any]) -> Callable[P, Awaitable[str]]:
         """Register a function under its name. Calling the result goes through the gate and returns the text for the model."""

@@ -187,6 +187,9 @@ class SyncSession:
             partial(self._session.extract, handle, query, mode=mode, max_tokens=max_tokens, models=models, progress=progress)
         )
 
+    def compact(self, messages: Sequence[Any], window: int, *, threshold: float = 0.7, keep_turns: int = 2) -> list[Any]:
+        return self._run(partial(self._session.compact, messages, window, threshold=threshold, keep_turns=keep_turns))
+
     def tool(self, function: Callable[P, Any]) -> Callable[P, str]:
         gated = self._session.tool(function)
 
