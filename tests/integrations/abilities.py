@@ -16,6 +16,16 @@ CANNOT: dict[str, dict[str, str]] = {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes when Python frees the run, or when the program ends.",
     },
+    "strands": {},
+    "google_adk": {},
+    "agno": {},
+    "agent_framework": {},
+    "crewai": {
+        "what_the_conversation_asks_for_is_shown_first": "CrewAI does not show the conversation to a tool.",
+        "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
+        "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
+        "options_that_make_no_sense_are_refused": "`wrap_tools` takes no options of its own: you give them to the session.",
+    },
 }
 
 
@@ -24,17 +34,3 @@ def list_behaviours() -> list[str]:
     tree = ast.parse(SUITE.read_text("utf-8"))
     tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [name.removeprefix("test_") for name in tests if name.startswith("test_")]
-
-
-def render_table() -> str:
-    """For `docs/integrations.md`."""
-    frameworks = sorted(CANNOT)
-    lines = [f"| | {' | '.join(frameworks)} |", "|---" * (len(frameworks) + 1) + "|"]
-    notes: dict[str, int] = {}
-    for behaviour in list_behaviours():
-        cells = []
-        for framework in frameworks:
-            reason = CANNOT[framework].get(behaviour)
-            cells.append("yes" if reason is None else f"no ({notes.setdefault(reason, len(notes) + 1)})")
-        lines.append(f"| {behaviour.replace('_', ' ')} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *(f"{number}. {reason}" for reason, number in notes.items())])
