@@ -30,7 +30,9 @@ def test_what_a_framework_cannot_do_is_a_behaviour_of_the_suite():
 @pytest.mark.parametrize("framework", CANNOT)
 def test_an_adapter_without_its_framework_says_what_is_missing(framework: str):
     tree = ast.parse((ROOT / f"src/overspill/integrations/{framework}.py").read_text("utf-8"))
-    guarded = next(node for node in tree.body if isinstance(node, ast.Try))
+    guarded = next((node for node in tree.body if isinstance(node, ast.Try)), None)
+    if guarded is None:  # it imports nothing of the framework
+        return
     modules = [str(node.module) for node in guarded.body if isinstance(node, ast.ImportFrom)]
     code = f"import sys; sys.modules.update(dict.fromkeys({modules!r})); import overspill.integrations.{framework}"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
