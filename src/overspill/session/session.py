@@ -22,16 +22,16 @@ from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
-from overspill.record.ledger import Ledger, accounting
+from overspill.record.ledger import accounting
 from overspill.record.observers import Observer
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
-from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
-from overspill.retrieval.group import SessionGroup
+from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
 from overspill.retrieval.outputs import StoredOutput
 from overspill.session import checks
 from overspill.session.offered import OfferedTools
-from overspill.session.parts import SessionParts, hold_shelf
+from overspill.session.opening import Opening
+from overspill.session.parts import SessionParts
 from overspill.session.registry import ToolRegistry
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -78,11 +78,10 @@ class Session:
         self.name = f"{family}/{self._new_id}" if family and (shared or not name) else name
         self.budget = budget
         self._store = checks.find_store(store, self.settings)
-        self._models = models or {}
-        self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
-        self._shows_notice = notice
+        endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
+        observers = checks.check_observers(observers)
+        self._opening = Opening(self.settings, self._store, models or {}, endpoints, observers, notice)
         self._preloads = preload
-        self._observers = checks.check_observers(observers)
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
         self._open: SessionParts | None = None
@@ -98,15 +97,8 @@ class Session:
             if self._preloads:
                 await anyio.to_thread.run_sync(tokens.load, self.settings.model)
             id, self._new_id = self._new_id, handles.new()
-            async with hold_shelf(self._store, self.settings, id, self.name) as shelf:
-                ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self._observers)
-                extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-                shared_by = shelf.session if self.is_shared else ""
-                family = SessionGroup(self._store, self.family, shared_by) if self.family else None
-                parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
-                parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
-                await parts.calls.jobs.open()
-                self._open, self._loop = parts, checks.find_loop()
+            parts = await self._opening.open(id, self.name, self.family, self.budget, is_shared=self.is_shared)
+            self._open, self._loop = parts, checks.find_loop()
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""

@@ -1,0 +1,41 @@
+"""What is set up each time a session is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio.to_thread
+from msgspec import Struct
+
+from overspill.budget import ContextBudget
+from overspill.models.endpoints import Endpoint
+from overspill.models.protocol import Model
+from overspill.record.ledger import Ledger
+from overspill.record.observers import Observer
+from overspill.retrieval.extractor import Extractor
+from overspill.retrieval.group import SessionGroup
+from overspill.session.parts import SessionParts, hold_shelf
+from overspill.settings import Settings
+from overspill.store.protocols import Store
+
+
+class Opening(Struct, frozen=True):
+    """What a session was given that stays the same however often it is opened."""
+
+    settings: Settings
+    store: Store
+    models: Mapping[str, Model]
+    endpoints: Mapping[str, Endpoint]
+    observers: Sequence[Observer]
+    notice: bool
+
+    async def open(self, id: str, name: str, family: str, budget: ContextBudget | None, *, is_shared: bool) -> SessionParts:
+        """`id` is for a session without a name."""
+        async with hold_shelf(self.store, self.settings, id, name) as shelf:
+            ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self.observers)
+            extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
+            group = SessionGroup(self.store, family, shelf.session if is_shared else "") if family else None
+            parts = SessionParts(self.settings, shelf, ledger, extractor, budget, group, notice=self.notice)
+            parts.retrieval.inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
+            await parts.calls.jobs.open()
+            return parts
