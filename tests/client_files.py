@@ -147,6 +147,188 @@ VS_CODE = """\
 }
 """
 
+WINDSURF = """\
+{
+  "mcpServers": {
+    "figma": {
+      "serverUrl": "https://mcp.figma.com/mcp",
+      "headers": {
+        "Authorization": "Bearer ${env:FIGMA_TOKEN}"
+      }
+    },
+    "sqlite": {
+      "command": "uvx", // local
+      "args": ["mcp-server-sqlite", "--db-path", "/home/ada/a.db"],
+      "disabled": false,
+      "disabledTools": ["write_query"]
+    }
+  }
+}
+"""
+
+CLINE = """\
+{
+  "mcpServers": {
+    "remote": {
+      "type": "streamableHttp",
+      "url": "https://mcp.example.com/mcp",
+      "headers": {"Authorization": "Bearer cline-secret"},
+      "disabled": false,
+      "autoApprove": ["search"]
+    },
+    "older": {"url": "https://mcp.example.com/events", "headers": {"X": "y"}},
+    "git": {"command": "uvx", "args": ["mcp-server-git"], "timeout": 60}
+  }
+}
+"""
+
+CODEX = """\
+# Written by hand.
+model = "gpt-6-codex"
+approval_policy = "on-request"
+
+[mcp_servers.docs]
+command = "npx" # Node.js
+args = [
+  "-y",
+  "docs-mcp", # the newest
+]
+startup_timeout_sec = 20
+since = 2026-11-16
+
+[mcp_servers.docs.env]
+API_KEY = "codex-secret"
+
+[mcp_servers.search]
+url = "https://mcp.example.com/mcp"
+http_headers = { Authorization = "Bearer codex-secret" }
+enabled = true
+
+[mcp_servers.figma]
+url = "https://mcp.figma.com/mcp"
+bearer_token_env_var = "FIGMA_TOKEN"
+
+[mcp_servers."with space"]
+command = 'tool'
+
+[profiles.quick]
+model = "gpt-6-mini"
+"""
+
+GEMINI_CLI = """\
+{
+  "theme": "GitHub",
+  "mcpServers": {
+    "streamed": {
+      "httpUrl": "https://mcp.example.com/mcp",
+      "headers": {"Authorization": "Bearer gemini-secret"},
+      "timeout": 5000
+    },
+    "events": {"url": "https://mcp.example.com/events", "headers": {"A": "b"}},
+    "local": {
+      "command": "python",
+      "args": ["-m", "server"], // in this folder
+      "cwd": "./servers",
+      "trust": true
+    }
+  }
+}
+"""
+
+OPENCODE = """\
+{
+  "$schema": "https://opencode.ai/config.json",
+  // what I use
+  "mcp": {
+    "everything": {
+      "type": "local",
+      "command": ["npx", "-y", "@modelcontextprotocol/server-everything"],
+      "environment": {"LOG": "opencode-secret"},
+      "enabled": true,
+    },
+    "sentry": {
+      "type": "remote",
+      "url": "https://mcp.sentry.dev/mcp",
+      "headers": {"Authorization": "Bearer {env:SENTRY}"},
+    },
+    "signed-in": {"type": "remote", "url": "https://mcp.example.com/mcp", "oauth": {}},
+  },
+  "model": "anthropic/claude",
+}
+"""
+
+OPENCODE_2 = """\
+{
+  "mcp": {
+    "servers": {
+      "everything": {"type": "local", "command": ["npx", "-y", "server-everything"], "disabled": true}
+    }
+  }
+}
+"""
+
+ZED = """\
+// Zed settings
+{
+  "vim_mode": true,
+  "context_servers": {
+    "files": {
+      "source": "custom",
+      "command": "npx",
+      "args": ["-y", "server-filesystem", "/home/ada"],
+      "env": {}
+    },
+    "remote": {"url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer zed-secret"}},
+    "from-an-extension": {"settings": {"database_url": "postgresql://localhost"}}
+  },
+  "theme": "One Dark"
+}
+"""
+
+GOOSE = """\
+GOOSE_PROVIDER: anthropic
+GOOSE_MODEL: claude  # the usual
+extensions:
+  developer:
+    bundled: true
+    enabled: true
+    name: developer
+    timeout: 300
+    type: builtin
+  github:
+    args:
+    - -y
+    - '@modelcontextprotocol/server-github'
+    bundled: null
+    cmd: npx
+    description: ''
+    enabled: true
+    env_keys:
+    - GITHUB_PERSONAL_ACCESS_TOKEN
+    envs: {}
+    name: GitHub
+    timeout: 300
+    type: stdio
+  remote:
+    enabled: false
+    headers:
+      Authorization: Bearer goose-secret
+    name: remote
+    type: streamable_http
+    uri: https://mcp.example.com/mcp
+"""
+
+DIALECTS = {
+    "windsurf": WINDSURF,
+    "cline": CLINE,
+    "codex": CODEX,
+    "gemini-cli": GEMINI_CLI,
+    "opencode": OPENCODE,
+    "zed": ZED,
+    "goose": GOOSE,
+}
+"""By the name that `overspill wrap` takes."""
+
 ALL = {
     "claude-code": CLAUDE_CODE,
     "claude-code-project": CLAUDE_CODE_PROJECT,

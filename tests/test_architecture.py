@@ -95,17 +95,17 @@ ROOMS: dict[str, Room] = {
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
     ),
-    "integrations": Room(
-        "one line in other people's frameworks, one file each over a shared core",
-        "budget calls errors gate session settings types",
-        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
-    ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
         "MCP: the client, the proxy, the config files of other clients",
         "calls errors gate models reading retrieval schema session settings store text types wording",
-        "mcp mcp_types pydantic starlette uvicorn",
+        "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
+    ),
+    "integrations": Room(
+        "one line in other people's frameworks, one file each over a shared core",
+        "budget calls errors gate mcp session settings types",
+        "agents claude_agent_sdk fastmcp langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai",
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
@@ -120,20 +120,22 @@ ROOMS: dict[str, Room] = {
     ),
     "view": Room(
         "the read-only web page over stores and their journals",
-        "errors gate handles reading record retrieval settings store text types",
+        "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
+    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles mcp models overspill reading record retrieval session settings shell sql store text "
-        "types view wording",
+        "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql store "
+        "text types view wording",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "starlette", "uvicorn",
+    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "psycopg", "re2", "rich", "ruamel", "starlette",
+    "tomlkit", "uvicorn",
 } | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -20,6 +21,8 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.types import Kept
 from overspill.view.serve import Address, Viewer
+
+T = TypeVar("T")
 
 
 class Answer(NamedTuple):
@@ -96,8 +99,57 @@ def fill(root: Path, *, name: str = "", tool: str = "fetch", server: str = "", *
         store.close()
         return kept
 
-    return anyio.run(run)
+    return run_apart(run)
+
+
+def run_apart(work: Callable[[], Awaitable[T]]) -> T:
+    """On an event loop in a thread of its own: what drives a browser has one in this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(anyio.run, work).result()
 
 
 def output_path(kept: Kept) -> str:
     return f"/output/{kept.session}/{kept.id}"
+
+
+class Window:
+    """A browser window. `check` fails if a script of somebody else ran, or anything but the viewer was asked for something."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.troubles: list[str] = []
+        self._origin = ""
+        page.add_init_script("window.ran = 0")
+        page.on("dialog", self._note_dialog)
+        page.on("request", self._note_request)
+        page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        page.on("console", lambda said: said.type == "error" and self.troubles.append(f"console: {said.text}"))
+
+    def enter(self, viewer: Viewer) -> Window:
+        self._origin = viewer.address.origin
+        self.page.goto(viewer.link)
+        return self
+
+    def enter_by_file(self, viewer: Viewer, file: Path) -> None:
+        """As `--open` does."""
+        self._origin = viewer.address.origin
+        self.page.goto(file.as_uri())
+        self.page.wait_for_url(f"{self._origin}{viewer.entrance.folder}/")
+        self.troubles[:] = [each for each in self.troubles if file.as_uri() not in each]
+
+    def go(self, viewer: Viewer, path: str) -> Window:
+        self.page.goto(f"{self._origin}{viewer.entrance.folder}{path}")
+        assert self.page.evaluate("window.ran || 0") == 0
+        return self
+
+    def check(self) -> None:
+        assert self.troubles == []
+        assert self.page.evaluate("window.ran || 0") == 0
+
+    def _note_dialog(self, dialog: Any) -> None:
+        self.troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _note_request(self, request: Any) -> None:
+        if not request.url.startswith(f"{self._origin}/"):
+            self.troubles.append(f"request: {request.url}")

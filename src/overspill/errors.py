@@ -27,6 +27,7 @@ from typing import Literal
 
 _PACKAGES = {
     "agent": "jsonschema",
+    "clients": "tomlkit or ruamel.yaml",
     "mcp": "mcp",
     "models": "pydantic-ai-slim",
     "otel": "opentelemetry-api",
@@ -60,7 +61,7 @@ class MissingPackage(SettingsError):
     """`extra` is the extra of Overspill that installs it."""
 
     def __init__(
-        self, what: str, extra: Literal["agent", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+        self, what: str, extra: Literal["agent", "clients", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
     ) -> None:
         super().__init__(
             f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "

@@ -11,6 +11,7 @@ import pytest
 
 from overspill.cli import overspill
 from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.clients import known_clients
 
 PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -38,5 +39,5 @@ def test_the_proxy_takes_the_arguments_that_are_pasted(block: str) -> None:
 
 def test_every_client_that_is_known_is_on_the_page() -> None:
     assert len(BLOCKS) == 5
-    for name in ("claude-code", "claude-desktop", "cursor", "vscode"):
+    for name in known_clients(Path("/home/ada"), "linux", {}):
         assert f"overspill wrap {name}" in PAGE

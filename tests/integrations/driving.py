@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -45,8 +47,21 @@ class Agent(Protocol):
 
 class Driver(Protocol):
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, **options: Any) -> Agent:
-        """`options` are those of the adapter: `settings`, `session`, `budget`."""
+        """`options` are those of the adapter: `settings`, `session`, `budget`. `bare=True`: without the adapter."""
         ...
+
+    def run_page(self, source: str, script: Script) -> str:
+        """Run the program of the framework's page with the scripted model in place of a real one. Returns what it prints."""
+        ...
+
+
+def run_program(source: str, model: str, scripted: Any) -> str:
+    """`model` is what the program says where a real model belongs."""
+    assert model in source
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(source.replace(model, "SCRIPTED"), "page", "exec"), {"SCRIPTED": scripted, "__name__": "page"})  # noqa: S102
+    return printed.getvalue()
 
 
 class Scripted:

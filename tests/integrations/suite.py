@@ -159,29 +159,29 @@ async def test_a_slow_synchronous_tool_does_not_block_the_loop(driver: Driver, q
 
 
 async def test_a_late_result_is_announced(driver: Driver, quick: Settings):
-    go_on, ended = asyncio.Event(), asyncio.Event()
+    go_on = asyncio.Event()
 
     async def build() -> str:
         """Build everything."""
         await go_on.wait()
-        ended.set()
         return "the build passed"
 
     async def look() -> str:
         """Look around."""
         go_on.set()
-        await ended.wait()
+        await asyncio.sleep(0.01)
         return "looked"
 
-    seen: list[str] = []
+    requests: list[Request] = []
 
-    def look_again(request: Request) -> list[Call]:
-        seen.append(request.text)
-        return [Call("look", {}, f"c{len(seen) + 2}")]
+    def script(request: Request) -> Any:
+        requests.append(request)
+        if len(requests) == 1:
+            return [Call("build")]
+        is_announced = "Ready (1)" in request.text or "Completed tools" in request.text
+        return "announced" if is_announced else [Call("look", {}, f"c{len(requests)}")] if len(requests) < 20 else "never"
 
-    script = Scripted([Call("build")], [Call("look", {}, "c2")], look_again, look_again, lambda request: request.text)
-    text = await driver.agent([build, look], script, settings=quick).run("Build it.")
-    assert "Ready (1)" in text or "Completed tools" in text
+    assert await driver.agent([build, look], script, settings=quick).run("Build it.") == "announced"
 
 
 async def test_two_large_parallel_results_share_the_budget(driver: Driver, settings: Settings):
@@ -210,7 +210,7 @@ async def test_a_tool_that_raises_is_treated_as_the_bare_framework_does(driver: 
 
     bare = await outcome(bare=True)
     assert await outcome(settings=settings) == bare
-    assert "the disk is full" in bare or "raised" in bare
+    assert "the disk is full" in bare or "error occurred" in bare  # some do not tell the model what went wrong
 
 
 async def test_what_the_conversation_asks_for_is_shown_first(driver: Driver, settings: Settings):
@@ -373,3 +373,17 @@ async def test_options_that_make_no_sense_are_refused(driver: Driver, settings: 
         driver.agent([read_log], Scripted("done"), settings={"preset": "slow"})
     with pytest.raises(Exception, match="own settings"):
         driver.agent([read_log], Scripted("done"), settings=settings, session=Session())
+
+
+def test_the_program_on_its_page_runs(
+    driver: Driver, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    page = f"integrations-{request.config.getoption('--framework').replace('_', '-')}.md"
+    source = (Path(__file__).parents[2] / "docs" / page).read_text("utf-8").split("```py\n")[1].split("```")[0]
+    script = Scripted(
+        [Call("read_log", {"day": "2026-11-16"})],
+        lambda request: extract(request, "the order that was refused"),
+        lambda request: request.results["c2"],
+    )
+    assert "order 4711 was refused" in driver.run_page(source, script)

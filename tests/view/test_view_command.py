@@ -14,9 +14,8 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
-
-from tests.commands import RUN, SOURCE, Place
-from tests.viewers import fill
+from commands import RUN, SOURCE, Place
+from viewers import fill
 
 
 @pytest.fixture

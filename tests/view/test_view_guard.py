@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from viewers import Client, fill, output_path, running_viewer
 
 from overspill.view.serve import Viewer, hold_start_file
-from tests.viewers import Client, fill, output_path, running_viewer
 
 
 @pytest.fixture

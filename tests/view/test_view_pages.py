@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from viewers import Client, fill, output_path, running_viewer
 
 from overspill.reading.positions import View
 from overspill.session.session import Session
@@ -17,7 +18,6 @@ from overspill.store.files.store import FileStore
 from overspill.store.readers import BytesReader
 from overspill.types import Kept
 from overspill.view.windows import WINDOW_BYTES, WINDOW_LINES, find_last, make_window
-from tests.viewers import Client, fill, output_path, running_viewer
 
 
 def describe_tree(root: Path) -> dict[str, tuple[int, int, str]]:

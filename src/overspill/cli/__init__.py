@@ -32,6 +32,8 @@ COMMANDS = {
     "keep": Entry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
     "get": Entry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
     "skill": Entry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
+    "hook": Entry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
+    "serve": Entry("overspill.cli.commands.serve:serve", "Serve what hooks have stored, over MCP."),
     "sql": Entry("overspill.cli.commands.sql:sql", "Query files as tables, with SQL."),
     "run": Entry("overspill.cli.commands.run:run", "Run an agent from a file and print its final report."),
     "snapshot": Entry("overspill.cli.commands.snapshot:snapshot", "Show what `run --snapshot` recorded."),

@@ -65,6 +65,20 @@ def start(given: Mapping[str, Any]) -> None:
         anyio.run(run_until_signal, run)
 
 
+def serve_outputs(family: str) -> None:
+    """Serve the retrieval tools for what sessions of this family have stored, without any server."""
+    ending.require_output()
+    store = Layer("serve", {"storeDir": lasting_store()})
+    settings = load_settings(None, None, ("async=false",), usual=[PROXY_DEFAULTS, store], forgiving=True).settings
+    options = ProxyOptions(servers={}, environ={}, shared_family=family)
+
+    async def run(stop: anyio.Event) -> None:
+        await _load_serve()({"address": None}, settings, options, inform, stop)
+
+    with show_log():
+        anyio.run(run_until_signal, run)
+
+
 def _load_serve() -> Callable[..., Awaitable[None]]:
     gc.disable()  # as for commands
     try:

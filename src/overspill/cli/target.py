@@ -9,11 +9,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from overspill.cli.settings import home
-from overspill.cli.stderr import suggest_nearest
-from overspill.errors import SettingsError
+from overspill.cli.stderr import suggest_nearest, warn
+from overspill.errors import OverspillError, SettingsError
 from overspill.mcp.host_configs import clients as places
 from overspill.mcp.host_configs import files
 from overspill.mcp.host_configs.clients import Client
+from overspill.mcp.host_configs.dialects import Dialect, guess_dialect
 from overspill.mcp.host_configs.files import ClientFile
 from overspill.settings.files import file_exists
 
@@ -24,6 +25,10 @@ class Target(Struct, frozen=True):
     given: str
     file: ClientFile
     client: Client | None
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.client.dialect if self.client else guess_dialect(self.file.path)
 
 
 def clients() -> dict[str, Client]:
@@ -37,6 +42,18 @@ def find_target(given: str) -> Target:
     if not file_exists(path):
         raise SettingsError(_describe_missing(client) if client else _describe_unknown(given, known))
     return Target(given, files.read(path), client or places.find_owner(path, known))
+
+
+def find_installed() -> list[Target]:
+    """The files of the clients on this machine. Those that cannot be read are named on standard error."""
+    found: list[Target] = []
+    for name, client in clients().items():
+        if file_exists(client.file):
+            try:
+                found.append(find_target(name))
+            except OverspillError as problem:
+                warn(f"{problem} Skipping it.")
+    return found
 
 
 def _describe_missing(client: Client) -> str:

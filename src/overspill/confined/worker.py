@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import cast
 
 from msgspec import Struct
@@ -17,6 +19,34 @@ class Finished(Struct, frozen=True):
 
     output: bytes
     is_complete: bool
+
+
+class Processes:
+    """Can be ended together, from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self.are_ended = False
+
+    def end(self) -> None:
+        """Kills those that run, and those that are started later."""
+        with self._lock:
+            self.are_ended = True
+            for process in self._running:
+                process.kill()
+
+    @contextmanager
+    def hold(self, process: subprocess.Popen[bytes]) -> Generator[None]:
+        with self._lock:
+            self._running.add(process)
+            if self.are_ended:
+                process.kill()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(process)
 
 
 class Worker:
@@ -35,19 +65,32 @@ class Worker:
     def can_run() -> bool:
         return bool(sys.executable) and not getattr(sys, "frozen", False)
 
-    def run(self, data: bytes | memoryview, seconds: float | None = None) -> Finished:
-        """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. Raises
-        OSError if the process could not be started."""
+    def run(self, data: bytes | memoryview, seconds: float | None = None, processes: Processes | None = None) -> Finished:
+        """Blocks. `seconds` replaces `max_seconds` for this piece of work; the time until a place is free counts too. It is one
+        of `processes` while it runs. Raises OSError if it could not be started."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         # -I and -S: nothing of the environment or the working directory decides what the worker imports, only our own path does.
         command = [sys.executable, "-I", "-S", self._script, *filter(None, sys.path)]
         if not self._places.acquire(timeout=deadline - time.monotonic()):
             return Finished(b"", is_complete=False)
         try:
-            left = max(0.0, deadline - time.monotonic())
-            done = subprocess.run(command, input=data, capture_output=True, env={}, timeout=left, check=False)  # noqa: S603
-        except subprocess.TimeoutExpired as error:
-            return Finished(cast("bytes | None", error.output) or b"", is_complete=False)
+            pipe = subprocess.PIPE
+            with (
+                subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process,  # noqa: S603
+                (processes or Processes()).hold(process),
+            ):
+                return _finish(process, data, max(0.0, deadline - time.monotonic()))
         finally:
             self._places.release()
-        return Finished(done.stdout, done.returncode == 0)
+
+
+def _finish(process: subprocess.Popen[bytes], data: bytes | memoryview, seconds: float) -> Finished:
+    try:
+        output, _ = process.communicate(cast("bytes", data), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+    except BaseException:
+        process.kill()
+        raise
+    return Finished(output, process.returncode == 0)

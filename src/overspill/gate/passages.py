@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from collections.abc import Callable, Sequence
-from threading import Semaphore
+from functools import cache
+from threading import Event, Semaphore
 from typing import Protocol
 
 import anyio
@@ -162,12 +164,14 @@ class IntentAnswers:
         """None: it takes too long. A search that has begun continues, so that its index serves the next question."""
         with anyio.move_on_after(seconds):
             return await anyio.to_thread.run_sync(self._find, asked, abandon_on_cancel=True)
+        _wait_at_exit()
         return None
 
     def _find(self, asked: _Asked) -> _Answer | None:
         """Blocks. The most confident answer; of those that are equally so, the first."""
         if not self._places.acquire(timeout=max(0.0, asked.deadline - time.monotonic())):
             return None
+        _unfinished.add(ended := Event())
         try:
             answers: list[_Answer] = []
             for question in asked.intent.questions:
@@ -177,6 +181,8 @@ class IntentAnswers:
             return max(answers, key=lambda answer: answer.found.confidence if answer.found else 0.0)
         finally:
             self._places.release()
+            _unfinished.discard(ended)
+            ended.set()
 
     def _ask(self, asked: _Asked, question: str) -> _Answer:
         assert self.search is not None
@@ -195,6 +201,21 @@ class IntentAnswers:
             if max_tokens < _MIN_TOKENS:
                 return _Answer(question, found)
             max_tokens = max_tokens * 3 // 4
+
+
+_unfinished: set[Event] = set()
+"""The searches of all sessions that go on."""
+
+
+@cache
+def _wait_at_exit() -> None:
+    """Python stops such threads when the program ends, and a thread that is stopped inside the matcher crashes the program."""
+
+    def wait() -> None:
+        for ended in list(_unfinished):
+            ended.wait()
+
+    atexit.register(wait)
 
 
 def _append(draft: ReplyDraft, text: str, cut: Cut | None) -> ReplyDraft:

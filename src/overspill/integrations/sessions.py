@@ -47,12 +47,17 @@ class Options(Struct, frozen=True):
         if isinstance(self.session, Session | SyncSession) and (self.settings is not None or self.budget is not None):
             raise BadRequest("The session has its own settings and budget. Give `settings` and `budget` to the session instead.")
 
-    def find_name(self, conversation: str) -> str:
-        """The name of a conversation's session. A framework's ids may have any form, so they are hashed."""
+    def find_key(self, conversation: str) -> str:
+        """What runs that share a session have in common. A framework's ids may have any form, so they are hashed."""
         if isinstance(self.session, str):
             return self.session
         digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{self.framework}-{digest[:32]}" if conversation else ""
+
+    def find_name(self, key: str) -> str:
+        """The name under which the session is kept, unless the settings say that it keeps nothing."""
+        is_kept = isinstance(self.session, str) or self.settings is None or self.settings.retention != "session"
+        return key if is_kept else ""
 
     def new_budget(self, window: int | None) -> ContextBudget | None:
         given = window if self.budget is None else self.budget
@@ -112,7 +117,7 @@ class _Hold:
     def __init__(self, sessions: Sessions, conversation: str) -> None:
         options = sessions.options
         self._sessions = sessions
-        self._name = options.find_name(conversation)
+        self._shared = options.find_key(conversation)
         self._given = options.session
         self._key: object = None
         self._opened: _Opened[Any] | None = None
@@ -125,7 +130,7 @@ class _Hold:
         options = self._sessions.options
         return {
             "settings": options.settings,
-            "name": self._name,
+            "name": options.find_name(self._shared),
             "budget": options.new_budget(self.window),
             "notice": options.notice,
             "tool_prefix": options.tool_prefix,
@@ -163,7 +168,7 @@ class _Hold:
     def _hold(self, loop: object, new_lock: Any) -> _Opened[Any]:
         with self._opening:
             if self._opened is None:
-                self.loop, self._key = loop, (loop, self._name or self)
+                self.loop, self._key = loop, (loop, self._shared or self)
                 self._opened = self._sessions.hold(self._key, new_lock())
             return self._opened
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from overspill.lexical.drafts import Found
 from overspill.lexical.index import Index, build
-from overspill.lexical.select import Found, Selection, select
+from overspill.lexical.select import Selection, select
 
 __all__ = ["Found", "Index", "Selection", "build", "select"]

@@ -24,6 +24,12 @@ _WIDE_GAP = re.compile(r"\s{2,}")
 
 
 def read_columns(index: Index, table: Table) -> list[str]:
+    if table not in index.columns:
+        index.columns[table] = _read_columns(index, table)
+    return index.columns[table]
+
+
+def _read_columns(index: Index, table: Table) -> list[str]:
     outline = index.outline
     if table.cells == "json":
         step = max(1, (table.last - table.first) // _SAMPLED_ROWS)

@@ -14,7 +14,7 @@ from overspill.lexical.failures import Signs, find_sign_places, read_signs
 from overspill.lexical.kinds import recognise
 from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.locate import BLOCK_BYTES, Places, locate
-from overspill.lexical.outline import Outline, Source, Span, Text
+from overspill.lexical.outline import Outline, Source, Span, Table, Text
 from overspill.lexical.parts import PART_BYTES, Parts
 from overspill.lexical.query import Term
 from overspill.lexical.scan import TermSamples
@@ -86,6 +86,8 @@ class Index:
         self.total_bytes = output.total_bytes
         self.memory_bytes = output.memory_bytes
         """An upper estimate of the memory it takes once it is built."""
+        self.columns: dict[Table, list[str]] = {}
+        """The names of the columns of tables, once they are read."""
 
     @property
     def kind(self) -> str:

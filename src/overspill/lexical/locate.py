@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from heapq import nlargest
+from itertools import islice
 
 from msgspec import Struct
 
@@ -23,6 +24,8 @@ _MAX_BLOCKS = 2_000
 _BESIDE_SHARE = 0.5
 """How much terms in the next block count: they may be in the same record."""
 _MAX_TAG_BYTES = 512
+_MIN_BYTES_PER_HIT = 1_000
+"""Terms that together occur more often hardly tell one part of a large output from another."""
 _BITS = 64
 """Terms beyond this share a bit."""
 
@@ -40,12 +43,12 @@ class Places(Struct, frozen=True):
 
 def locate(source: Source, visible: Sequence[Span], every: tuple[Term, ...], samples: TermSamples, traits: Traits) -> Places:
     """In one pass, or in two if the first finds only words that phrase the request."""
-    terms, everywhere = samples.drop_common_terms(every)
+    terms, everywhere = samples.drop_common_terms(every, _MIN_BYTES_PER_HIT)
     masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS if everywhere else None)
     met = _union(masks)
     if len(terms) < len(every) and not any(term.role != "wording" and met & _bit(number) for number, term in enumerate(terms)):
         left = tuple(term for term in every if term not in terms)
-        rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left)
+        rarest, _ = samples.drop_common_terms(tuple(term for term in left if term.telling) or left, _MIN_BYTES_PER_HIT)
         terms += rarest
         masks, is_cut = _scan(source, visible, terms, traits, MAX_COMMON_HITS)
     return _choose(masks, terms, is_cut)
@@ -68,18 +71,18 @@ def _scan(
     """Which terms each block has."""
     masks = array("Q", bytes(8 * (len(source) // BLOCK_BYTES + 1)))
     finder = Finder(terms, code=traits.is_code, raw=True)
+    bits = [_bit(number) for number in range(len(terms))]
+    is_markup = traits.is_markup
     hits = (hit for span in visible for hit in finder.hits(source, *span)) if terms else ()
-    for number, (start, _, term, _) in enumerate(hits):
-        if number == most:
-            return masks, True
-        if not (traits.is_markup and _is_in_tag(source, start)):
-            masks[start // BLOCK_BYTES] |= _bit(term)
-    return masks, False
+    for start, _, term, _ in islice(hits, most):
+        if not (is_markup and _is_in_tag(source, start)):
+            masks[start // BLOCK_BYTES] |= bits[term]
+    return masks, next(iter(hits), None) is not None
 
 
 def _is_in_tag(source: Source, position: int) -> bool:
-    before = source[max(0, position - _MAX_TAG_BYTES) : position]
-    return before.rfind(b"<") > before.rfind(b">")
+    first = max(0, position - _MAX_TAG_BYTES)
+    return source.rfind(b"<", first, position) > source.rfind(b">", first, position)
 
 
 def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from mmap import mmap
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -34,6 +35,9 @@ class Table(Struct, frozen=True):
     header: int
     cells: Cells
     delimiter: str = ","
+
+
+_FIRST = attrgetter("first")
 
 
 class Outline:
@@ -119,5 +123,5 @@ class Outline:
         return above
 
     def table_of(self, record: int) -> Table | None:
-        found = bisect_right(self.tables, record, key=lambda table: table.first) - 1
+        found = bisect_right(self.tables, record, key=_FIRST) - 1
         return self.tables[found] if found >= 0 and record < self.tables[found].last else None

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 from msgspec import Struct
 
@@ -32,6 +32,11 @@ _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
 """With so few records, terms that are in all of them still count."""
+_MIN_COMPARED_RECORDS = 200
+"""With fewer records, all terms are looked for in all of them."""
+_USUAL_SHARE = 0.9
+"""A term in more of the sampled records tells nothing about one."""
+_SAMPLES, _SAMPLE_BYTES = 8, 4_096
 _MAX_COUNTED_AT_ONCE = 1 << 16
 """Records that are counted in one call, which keeps other threads waiting."""
 
@@ -77,6 +82,8 @@ class Ranking(Struct):
     """Whether words were ignored because there are too many."""
     asked: frozenset[str] = frozenset()
     """The keys of all terms that the question asks for, also of those that occur nearly everywhere."""
+    most_worth: float = 0.0
+    """The worth of the rarest term that is asked for and found."""
     leads: list[int] = []
     """Rows that a signal found the question to lead to."""
 
@@ -100,8 +107,8 @@ def rank(index: Index, query: Query) -> Ranking:
             direct[term] += extents[label]
     present = {number for number, term in enumerate(terms) if term.telling and direct[number]} or set(direct)
     asked = {number for number in present if direct[number] < total or total <= _MAX_FEW_RECORDS} or present
-    worth = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
-    mean = (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
+    worth, most = _weigh_terms(terms, [min(total, direct[number]) for number in range(len(terms))], total, asked)
+    mean = _mean_bytes(outline, total)
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
     candidates, matches = _find_candidates(outline, found, labels, extents, asked)
@@ -113,12 +120,36 @@ def rank(index: Index, query: Query) -> Ranking:
     everywhere = total > _MAX_FEW_RECORDS and bool(direct) and min(direct.values()) >= total
     named = frozenset(term.key for term in query.terms if term.telling)
     more = total < len(outline) or index.has_more
-    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named)
+    return Ranking(scores, hits.records, terms, worth, labels, matches, more, everywhere, uncounted, query.cut, named, most)
+
+
+def score_wording(index: Index, ranking: Ranking, terms: tuple[Term, ...]) -> dict[int, float]:
+    """What further terms, which only word the request, would add to the scores."""
+    outline = index.outline
+    terms, everywhere = index.samples.drop_common_terms(terms)
+    hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
+    extents, total = _count_records_under(outline), hits.seen
+    holding = Counter(term for counts in hits.found.values() for term in counts)
+    for label, marks in hits.labels.items():
+        for term in marks:
+            holding[term] += extents[label]
+    worth = [
+        min(term.weight * _idf(total, min(total, holding[number])), term.weight * ranking.most_worth)
+        for number, term in enumerate(terms)
+    ]
+    mean = _mean_bytes(outline, total)
+    candidates = set(hits.found).union(*_keep_small(_records_under(outline, hits.labels, extents)))
+    return {record: _score(outline, record, hits.found.get(record, {}), hits.labels, worth, mean, set()) for record in candidates}
+
+
+def _mean_bytes(outline: Outline, total: int) -> float:
+    return (outline.ends[total - 1] - outline.starts[0]) / total if total else 1.0
 
 
 def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...], _Hits]:
     """The terms used and their hits. If they find nothing useful, adds the rarest of the terms that occur everywhere."""
     terms, everywhere = index.samples.drop_common_terms(every)
+    terms = _drop_usual_terms(index, terms)
     hits = _collect(index, terms, MAX_COMMON_HITS if everywhere else None)
     met = {term for counts in (*hits.labels.values(), *hits.found.values()) for term in counts}
     if len(terms) == len(every) or any(terms[number].role != "wording" for number in met):
@@ -128,23 +159,45 @@ def _find_terms(index: Index, every: tuple[Term, ...]) -> tuple[tuple[Term, ...]
     return terms + rarest, _collect(index, terms + rarest, MAX_COMMON_HITS)
 
 
+def _drop_usual_terms(index: Index, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Drops terms that nearly every record has, such as the names of its fields, if there are others."""
+    outline, text = index.outline, index.text
+    if len(terms) < 2 or not index.traits.is_celled or index.is_partial or len(outline) < _MIN_COMPARED_RECORDS:
+        return terms
+    finder = Finder(terms, code=index.traits.is_code)
+    seen: set[int] = set()
+    holding: dict[int, set[int]] = {}
+    for number in range(_SAMPLES):
+        first = number * len(text) // _SAMPLES
+        sampled = range(outline.record_from(first), outline.record_from(first + _SAMPLE_BYTES))
+        seen.update(sampled)
+        for start, _, term, exactness in finder.hits(text, first, first + _SAMPLE_BYTES):
+            if exactness == 1 and (record := outline.record_at(start)) in sampled:
+                holding.setdefault(term, set()).add(record)
+    usual = {number for number, records in holding.items() if len(records) > _USUAL_SHARE * len(seen)}
+    kept = tuple(term for number, term in enumerate(terms) if number not in usual)
+    return kept if any(term.telling for term in kept) else terms
+
+
 def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
     outline = index.outline
     found = _Hits({}, {}, {}, len(outline))
     finder = Finder(terms, code=index.traits.is_code)
-    celled = index.traits.is_celled
-    spans = index.spans if terms else ()
-    for number, hit in enumerate(hit for span in spans for hit in finder.hits(index.text, *span)):
-        start, end, term, exactness = hit
-        if number == most:
-            found.seen = max(1, outline.record_from(start) - 1)
-            return found
-        if (label := outline.label_at(start)) >= 0:
+    text, celled, has_labels = index.text, index.traits.is_celled, len(outline.label_starts) > 0
+    hits = (hit for span in (index.spans if terms else ()) for hit in finder.hits(text, *span))
+    record, first, last = -1, 0, 0
+    for start, end, term, exactness in islice(hits, most):
+        if has_labels and (label := outline.label_at(start)) >= 0:
             marks = found.labels.setdefault(label, {})
             marks[term] = max(exactness, marks.get(term, 0.0))
-        if (record := outline.record_at(start)) >= 0:
-            alone = celled and exactness == 1 and _is_cell(index.text, start, end, outline.starts[record], outline.ends[record])
+        if not first <= start < last:
+            record = outline.record_at(start)
+            first, last = (outline.starts[record], outline.ends[record]) if record >= 0 else (start, start)
+        if record >= 0:
+            alone = celled and exactness == 1 and _is_cell(text, start, end, first, last)
             found.add(record, (start, end, term), _WHOLE_CELL_WEIGHT if alone else exactness)
+    if (left := next(hits, None)) is not None:
+        found.seen = max(1, outline.record_from(left[0]) - 1)
     return found
 
 
@@ -156,14 +209,14 @@ def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
     )
 
 
-def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> list[float]:
-    """The worth of each term. Wording of the request, however rare, is worth less than the rarest term asked for."""
+def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:
+    """The worth of each term, and of the rarest one asked for: wording of the request, however rare, is worth less."""
     worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
     most = max((worth[number] for number in asked), default=0.0)
     return [
         each if term.telling or not times else min(each, term.weight * most)
         for each, term, times in zip(worth, terms, holding, strict=True)
-    ]
+    ], most
 
 
 def _idf(total: int, holding: int) -> float:
@@ -219,7 +272,7 @@ def _score(
     norm = _K1 * (1 - _B + _B * size / mean)
     shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
     above: dict[int, float] = {}
-    for label in outline.lineage(record):
+    for label in outline.lineage(record) if labels else ():
         for term, exactness in labels.get(label, {}).items():
             above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL_WEIGHT))
     for term, share in above.items():

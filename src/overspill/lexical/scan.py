@@ -6,13 +6,14 @@ import html
 import re
 from collections.abc import Iterator
 from html.entities import codepoint2name
+from typing import NamedTuple
 
 from overspill.lexical.outline import Text
 from overspill.lexical.pieces import iterate_pieces
 from overspill.lexical.query import Term
 from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
 from overspill.text.encoding import decode
-from overspill.text.patterns import compile_pattern
+from overspill.text.patterns import compile_pattern, find_spans
 
 _SAMPLES = 16
 _SAMPLE_BYTES = 8_192
@@ -34,7 +35,7 @@ _COLOUR = re.compile(rb"\x1b\[[0-9;]*+m")
 _ESCAPED = re.compile(rb"\\u[0-9a-fA-F]{4}|&")
 _MATCHER_MEMORY = 64 << 20
 """With less memory for its states, the matcher is many times slower."""
-_MAX_ASCII = 127
+_LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
 _PART_EXACTNESS = 0.4
 _ATTACHED_EXACTNESS = 0.7
@@ -48,6 +49,16 @@ _OTHER_SPELLINGS = {"е": "ёЁ"}
 
 Hit = tuple[int, int, int, float]
 """Start, end, number of the term, exactness of the match (0…1)."""
+
+
+class _Spelling(NamedTuple):
+    """What the pattern found: where the word begins in it, and what it means."""
+
+    offset: int
+    meanings: tuple[tuple[int, float], ...]
+    may_be_part: bool
+    """Whether the word may go on where the pattern, which knows only ASCII letters, sees its edge."""
+    is_exact: bool
 
 
 class Finder:
@@ -66,7 +77,7 @@ class Finder:
         self._literals = {term.key: number for number, term in enumerate(terms) if term.literal}
         self._signs = [key for key in self._stems if len(key) == 1 and is_unspaced(key)]
         self._exact = frozenset(self._literals.values())
-        self._known: dict[bytes, tuple[tuple[int, float], ...]] = {}
+        self._known: dict[bytes, _Spelling] = {}
         self._pattern = compile_pattern(self._spell(), max_memory=_MATCHER_MEMORY)
 
     def _spell(self) -> bytes:
@@ -93,29 +104,27 @@ class Finder:
         return "|".join(parts).encode("latin-1")
 
     def hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
-        for piece_start, piece_end in iterate_pieces(text, start, end):
-            yield from self._hits(text, piece_start, piece_end)
-
-    def _hits(self, text: Text, start: int, end: int) -> Iterator[Hit]:
         known = self._known
-        for found in self._pattern.finditer(text, start, end):
-            start, end = found.span()
-            spelling = bytes(text[start:end])
-            if spelling[:2] in _ESCAPES:
-                start, spelling = start + 2, spelling[2:]
-            if self._raw and (colour := _COLOUR.match(spelling)):
-                start, spelling = start + colour.end(), spelling[colour.end() :]
-            if spelling[-1:].isdigit() and text[end : end + 1].isdigit():
-                continue
-            if spelling[0] > _MAX_ASCII and _continues_word(text, start, decode(spelling)):
-                continue
-            meanings = known.get(spelling)
-            if meanings is None:
-                meanings = known[spelling] = self._meanings(spelling)
-            for number, exactness in meanings:
-                if number in self._exact:
-                    exactness *= _measure_exactness(text, start, end)
-                yield start, end, number, exactness
+        for piece in iterate_pieces(text, start, end):
+            for start, end in find_spans(self._pattern, text, *piece):
+                spelling = known.get(spelt := bytes(text[start:end]))
+                if spelling is None:
+                    spelling = known[spelt] = self._read(spelt)
+                start += spelling.offset
+                if spelling.may_be_part and _is_part_of_word(text, start, end):
+                    continue
+                exactness = _measure_exactness(text, start, end) if spelling.is_exact else 1.0
+                for number, share in spelling.meanings:
+                    yield start, end, number, share * exactness if number in self._exact else share
+
+    def _read(self, found: bytes) -> _Spelling:
+        offset = 2 if found[:2] in _ESCAPES else 0
+        if self._raw and (colour := _COLOUR.match(found, offset)):
+            offset = colour.end()
+        word = found[offset:]
+        meanings = self._meanings(word)
+        may_be_part = word[-1:].isdigit() or word[:1] > _LAST_ASCII
+        return _Spelling(offset, meanings, may_be_part, any(number in self._exact for number, _ in meanings))
 
     def _meanings(self, spelling: bytes) -> tuple[tuple[int, float], ...]:
         word = _spell_out(decode(spelling)) if self._raw and _ESCAPED.search(spelling) else decode(spelling)
@@ -149,10 +158,15 @@ def _measure_exactness(text: Text, start: int, end: int) -> float:
     return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED_EXACTNESS
 
 
-def _continues_word(text: Text, start: int, word: str) -> bool:
-    """Whether this is only the rest of a word."""
+def _is_part_of_word(text: Text, start: int, end: int) -> bool:
+    """Whether this is only the beginning of a number, or the rest of a word."""
+    word = bytes(text[start:end])
+    if word[-1:].isdigit() and text[end : end + 1].isdigit():
+        return True
+    if word[:1] <= _LAST_ASCII:
+        return False
     before = bytes(text[max(0, start - _MAX_CHARACTER_BYTES) : start])
-    return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(word)
+    return decode(before)[-1:].isalpha() and before[-2:] not in _ESCAPES and not is_unspaced(decode(word))
 
 
 def _prefix(key: str) -> str:
@@ -203,7 +217,9 @@ class TermSamples:
         self._raw = raw
         self._counts: dict[Term, int] = {}
 
-    def drop_common_terms(self, terms: tuple[Term, ...]) -> tuple[tuple[Term, ...], bool]:
+    def drop_common_terms(
+        self, terms: tuple[Term, ...], min_bytes_per_hit: int = _MIN_BYTES_PER_HIT
+    ) -> tuple[tuple[Term, ...], bool]:
         """Drops terms that occur everywhere: keeps the rarest while their hits stay countable.
 
         Also returns whether even the rarest occurs everywhere.
@@ -214,7 +230,7 @@ class TermSamples:
         known = self._counts = known | self._count(tuple(term for term in terms if term not in known))
         counts = [known[term] for term in terms]
         kept: set[int] = set()
-        most = room = _SAMPLES * _SAMPLE_BYTES // _MIN_BYTES_PER_HIT
+        most = room = _SAMPLES * _SAMPLE_BYTES // min_bytes_per_hit
         rarest_first = sorted(range(len(counts)), key=counts.__getitem__)
         for number in rarest_first:
             room -= counts[number]

@@ -67,7 +67,13 @@ class OutputTables:
         if not statement:
             raise BadRequest(wording.SQL_REQUIRED)
         outputs = {**await anyio.to_thread.run_sync(self._find_named, statement), _ASKED: stored}
-        found, answer = await anyio.to_thread.run_sync(self._query, statement, outputs)
+        settings = self._gate.settings
+        try:
+            with anyio.fail_after(settings.async_timeout_secs + settings.sql_timeout_secs):
+                # It continues in its thread, so that the tables are there when the model asks again.
+                found, answer = await anyio.to_thread.run_sync(self._query, statement, outputs, abandon_on_cancel=True)
+        except TimeoutError:
+            raise BadRequest(wording.STILL_LOADING) from None
         kept = None
         if sum(len(line.encode("utf-8", "replace")) + 1 for line in answer.lines) > min(bound.bytes, bound.chars or bound.bytes):
             sources = {name: output.kept.sha256 for name, output in outputs.items()}

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill.confined.worker import Worker
+from overspill.confined.worker import Processes, Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
 from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result, rename
 from overspill.store.protocols import Reader
@@ -80,7 +80,7 @@ class SqlLibrary:
         self._loading: dict[str, Lock] = {}
         self._loaded: dict[str, Loaded] = {}
         self._root: Path | None = None
-        self._is_closed = False
+        self._processes = Processes()
 
     def __enter__(self) -> SqlLibrary:
         return self
@@ -89,8 +89,10 @@ class SqlLibrary:
         self.close()
 
     def close(self) -> None:
+        """Ends what is still running in other threads."""
+        self._processes.end()
         with self._lock:
-            self._is_closed, root, self._root = True, self._root, None
+            root, self._root = self._root, None
             self._loaded.clear()
         if root is not None:
             shutil.rmtree(root, ignore_errors=True)
@@ -131,7 +133,7 @@ class SqlLibrary:
                 loaded[last], result = self._find_or_load(sources[last], at_once, last)
                 request = replace(request, databases=self._databases(loaded, sources))
             if result is None:
-                result = next((msgspec.json.decode(line, type=Result) for line in _run(_querier, request, seconds)), _LATE)
+                result = next((msgspec.json.decode(line, type=Result) for line in self._run(_querier, request, seconds)), _LATE)
             if result is _LATE:
                 raise BadRequest(f"The query took longer than {seconds:g} seconds, or more memory than it may use.")
             file = Path(folder, "result")
@@ -170,7 +172,7 @@ class SqlLibrary:
                 query,
                 name,
             )
-            lines = _run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
+            lines = self._run(_loader, request, LOAD_SECONDS + (query.seconds if query else 0))
         if not lines:
             late = f"within {LOAD_SECONDS} seconds and {MAX_MEMORY_BYTES >> 20} MB of memory."
             raise BadRequest(f"{source.label} could not be loaded {late}")
@@ -192,13 +194,25 @@ class SqlLibrary:
             del sizes[key], self._loaded[key]
             self._file(key).unlink(missing_ok=True)
 
+    def _run(self, worker: Worker, request: Struct, seconds: float) -> list[bytes]:
+        """The answers that the process gave: fewer if it did not end in time or was ended."""
+        try:
+            lines = worker.run(msgspec.json.encode(request), seconds, self._processes).output.split(b"\n")[:-1]
+        except OSError as error:
+            raise BadRequest(f"The process that runs SQL did not start: {error.strerror}.") from None
+        self._check()
+        return lines
+
+    def _check(self) -> None:
+        if self._processes.are_ended:
+            raise SessionClosed("The session was closed while a query ran.")
+
     def _file(self, key: str) -> Path:
         return self._folder() / f"{key}.db"
 
     def _folder(self) -> Path:
         with self._lock:
-            if self._is_closed:
-                raise SessionClosed("The session was closed while a query ran.")
+            self._check()
             if self._root is None:
                 self._root = Path(tempfile.mkdtemp(prefix="overspill-sql-"))
             return self._root
@@ -209,14 +223,6 @@ def _copy(reader: Reader, target: Path) -> Path:
         for start in range(0, reader.size, _BLOCK_BYTES):
             file.write(reader.read(start, start + _BLOCK_BYTES))
     return target
-
-
-def _run(worker: Worker, request: Struct, seconds: float) -> list[bytes]:
-    """The answers that the process gave: fewer if it did not end in time or was ended."""
-    try:
-        return worker.run(msgspec.json.encode(request), seconds).output.split(b"\n")[:-1]
-    except OSError as error:
-        raise BadRequest(f"The process that runs SQL did not start: {error.strerror}.") from None
 
 
 def _describe_gaps(loaded: Mapping[str, Loaded]) -> list[str]:

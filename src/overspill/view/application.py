@@ -16,24 +16,29 @@ from overspill.errors import OverspillError
 from overspill.retrieval.archive import Archive
 from overspill.view.guard import Entrance, Guard
 from overspill.view.library import Library
+from overspill.view.live import LivePages
 from overspill.view.output_pages import OutputPages
 from overspill.view.pages import Pages
+from overspill.view.searches import Searches
 from overspill.view.showing import FOLDER, Showing
 
 _OUTPUT = "/output/{session}/{file}"
 
 
-def build_application(archive: Archive, entrance: Entrance, hosts: Collection[str], port: int) -> Starlette:
+def build_application(archive: Archive, searches: Searches, entrance: Entrance, hosts: Collection[str], port: int) -> Starlette:
     library, showing = Library(archive), Showing(entrance.folder)
-    pages, outputs = Pages(library, showing), OutputPages(library, showing)
+    pages, outputs = Pages(library, showing), OutputPages(library, showing, searches)
     routes = [
         Route("/", pages.sessions),
         Route("/session/{session}", pages.session),
         Route("/session/{session}/context.json", pages.context),
         Route(_OUTPUT, outputs.output),
         Route(f"{_OUTPUT}/window", outputs.window),
+        Route(f"{_OUTPUT}/search", outputs.search),
         Route(f"{_OUTPUT}/raw", outputs.raw),
         Route(f"{_OUTPUT}/image", outputs.image),
+        Route("/citation/{session}/{op}", outputs.citation),
+        Route("/live", LivePages(library).listen),
         Route("/savings", pages.savings),
         Route("/savings.json", pages.days),
         Mount("/static", StaticFiles(directory=FOLDER / "static")),

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
-from overspill.errors import BadRequest, NotText, OverspillError
-from overspill.reading.positions import View
+from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.outputs import StoredOutput
-from overspill.retrieval.views import describe_gaps
 from overspill.store.protocols import Reader
 from overspill.text.images import identify_image
 from overspill.view import windows
-from overspill.view.asking import read_number, read_range
+from overspill.view.asking import read_number, read_range, read_words
+from overspill.view.citations import find_citation
 from overspill.view.hexadecimal import HexRows, make_hex_rows
 from overspill.view.library import Library
+from overspill.view.rendering import classify_line, find_form, render
 from overspill.view.replies import rebuild_reply
+from overspill.view.searches import WAYS, Found, Searches, compile_words, find_spans
 from overspill.view.showing import Showing
-from overspill.view.windows import Span, Window
+from overspill.view.texts import ShownText, open_text
+from overspill.view.windows import Window
 
 _BLOCK_BYTES = 1 << 20
 _MAX_IMAGE_BYTES = 64 << 20
@@ -29,51 +31,34 @@ _LOCKED = "sandbox; default-src 'none'"
 """The policy of raw bytes: wherever a browser shows them, they can do nothing."""
 
 
-class ShownText(Struct, frozen=True):
-    """The text in an output: the stored bytes themselves, or what was decoded from them."""
-
-    reader: Reader
-    view: View
-    notes: tuple[str, ...] = ()
-    is_text: bool = True
-    """False if there is none: then the bytes themselves are shown."""
-
-
-def open_text(stored: StoredOutput) -> ShownText:
-    """A damaged output is shown too, as far as it is there."""
-    if stored.damage:
-        return ShownText(stored.reader, stored.view, is_text=stored.kept.media == "text")
-    try:
-        text = stored.decoded()
-    except NotText as problem:
-        return ShownText(stored.reader, stored.view, (str(problem),), is_text=False)
-    except OverspillError as problem:
-        return ShownText(stored.reader, stored.view, (str(problem),), is_text=stored.kept.media == "text")
-    return ShownText(text.reader, text.positions, tuple(describe_gaps(stored.kept, text)))
-
-
 class OutputPages:
-    def __init__(self, library: Library, showing: Showing) -> None:
+    def __init__(self, library: Library, showing: Showing, searches: Searches) -> None:
         self._library = library
         self._showing = showing
+        self._searches = searches
 
     def output(self, request: Request) -> Response:
         item, stored = self._open(request)
         text = open_text(stored)
-        is_image = identify_image(stored.reader.read(0, 64)) is not None
         is_hex = "hex" in request.query_params or not text.is_text
+        is_rendered = "rendered" in request.query_params and not is_hex
+        kind = text.kind if text.is_text else ""
         return self._showing.page(
             "output.html",
             item=item,
             kept=item.kept,
             damage=stored.damage,
             notes=text.notes,
-            is_image=is_image,
+            kind=kind,
+            classify=partial(classify_line, kind),
+            can_render=text.is_text and find_form(kind, text) != "",
+            rendered=render(text) if is_rendered else None,
+            is_image=identify_image(stored.reader.read(0, 64)) is not None,
             is_hex=is_hex,
-            window=None if is_hex else self._window(request, text),
+            window=None if is_hex or is_rendered else self._window(request, text),
             rows=self._hex_window(request, stored.reader) if is_hex else None,
             reply="" if is_hex else rebuild_reply(stored),
-            lines_total=text.view.bytes and item.kept.size.lines,
+            words=read_words(request, "find"),
         )
 
     def window(self, request: Request) -> Response:
@@ -81,7 +66,46 @@ class OutputPages:
         item, stored = self._open(request)
         if "hex" in request.query_params:
             return self._showing.page("_hex.html", kept=item.kept, rows=self._hex_window(request, stored.reader))
-        return self._showing.page("_window.html", kept=item.kept, window=self._window(request, open_text(stored)))
+        text = open_text(stored)
+        kind = text.kind
+        return self._showing.page(
+            "_window.html",
+            kept=item.kept,
+            window=self._window(request, text),
+            classify=partial(classify_line, kind),
+            words=read_words(request, "find"),
+        )
+
+    async def search(self, request: Request) -> Response:
+        """Hits, or an answer. A question that cannot be answered is told in place."""
+        words, way = read_words(request, "words"), WAYS.get(request.query_params.get("way", "grep"))
+        if way is None:
+            raise BadRequest(f"way must be one of: {', '.join(WAYS)}.")
+        if not words:
+            raise BadRequest("Type what to look for.")
+
+        def work() -> tuple[ArchivedOutput, Found]:
+            item, stored = self._open(request)
+            stored.check()
+            return item, self._searches.ask(way, words, open_text(stored), item.kept.sha256 or item.kept.id)
+
+        is_part = "hx-request" in request.headers
+        template = "_found.html" if is_part else "found.html"
+        try:
+            item, found = await self._searches.run(work)
+        except HandleError:
+            raise
+        except OverspillError as problem:
+            return self._showing.page(
+                "_refused.html" if is_part else "problem.html", 200 if is_part else problem.code, what=str(problem)
+            )
+        return self._showing.page(template, kept=item.kept, found=found, way=way, words=words)
+
+    async def citation(self, request: Request) -> Response:
+        """The quotes of an extraction, checked now. Reads the whole output, so it counts as a question."""
+        session, op = request.path_params["session"], request.path_params["op"]
+        found = await self._searches.run(lambda: find_citation(self._library, session, op))
+        return self._showing.page("citation.html", found=found, kept=found.item.kept)
 
     def raw(self, request: Request) -> Response:
         """The exact bytes, to save and not to show."""
@@ -109,24 +133,20 @@ class OutputPages:
 
     def _window(self, request: Request, text: ShownText) -> Window:
         reader, view = text.reader, text.view
+        words = read_words(request, "find")
+        pattern = compile_words(words) if words else None
+        find = partial(find_spans, pattern) if pattern else None
         if (lines := read_range(request, "lines")) is not None:
             mark = view.line_span(max(1, lines[0]), max(1, lines[1]))
-            return windows.make_window(reader, view, windows.find_line(view, lines[0]), [mark])
+            return windows.make_window(reader, view, windows.find_line(view, lines[0]), [mark], find)
         if (marked := read_range(request, "bytes")) is not None:
             mark = (marked[0], marked[1] + 1)
-            return windows.make_window(reader, view, windows.find_byte(reader, view, mark[0]), [mark])
-        marks = read_marks(request)
+            return windows.make_window(reader, view, windows.find_byte(reader, view, mark[0]), [mark], find)
         start = windows.find_last(reader, view) if "last" in request.query_params else read_number(request, "from")
-        return windows.make_window(reader, view, start, marks)
+        return windows.make_window(reader, view, start, find=find)
 
     def _hex_window(self, request: Request, reader: Reader) -> HexRows:
         return make_hex_rows(reader, reader.size if "last" in request.query_params else read_number(request, "from"))
-
-
-def read_marks(request: Request) -> list[Span]:
-    """What a window that is scrolled to goes on highlighting: `mark=10-20`, both included, as in `bytes`."""
-    marked = read_range(request, "mark")
-    return [(marked[0], marked[1] + 1)] if marked else []
 
 
 def _read_blocks(reader: Reader) -> Iterator[bytes]:

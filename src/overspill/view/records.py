@@ -92,6 +92,11 @@ class SessionRecord:
         self.savings: dict[SavingsKey, Savings] = {}
         self.passed_chars = 0
         self._lines = 0
+        """Of the journal that were read."""
+
+    @property
+    def events(self) -> int:
+        return self._lines
 
     def read(self, lines: Iterable[bytes]) -> None:
         """All lines of the journal from its beginning. Those that were read before are skipped."""

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import uvicorn
 from markupsafe import escape
 
@@ -19,6 +20,7 @@ from overspill.errors import SettingsError
 from overspill.retrieval.archive import Archive
 from overspill.view.application import build_application
 from overspill.view.guard import Entrance
+from overspill.view.searches import Searches
 
 _MAX_CONNECTIONS = 64
 _GRACE_SECONDS = 2
@@ -65,7 +67,8 @@ class Viewer(uvicorn.Server):
         self.entrance = Entrance()
         self.address = address
         self.link = address.origin + self.entrance.start_path
-        app = build_application(archive, self.entrance, address.hosts, address.port)
+        self._searches = Searches()
+        app = build_application(archive, self._searches, self.entrance, address.hosts, address.port)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -95,6 +98,7 @@ class Viewer(uvicorn.Server):
             group.start_soon(end)
             await self.serve(sockets=[self.address.listener])
             group.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(self._searches.close)
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -61,12 +63,20 @@ class Window(Struct, frozen=True):
     after: int | None
 
 
-def make_window(reader: Reader, view: View, start: int, marks: Sequence[Span] = ()) -> Window:
-    """The window that begins at a byte, or at the character that contains it."""
+def make_window(
+    reader: Reader,
+    view: View,
+    start: int,
+    marks: Sequence[Span] = (),
+    find: Callable[[bytes], Iterable[Span]] | None = None,
+) -> Window:
+    """The window that begins at a byte, or at the character that contains it. `find` looks for more to mark in it."""
     total = view.bytes
     start = _align(reader, min(max(start, 0), max(total - 1, 0)))
     data = _cut(reader.read(start, min(start + WINDOW_BYTES + _MAX_CHARACTER_BYTES, total)), total - start)
     end = start + len(data)
+    if find is not None:
+        marks = join_spans([*marks, *((start + first, start + last) for first, last in find(data))])
     return Window(
         start=start,
         end=end,
@@ -75,6 +85,17 @@ def make_window(reader: Reader, view: View, start: int, marks: Sequence[Span] = 
         before=_find_before(reader, start) if start else None,
         after=end if end < total else None,
     )
+
+
+def join_spans(spans: Iterable[Span]) -> list[Span]:
+    """In order, and without overlaps."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def find_last(reader: Reader, view: View) -> int:
@@ -128,20 +149,20 @@ def _find_before(reader: Reader, end: int) -> int:
 def _split(data: bytes, start: int, view: View, total: int, marks: Sequence[Span]) -> Iterator[Line]:
     if not data:
         return
+    waiting = deque(marks)  # each line looks only at the marks that can be in it
     number, line_start = view.find_line(start)
     at, is_continued = 0, line_start < start
-    for found in _LINE_END.finditer(data):
-        yield _make_line(data, start, at, found.start(), number, marks, is_continued=is_continued)
-        at, number, is_continued = found.end(), number + 1, False
-    if at < len(data):
-        goes_on = start + len(data) < total
-        yield _make_line(data, start, at, len(data), number, marks, is_continued=is_continued, continues=goes_on)
-
-
-def _make_line(
-    data: bytes, base: int, at: int, end: int, number: int, marks: Sequence[Span], *, is_continued: bool, continues: bool = False
-) -> Line:
-    return Line(number, base + at, base + end, tuple(_mark(data, base, at, end, marks)), is_continued, continues)
+    ends = [(found.start(), found.end()) for found in _LINE_END.finditer(data)]
+    if not ends or ends[-1][1] < len(data):
+        ends.append((len(data), len(data)))
+    for end, following in ends:
+        while waiting and waiting[0][1] <= start + at:
+            waiting.popleft()
+        here = list(takewhile(lambda mark, end=end: mark[0] < start + end, waiting))
+        continues = end == following and start + end < total
+        pieces = tuple(_mark(data, start, at, end, here))
+        yield Line(number, start + at, start + end, pieces, is_continued, continues)
+        at, number, is_continued = following, number + 1, False
 
 
 def _mark(data: bytes, base: int, at: int, end: int, marks: Sequence[Span]) -> Iterator[Piece]:

@@ -65,7 +65,7 @@ from overspill.wording.slow_tools import (
     still_running,
     too_many_left_jobs,
 )
-from overspill.wording.sql import SQL_REQUIRED, no_table, sql_rows
+from overspill.wording.sql import SQL_REQUIRED, STILL_LOADING, no_table, sql_rows
 
 __all__ = [
     "BUILTIN_ANSWERED",
@@ -79,6 +79,7 @@ __all__ = [
     "PASSAGES",
     "QUERY_REQUIRED",
     "SQL_REQUIRED",
+    "STILL_LOADING",
     "UNSUPPORTED",
     "JobStatus",
     "NextStep",

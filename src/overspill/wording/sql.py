@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+STILL_LOADING = "The tables are still being loaded, which takes longer than a call may. Send the same call again."
 SQL_REQUIRED = "SQL needs `query`: one SELECT over the table `output`."
 
 

@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from overspill.integrations.langchain import OverspillMiddleware
-from tests.integrations.driving import Request, Script
+from tests.integrations.driving import Request, Script, run_program
 
 
 class ScriptedModel(BaseChatModel):
@@ -78,6 +78,9 @@ class Driver:
         middleware = [] if bare else [OverspillMiddleware(**options)]
         model, tools = ScriptedModel(script=script), [tool(each) for each in functions]
         return LangChainAgent(model, tools, middleware=middleware)
+
+    def run_page(self, source: str, script: Script) -> str:
+        return run_program(source, '"openai:gpt-5"', ScriptedModel(script=script))
 
 
 DRIVER = Driver()

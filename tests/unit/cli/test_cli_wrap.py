@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from client_files import CLAUDE_CODE, CLAUDE_DESKTOP, CURSOR
-from commands import RUN, SOURCE, Place, Result
+from commands import RUN, SOURCE, Place, Result, on_a_terminal
+
+from overspill.cli.launching import find_launch
+from overspill.errors import BadRequest
 
 # The limit ends with the command, because coverage writes a file, too.
 WITH_SMALL_FILES = """
@@ -95,11 +98,12 @@ These servers no longer run through Overspill:
   web
   jot
 Changed HOME/.cursor/mcp.json.
-The original is in HOME/.cursor/COPY, secrets included. Remove it when you no longer need it.
+It is as it was before, so the copies of it are removed.
 Restart Cursor, or turn the servers off and on in its settings, under Tools & MCP.
 """
     )
     assert cursor.read_text() == CURSOR
+    assert not copies(cursor)
 
 
 def test_nothing_is_written_when_nothing_changes(place: Place, cursor: Path):
@@ -280,15 +284,64 @@ def test_print_without_a_file_shows_what_to_write_for_any_other_client(place: Pl
     assert (files["command"], files["args"][:6]) == ("uvx", ["overspill", "proxy", "--name", "files", "--", "npx"])
 
 
-def test_without_a_file_and_without_print_the_clients_are_named(place: Place, cursor: Path):
-    result = place.overspill("wrap")
-    assert result.code == 2
-    assert result.err.splitlines()[0] == (
-        "overspill: error: Name a client (claude-code, claude-desktop, cursor, vscode) or a file. "
-        "For any other client, `--print` shows what to write. On this machine: cursor."
+def test_without_a_name_everything_on_the_machine_is_shown_and_nothing_written_unasked(place: Place, cursor: Path):
+    result = place.overspill("wrap", "--command", "overspill")
+    assert (result.code, result.out) == (2, f"cursor: web, jot ({cursor})\n")
+    assert result.err == (
+        "overspill: error: Nothing was written, because there is no terminal to ask you on. Use --all, or name a client.\n"
     )
+    assert cursor.read_text() == CURSOR
     cursor.unlink()
-    assert "On this machine" not in place.overspill("wrap").err
+    result = place.overspill("wrap", "--command", "overspill")
+    assert (result.code, result.out) == (2, "")
+    assert "There is nothing to wrap on this machine. Name a client (claude-code, " in result.err
+
+
+@pytest.mark.parametrize(("answer", "is_written"), [(b"y\n", True), (b"n\n", False)])
+def test_on_a_terminal_you_are_asked(place: Place, cursor: Path, answer: bytes, is_written: bool):
+    code, seen = on_a_terminal("wrap", "--command", "overspill", answer=answer)
+    assert "cursor: web, jot" in seen
+    assert (code, cursor.read_text() != CURSOR) == (0 if is_written else 130, is_written)
+
+
+def test_all_wraps_every_client_and_skips_what_cannot_be_read(place: Place, cursor: Path):
+    desktop = place.root / "config" / "Claude" / "claude_desktop_config.json"
+    desktop.parent.mkdir()
+    desktop.write_text("not JSON")
+    (place.root / ".codex").mkdir()
+    (place.root / ".codex" / "config.toml").write_text('[mcp_servers.a]\ncommand = "x"\n')
+    assert "Nothing was written." in place.overspill("wrap", "--all", "--print").out
+    assert cursor.read_text() == CURSOR
+    result = place.overspill("wrap", "--all", "--command", "overspill")
+    assert result.code == 0
+    assert "claude_desktop_config.json" in result.err
+    assert desktop.read_text() == "not JSON"
+    assert "overspill" in cursor.read_text()
+    assert "overspill" in (place.root / ".codex" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("options", [["--server", "a"], ["--json"], ["cursor", "--all"]])
+def test_options_that_do_not_go_together_are_refused(place: Place, cursor: Path, options: list[str]):
+    assert place.overspill("wrap", *options).code == 2
+    assert cursor.read_text() == CURSOR
+
+
+def test_a_program_in_a_cache_is_never_written(place: Place, monkeypatch: pytest.MonkeyPatch):
+    program = place.root / ".cache" / "uv" / "archive-v0" / "x" / "bin" / "overspill"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    monkeypatch.setenv("PATH", str(program.parent))
+    with pytest.raises(BadRequest, match="is in a folder that is cleaned"):
+        find_launch({})
+    monkeypatch.setattr("tempfile.tempdir", str(place.root / "tmp"))
+    lasting = place.root / "bin" / "overspill"
+    lasting.parent.mkdir()
+    lasting.write_text("#!/bin/sh\n")
+    monkeypatch.setattr(sys, "argv", [str(lasting)])
+    assert find_launch({}) == [str(lasting)]
 
 
 def test_a_client_without_a_file_hints_at_the_projects_file(place: Place):
@@ -308,7 +361,8 @@ def test_a_client_without_a_file_hints_at_the_projects_file(place: Place):
         (["wrap", "cursr"], "cursr does not exist. Did you mean 'cursor'?"),
         (
             ["unwrap", "x.json"],
-            "x.json does not exist. The clients you can name are claude-code, claude-desktop, cursor, vscode.",
+            "x.json does not exist. The clients you can name are claude-code, claude-desktop, cursor, vscode, windsurf, cline, "
+            "codex, gemini-cli, opencode, zed, goose.",
         ),
         (["wrap", "."], ". is not a regular file."),
         (["wrap", "mcp.json", "--server", "b"], "mcp.json has no server 'b'. Its servers: a."),

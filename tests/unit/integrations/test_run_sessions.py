@@ -25,8 +25,8 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def sessions(place: Path, **options: Any) -> Sessions:
-    return Sessions(Options("test", Settings(storeDir=str(place), retention="session"), **options))
+def sessions(place: Path, retention: str = "process", **options: Any) -> Sessions:
+    return Sessions(Options("test", Settings(storeDir=str(place), retention=retention), **options))
 
 
 def session_files(place: Path) -> list[Path]:
@@ -45,7 +45,7 @@ async def read(run: Run, reply: Reply) -> str:
 
 @pytest.mark.promise("nobody-elses")
 async def test_runs_without_a_conversation_share_nothing(tmp_path: Path):
-    adapter = sessions(tmp_path)
+    adapter = sessions(tmp_path, "session")
     one, other = adapter.begin_run(), adapter.begin_run()
     kept = await dump(one)
     await dump(other)
@@ -96,7 +96,7 @@ async def test_closing_while_the_next_run_opens_is_no_conflict(tmp_path: Path):
 
 
 async def test_a_run_that_is_dropped_closes_its_session(tmp_path: Path):
-    run = sessions(tmp_path).begin_run()
+    run = sessions(tmp_path, "session").begin_run()
     await dump(run)
     assert session_files(tmp_path)
     del run
@@ -105,7 +105,7 @@ async def test_a_run_that_is_dropped_closes_its_session(tmp_path: Path):
 
 
 async def test_a_blocking_run_that_is_dropped_closes_its_session(tmp_path: Path):
-    run = sessions(tmp_path).begin_run()
+    run = sessions(tmp_path, "session").begin_run()
     await anyio.to_thread.run_sync(run.call_sync, "dump", {}, lambda: BIG)
     del run
     gc.collect()
@@ -113,7 +113,7 @@ async def test_a_blocking_run_that_is_dropped_closes_its_session(tmp_path: Path)
 
 
 def test_a_run_that_is_dropped_after_its_event_loop_has_ended_closes_its_session(tmp_path: Path):
-    run = sessions(tmp_path).begin_run()
+    run = sessions(tmp_path, "session").begin_run()
     asyncio.run(dump(run))
     assert session_files(tmp_path)
     del run
@@ -154,6 +154,16 @@ async def test_a_shared_session_is_left_open(tmp_path: Path):
             run.call_sync("dump", {}, lambda: BIG)
     with SyncSession(Settings(storeDir=str(tmp_path))) as blocking, pytest.raises(BadRequest, match="is async"):
         await dump(Sessions(Options("test", session=blocking)).begin_run())
+
+
+async def test_a_conversation_leaves_nothing_if_the_settings_say_so(tmp_path: Path):
+    adapter = sessions(tmp_path, "session")
+    first, second = adapter.begin_run("c"), adapter.begin_run("c")
+    kept = await dump(first)
+    assert "line of text" in await read(second, kept)
+    await first.close()
+    await second.close()
+    assert session_files(tmp_path) == []
 
 
 async def test_a_name_shares_a_session(tmp_path: Path):

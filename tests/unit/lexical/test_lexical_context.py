@@ -5,12 +5,13 @@ from __future__ import annotations
 from overspill.lexical import build, select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.context import boost_context
+from overspill.lexical.signals.section import boost_sections
 
-OTHERS = tuple(signal for signal in SIGNALS if signal is not boost_context)
+OTHERS = tuple(signal for signal in SIGNALS if signal not in (boost_context, boost_sections))
 
 
 def ask(text: str, question: str, max_tokens: int = 120) -> tuple[str, str]:
-    """With and without the signal."""
+    """With and without the signals for what is around a record."""
     index = build(text.encode())
     return (
         select(index, question, max_tokens=max_tokens).text,

@@ -180,3 +180,13 @@ def test_how_many_is_answered_by_what_says_a_number() -> None:
     run = "".join(f"test_{number} PASSED\n" for number in range(300)) + "== 2 failed, 300 passed in 0.31s ==\n"
     assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests passed", 120).text
     assert "== 2 failed, 300 passed in 0.31s ==\n" in ask(run, "how many tests failed", 120).text
+
+
+def test_a_word_that_nearly_every_row_has_is_not_looked_for_beside_rarer_ones() -> None:
+    rows = [f'{{"id": {number}, "hardness": {number % 7}, "name": "stone {number}"}}' for number in range(1000)]
+    rows[500] = '{"id": 500, "name": "sand"}'
+    found = ask(f"[{', '.join(rows)}]", "the hardness of stone 654")
+    assert '"hardness": 3, "name": "stone 654"' in found.text
+    assert found.matched == 1
+    assert "common words not counted" in found.text
+    assert ask(f"[{', '.join(rows)}]", "hardness").matched == 999

@@ -179,8 +179,32 @@ def test_anything_but_a_readable_file_is_refused(tmp_path: Path):
 )
 def test_each_client_has_its_own_file(platform: str, environ: dict[str, str], expected: list[str]):
     clients = places.known_clients(Path("/home/ada"), platform, environ)
-    assert list(clients) == ["claude-code", "claude-desktop", "cursor", "vscode"]
-    assert [str(client.file.relative_to("/home/ada")) for client in clients.values()] == expected
+    assert list(clients)[:4] == ["claude-code", "claude-desktop", "cursor", "vscode"]
+    assert [str(client.file.relative_to("/home/ada")) for client in list(clients.values())[:4]] == expected
+
+
+@pytest.mark.parametrize(
+    ("platform", "environ", "expected"),
+    [
+        (
+            "linux",
+            {},
+            {
+                "windsurf": ".codeium/windsurf/mcp_config.json",
+                "cline": ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+                "codex": ".codex/config.toml",
+                "gemini-cli": ".gemini/settings.json",
+                "opencode": ".config/opencode/opencode.json",
+                "zed": ".config/zed/settings.json",
+                "goose": ".config/goose/config.yaml",
+            },
+        ),
+        ("darwin", {"CODEX_HOME": "/home/ada/c"}, {"codex": "c/config.toml", "zed": ".config/zed/settings.json"}),
+    ],
+)
+def test_clients_with_a_form_of_their_own_have_their_files_too(platform: str, environ: dict[str, str], expected: dict[str, str]):
+    clients = places.known_clients(Path("/home/ada"), platform, environ)
+    assert {name: str(clients[name].file.relative_to("/home/ada")) for name in expected} == expected
 
 
 def test_a_files_client_is_known_by_its_path():

@@ -122,7 +122,7 @@ def test_a_url_that_may_hold_a_secret_is_in_no_argument(url: str):
         ({}, "it has neither a command nor a url"),
         ({"command": ["npx"]}, "it has neither a command nor a url"),
         ({"comand": "npx"}, "it has neither a command nor a url (did you mean 'command' instead of 'comand'?)"),
-        ({"httpUrl": "https://a.example"}, "it has neither a command nor a url"),
+        ({"httpUrl": "https://a.example"}, "it has neither a command nor a url (its keys: httpUrl)"),
         ({"command": "x", "type": "sdk"}, "it is of type 'sdk', and the proxy speaks stdio and streamable HTTP"),
         ({"command": "x", "args": "-y"}, "its args are not a list of strings"),
         ({"command": "x", "args": [1]}, "its args are not a list of strings"),

@@ -122,20 +122,20 @@ async def test_a_process_killed_in_the_middle_of_a_query_is_an_answer(session: S
 
     async with anyio.create_task_group() as group:
         group.start_soon(run)
-        await until(find_queries)
-        for process in find_queries():
+        await until(lambda: find_processes("query"))
+        for process in find_processes("query"):
             os.kill(process, signal.SIGKILL)
     assert answers == [("The query took longer than 10 seconds, or more memory than it may use.", True)]
     assert (await session.sql(f"SELECT count(*) FROM {kept.name}")).rows == ((3,),)
 
 
-def find_queries() -> list[int]:
-    """Query processes that this one has started."""
+def find_processes(kind: str) -> list[int]:
+    """Those that load or query, and that this process has started."""
     found: list[int] = []
     for each in Path("/proc").glob("[0-9]*"):
         try:
             parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == os.getpid() and b"query_worker.py" in (each / "cmdline").read_bytes():
+            if parent == os.getpid() and f"{kind}_worker.py" in (each / "cmdline").read_text():
                 found.append(int(each.name))
         except (OSError, ValueError):
             continue
@@ -168,3 +168,14 @@ def test_the_last_line_of_a_result_tells_how_much_is_stored() -> None:
         '[9 rows, of which the first 3 are shown. All are stored as out_1, which mode="sql" can query.]'
     )
     assert "The first 5 are stored as out_1" in wording.sql_rows(9, 3, 5, "out_1")
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds the process in /proc")
+@pytest.mark.promise("no-turn-blocked")
+async def test_tables_that_take_long_to_load_do_not_hold_up_the_turn() -> None:
+    many = "id,name\n" + "".join(f"{n},n{n}\n" for n in range(300_000))
+    async with Session(Settings(asyncTimeoutSecs=0.01, sqlTimeoutSecs=0.01)) as session:
+        kept = await session.keep(many, "users")
+        reply = await session.invoke("get_tool_output", {"id": kept.name, "mode": "sql", "query": "SELECT count(*) FROM output"})
+        assert wording.STILL_LOADING in reply.text
+    await until(lambda: not find_processes("load"))

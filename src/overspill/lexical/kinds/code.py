@@ -94,7 +94,12 @@ def _record_lines(text: Text, lines: list[tuple[int, int, int]], label: int, out
             outline.record(*part, label)
 
 
-CODE = Kind("code", _is_code, cut_blocks, Traits(is_code=True, has_definitions=True, has_telling_lines=True, memory_per_byte=9))
+CODE = Kind(
+    "code",
+    _is_code,
+    cut_blocks,
+    Traits(is_code=True, has_definitions=True, has_topics=True, has_telling_lines=True, memory_per_byte=9),
+)
 DESCRIPTION = Kind(
     "yaml",
     _is_description,

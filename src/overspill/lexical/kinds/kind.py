@@ -35,6 +35,8 @@ class Traits(Struct, frozen=True):
     """Whether it says the same thing in other words, so that the words of the best passages help to find more."""
     has_context: bool = False
     """Whether the records around one that contains what is asked may tell the answer, as the next turn of a conversation."""
+    has_topics: bool = False
+    """Whether everything below a label, as in a thread or a function, is about one thing."""
     quotes: re.Pattern[bytes] | None = None
     """How a record begins that repeats what another says."""
     is_markup: bool = False

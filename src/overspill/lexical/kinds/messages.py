@@ -9,8 +9,8 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
-_MAX_PARAGRAPH_BYTES = 1_000
-"""A longer paragraph is cut between sentences."""
+_MAX_PARAGRAPH_BYTES = 500
+"""A longer paragraph is cut between sentences, so that a small budget holds several of them."""
 _SIGNED = re.compile(
     rb"(?:From \S++ +\w{3},? .{0,30}\d{4}"
     rb"|[^\W\d_][^\s,<>]*+(?:,? [^\s,<>]++){0,5}(?: <[^<>\n]{3,80}>)?,? [^\n]{0,40}"
@@ -96,5 +96,5 @@ MESSAGES = Kind(
     "messages",
     _are_messages,
     _cut_messages,
-    Traits(is_running_text=True, has_context=True, quotes=_QUOTED, memory_per_byte=2),
+    Traits(is_running_text=True, has_context=True, has_topics=True, quotes=_QUOTED, memory_per_byte=2),
 )

@@ -10,8 +10,8 @@ from overspill.lexical.kinds.sample import Sample
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import is_blank, iterate_lines, split_long
 
-_MAX_TURN_BYTES = 1_000
-"""A longer turn is cut between sentences."""
+_MAX_TURN_BYTES = 500
+"""A longer turn is cut between sentences: a speech answers a question with a few of them."""
 _NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
 """`[12:18] <nick> `, as chat clients write it."""
 _SPEAKER = re.compile(r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S")

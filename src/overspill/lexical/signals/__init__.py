@@ -18,6 +18,7 @@ from overspill.lexical.signals.join import boost_joined_rows
 from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows, boost_unlike_rows
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
+from overspill.lexical.signals.section import boost_sections
 
 
 def compares_rows(index: Index, query: Query) -> bool:
@@ -30,6 +31,7 @@ def compares_rows(index: Index, query: Query) -> bool:
 SIGNALS: tuple[Signal, ...] = (
     boost_related_words,
     boost_context,
+    boost_sections,
     boost_counts,
     boost_failures,
     boost_bodies,

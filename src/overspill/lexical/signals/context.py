@@ -20,32 +20,23 @@ _QUOTE_FACTOR = 0.5
 """How much a record counts that only repeats another."""
 
 
+_FADE = tuple(0.5 ** (distance / _HALF_BYTES) for distance in range(_MAX_DISTANCE_BYTES + 1))
+
+
 def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     """Adds to the score of each record what is around it and not in it."""
     if not index.traits.has_context:
         return None
-    near: dict[int, dict[int, float]] = {}
-    starts, ends = index.outline.starts, index.outline.ends
-    for record, spots in ranking.hits.items():
-        last = {term: end for _, end, term in spots}
-        for after in range(record + 1, min(len(starts), record + 1 + _MAX_RECORDS)):
-            if starts[after] - ends[record] > _MAX_DISTANCE_BYTES:
-                break
-            _note(near, after, {term: starts[after] - end for term, end in last.items()}, _AFTER_SHARE)
-        first = {term: start for start, _, term in reversed(spots)}
-        for before in range(record - 1, max(-1, record - 1 - _MAX_RECORDS), -1):
-            if starts[record] - ends[before] > _MAX_DISTANCE_BYTES:
-                break
-            _note(near, before, {term: start - ends[before] for term, start in first.items()}, _BEFORE_SHARE)
+    near = _find_near_terms(index, ranking)
+    starts, ends, worth = index.outline.starts, index.outline.ends, ranking.worth
     scores = dict(ranking.scores)
     for record, shares in near.items():
         if index.outline.table_of(record):
             continue  # the rows around one are about something else
-        own = {term for _, _, term in ranking.hits.get(record, ())}
-        size = ends[record] - starts[record]
-        scores[record] = scores.get(record, 0.0) + min(1.0, _SHORT_BYTES / size) * sum(
-            ranking.worth[term] * share for term, share in shares.items() if term not in own
-        )
+        for _, _, term in ranking.hits.get(record, ()):
+            shares.pop(term, None)
+        gain = sum(worth[term] * share for term, share in shares.items())
+        scores[record] = scores.get(record, 0.0) + min(1.0, _SHORT_BYTES / (ends[record] - starts[record])) * gain
     if quotes := index.traits.quotes:
         for record in scores:
             if quotes.match(index.text, starts[record]):
@@ -53,11 +44,32 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     return Boost(rescored=scores)
 
 
-def _note(near: dict[int, dict[int, float]], record: int, distances: dict[int, int], most: float) -> None:
-    """How much each term counts for a record from which it is this far."""
-    known = near.setdefault(record, {})
-    for term, distance in distances.items():
+def _find_near_terms(index: Index, ranking: Ranking) -> dict[int, dict[int, float]]:
+    """By record, how much each term around it counts."""
+    near: dict[int, dict[int, float]] = {}
+    outline = index.outline
+    starts, ends, total = outline.starts, outline.ends, len(outline)
+    for record, spots in ranking.hits.items():
+        if (table := outline.table_of(record)) and table.first + _MAX_RECORDS <= record < table.last - _MAX_RECORDS:
+            continue  # only rows are near enough
+        last = {term: end for _, end, term in spots}
+        for after in range(record + 1, min(total, record + 1 + _MAX_RECORDS)):
+            if starts[after] - ends[record] > _MAX_DISTANCE_BYTES:
+                break
+            _note(near.setdefault(after, {}), starts[after], last, _AFTER_SHARE)
+        first = {term: start for start, _, term in reversed(spots)}
+        for before in range(record - 1, max(-1, record - 1 - _MAX_RECORDS), -1):
+            if starts[record] - ends[before] > _MAX_DISTANCE_BYTES:
+                break
+            _note(near.setdefault(before, {}), ends[before], first, _BEFORE_SHARE)
+    return near
+
+
+def _note(known: dict[int, float], edge: int, places: dict[int, int], most: float) -> None:
+    """How much each term counts for a record with this edge."""
+    for term, place in places.items():
+        distance = abs(edge - place)
         if distance <= _MAX_DISTANCE_BYTES:
-            share = most * 0.5 ** (distance / _HALF_BYTES)
+            share = most * _FADE[distance]
             if known.get(term, 0.0) < share:
                 known[term] = share

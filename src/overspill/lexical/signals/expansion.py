@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from msgspec.structs import replace
-
 from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
-from overspill.lexical.rank import Ranking, rank
+from overspill.lexical.rank import Ranking, score_wording
 from overspill.lexical.render import render
 from overspill.lexical.words import INSTRUCTION, STOP, split_words, stem
 
@@ -37,7 +35,10 @@ def boost_related_words(index: Index, query: Query, ranking: Ranking) -> Boost |
     if not company:
         return None
     terms = tuple(Term(word, _ADDED_WORD_WEIGHT, role="wording") for word in company)
-    return Boost(rescored=rank(index, replace(query, terms=query.terms + terms)).scores)
+    scores = dict(ranking.scores)
+    for record, more in score_wording(index, ranking, terms).items():
+        scores[record] = scores.get(record, 0.0) + more
+    return Boost(rescored=scores)
 
 
 def _is_telling(word: str) -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from overspill.mcp.host_configs.dialects import CLINE, CODEX, GEMINI_CLI, GOOSE, OPENCODE, USUAL, WINDSURF, ZED, Dialect
+
 
 class Client(Struct, frozen=True):
     """`file` holds the user's own servers, `project_file` those of a project, relative to its folder."""
@@ -16,11 +18,13 @@ class Client(Struct, frozen=True):
     file: Path
     project_file: str
     restart: str
+    dialect: Dialect = USUAL
 
 
 def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
     """By the name that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
     data = _application_data(home, platform, environ)
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     code = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
     clients = (
         Client("claude-code", "Claude Code", code, ".mcp.json", "Restart Claude Code; `/mcp` there lists the servers."),
@@ -45,8 +49,50 @@ def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict
             ".vscode/mcp.json",
             "Restart the servers in VS Code: `MCP: List Servers` in the command palette.",
         ),
+        *_clients_with_dialects(home, data, config, environ),
     )
     return {client.name: client for client in clients}
+
+
+def _clients_with_dialects(home: Path, data: Path, config: Path, environ: Mapping[str, str]) -> tuple[Client, ...]:
+    """`data` is where desktop programs have their files, `config` where command line programs have them, on macOS too."""
+    cline = data / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings" / "cline_mcp_settings.json"
+    codex = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    opencode = next((path for path in _spell_opencode(config) if path.exists()), config / "opencode" / "opencode.json")
+    return (
+        Client(
+            "windsurf",
+            "Windsurf",
+            home / ".codeium" / "windsurf" / "mcp_config.json",
+            "",
+            "Refresh the servers in Windsurf's Cascade panel.",
+            WINDSURF,
+        ),
+        Client("cline", "Cline", cline, "", "Restart the servers in Cline: MCP Servers, Configure.", CLINE),
+        Client("codex", "Codex CLI", codex, ".codex/config.toml", "Start Codex again; `/mcp` there lists the servers.", CODEX),
+        Client(
+            "gemini-cli",
+            "Gemini CLI",
+            home / ".gemini" / "settings.json",
+            ".gemini/settings.json",
+            "Start Gemini CLI again; `/mcp` there lists the servers.",
+            GEMINI_CLI,
+        ),
+        Client("opencode", "opencode", opencode, "opencode.json", "Start opencode again.", OPENCODE),
+        Client(
+            "zed",
+            "Zed",
+            config / "zed" / "settings.json",
+            ".zed/settings.json",
+            "Zed reads the change when the file is written. Its agent panel lists the servers.",
+            ZED,
+        ),
+        Client("goose", "Goose", config / "goose" / "config.yaml", "", "Start Goose again.", GOOSE),
+    )
+
+
+def _spell_opencode(config: Path) -> tuple[Path, ...]:
+    return tuple(config / "opencode" / f"opencode.{ending}" for ending in ("jsonc", "json"))
 
 
 def find_owner(path: Path, clients: Mapping[str, Client]) -> Client | None:

@@ -65,7 +65,9 @@ def speaks_sse(value: Mapping[str, Any]) -> bool:
 
 def _refuse_stdio(value: Mapping[str, Any]) -> Refusal | None:
     if not isinstance(value.get("command"), str):
-        return Refusal(f"it has neither a command nor a url{suggest(value, ('command', 'url'))}")
+        unknown = [key for key in value if key not in (*_COMMAND_KEYS, "headers", "type")]
+        hint = suggest(value, ("command", "url")) or (f" (its keys: {', '.join(unknown)})" if unknown else "")
+        return Refusal(f"it has neither a command nor a url{hint}")
     if value.get("type", "stdio") != "stdio":
         return _refuse_type(value)
     if not _is_string_list(value.get("args", [])):

@@ -40,9 +40,25 @@ class ClientFile(Struct, frozen=True):
                 found.append((copy, read(copy).text))
         return found
 
+    def restore(self, text: str, now: datetime) -> Path | None:
+        """Replace the text by what it was before. If that is exactly a backup, the backups go, and None is returned."""
+        copies = [(copy, old) for copy, old in self._find_backups() if not copy.is_symlink()]
+        if not any(old == text for _, old in copies):
+            return self.replace(text, now)
+        self._write(text, now, known=self.path)
+        for copy, old in copies:
+            if old in (text, self.text):
+                with suppress(OSError):
+                    copy.unlink()
+        return None
+
     def replace(self, text: str, now: datetime) -> Path:
         """Replace the text. Returns the backup of the old text, which may already exist."""
         known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
+        return self._write(text, now, known)
+
+    def _write(self, text: str, now: datetime, known: Path | None) -> Path:
+        """`known`: what has the old text or makes it unnecessary."""
         try:
             with ExitStack() as undo:
                 fresh = _write_beside(self.path, text)

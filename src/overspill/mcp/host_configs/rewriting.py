@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from msgspec import Struct
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import entries
+from overspill.mcp.host_configs.dialects import USUAL, Dialect
+from overspill.mcp.host_configs.documents import list_keys
 from overspill.mcp.host_configs.entries import Refusal
 from overspill.mcp.host_configs.originals import unwrap_entry
 from overspill.mcp.host_configs.proxied import recognize
+from overspill.mcp.host_configs.translating import NO_ORIGINAL, NOT_WRAPPED, Translation, open_earlier
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
 ALREADY_WRAPPED = entries.ALREADY_WRAPPED
-NOT_WRAPPED = "it does not run through Overspill"
-NO_ORIGINAL = "its original entry cannot be told; change it by hand"
 _TABLES = ("mcpServers", "servers")
 
 Change = Literal["wrapped", "unwrapped", "none"]
@@ -47,15 +49,19 @@ class Rewriting(Struct, frozen=True):
     outcomes: tuple[Outcome, ...]
 
 
-def list_servers(text: str, name: str) -> list[Server]:
-    """All entries, in order. Errors call the file `name`."""
+def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]:
+    """All entries, in order and in the usual spelling. Errors call the file `name`."""
+    if dialect is not USUAL:
+        return [Server(server, "", node) for server, node in Translation(text, name, dialect).nodes.items()]
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     root = jsonc.scan(text, name)
     tables = list(_find_tables(root, name))
     if not tables:
+        others = [key for key in root.names if key not in (*_TABLES, "projects")] if root.kind == "object" else []
+        has = f" Its keys: {list_keys(others)}." if others else ""
         raise SettingsError(
-            f"{name} has no servers: it has neither an mcpServers nor a servers key. "
+            f"{name} has no servers: it has neither an mcpServers nor a servers key.{has} "
             "For a client with another kind of file, see `overspill wrap --print`."
         )
     return [
@@ -65,7 +71,16 @@ def list_servers(text: str, name: str) -> list[Server]:
     ]
 
 
-def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) -> Rewriting:
+def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
+    if dialect is not USUAL:
+        return _translate(
+            Translation(text, name, dialect),
+            name,
+            only,
+            "wrapped",
+            lambda file, server: file.wrap(server, launch, is_named=server in only),
+        )
+
     def change(server: Server) -> list[Edit] | Refusal:
         refusal = entries.find_refusal(server.name, server.entry)
         if refusal and refusal.unless_named and server.name not in only:
@@ -77,8 +92,10 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = ()) 
     return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "wrapped")
 
 
-def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = ()) -> Rewriting:
+def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
     """`earlier` holds former texts of the file, newest first. An entry made from one of them gets its exact text back."""
+    if dialect is not USUAL:
+        return _unwrap_translated(text, name, earlier, only, dialect)
     known = [server for old in earlier for server in _list_readable(old)]
 
     def change(server: Server) -> list[Edit] | Refusal:
@@ -154,3 +171,33 @@ def _list_readable(old: str) -> list[Server]:
         return list_servers(old, "")
     except SettingsError:
         return []
+
+
+def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:
+    file, before = Translation(text, name, dialect), open_earlier(earlier, name, dialect)
+    made = _translate(file, name, only, "unwrapped", lambda file, server: file.unwrap(server, before))
+    launches = {found.launch for server, node in file.nodes.items() if (found := recognize(server, node))}
+    for old in earlier if not only and len(launches) == 1 else ():
+        with suppress(SettingsError):
+            if wrap(old, name, launches.copy().pop(), list(file.nodes), dialect).text == text:
+                return Rewriting(old, made.outcomes)  # entry by entry, spaces and comments might differ
+    return made
+
+
+def _translate(
+    file: Translation,
+    name: str,
+    only: Sequence[str],
+    verb: Change,
+    change: Callable[[Translation, str], tuple[object, str, str] | Refusal],
+) -> Rewriting:
+    outcomes: list[Outcome] = []
+    servers = [Server(server, "", node) for server, node in file.nodes.items()]
+    for server in select_servers(servers, name, only):
+        made = change(file, server.name)
+        if isinstance(made, Refusal):
+            outcomes.append(Outcome(server.name, "", "none", made.reason))
+        else:
+            _, before, after = made
+            outcomes.append(Outcome(server.name, "", verb, "", before, after))
+    return Rewriting(file.text, tuple(outcomes))

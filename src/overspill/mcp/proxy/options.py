@@ -27,6 +27,8 @@ class ProxyOptions(Struct, frozen=True):
     """List the retrieval tools from the start, so that the list never changes and prompt caches stay valid."""
     dry_run: bool = False
     list_outputs: bool = False
+    shared_family: str = ""
+    """Read what sessions of this family have stored, whoever stored it, instead of what earlier sessions of this proxy have."""
     first_wait: float = 20.0
     """How many seconds a client waits for its servers when it connects. They keep starting after that."""
     gone_after: float = 300.0
@@ -42,5 +44,7 @@ class ProxyOptions(Struct, frozen=True):
 
     def family(self, principal: str) -> str:
         """Names those who share outputs: the same principal with the same servers, also after a restart."""
+        if self.shared_family:
+            return self.shared_family
         whole = dumps([principal, [(each.name, each.command, each.args, each.url) for each in self.servers.values()]])
         return f"proxy-{hashlib.sha256(whole).hexdigest()[:32]}"

@@ -80,7 +80,7 @@ class ServedClient:
     @property
     def only_server(self) -> Server | None:
         """The server, if there is exactly one."""
-        return None if self.options.has_several_servers else next(iter(self.servers.values()))
+        return None if self.options.has_several_servers else next(iter(self.servers.values()), None)
 
     @property
     def can_be_asked(self) -> bool:

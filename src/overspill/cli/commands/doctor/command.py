@@ -23,6 +23,7 @@ from overspill.cli.target import clients, find_target
 from overspill.cli.termination import cancel_on_termination
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
+from overspill.mcp.host_configs.dialects import USUAL
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
 from overspill.text.humanize import count_noun, escape_invisible
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool, **options: Any) -> None:
     """Check your settings, models, stores and servers.
 
-    Without FILE, doctor checks the servers in your settings. FILE is claude-code, claude-desktop, cursor, vscode or the path of a
-    file with mcpServers, as for overspill wrap. Servers are started, pinged and asked for their tools, but no tool is called.
-    Nothing is sent to models.
+    Without FILE, doctor checks the servers in your settings. FILE is a client or the path of its file, as for overspill wrap.
+    Servers are started, pinged and asked for their tools, but no tool is called. Nothing is sent to models.
 
     \b
     overspill doctor
@@ -92,11 +92,12 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     except ImportError as missing:
         raise MissingPackage("Checking servers", "mcp") from missing
     if file is None:
-        name, text, expands = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True
+        name, text, expands, dialect = "your settings", json.dumps({"mcpServers": settings.mcp_servers}), True, USUAL
     else:
         target = find_target(file)
-        name, text, expands = file, target.file.text, target.client is None or target.client.name != "claude-desktop"
-    servers = rewriting.select_servers(rewriting.list_servers(text, name), name, chosen)
+        expands = target.client is None or target.client.name != "claude-desktop"
+        name, text, dialect = file, target.file.text, target.dialect
+    servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
     async def run() -> list[ServerReport]:
         with cancel_on_termination():

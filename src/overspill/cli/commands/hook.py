@@ -1,0 +1,65 @@
+"""`overspill hook`: called by a coding agent with what one of its tools returned."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from overspill.cli.stderr import inform
+from overspill.hooks.shapes import CLIENTS, MAX_EVENT_BYTES, SMALL_EVENT_BYTES, Client, Unusable, decode, find_text
+
+_PROJECT_VARIABLES = {"claude-code": "CLAUDE_PROJECT_DIR", "gemini-cli": "GEMINI_PROJECT_DIR"}
+SETTINGS_FILES = (".overspill.yaml", ".overspill.yml", ".overspill.json")
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("client", nargs=-1, type=click.UNPROCESSED)  # a mistake here must not end with 2, which blocks the agent's tools
+def hook(client: tuple[str, ...]) -> None:
+    """Answer a hook event of a coding agent: its tool's output, if that is large, is stored and replaced.
+
+    CLIENT is claude-code or gemini-cli, which calls this with the event on standard input. Standard output stays empty if the
+    original output stays, which is also so whenever something goes wrong. The exit code is always 0.
+    """
+    try:
+        answer = _answer(_check(client))
+    except Unusable as reason:
+        inform(f"The original output stays: {reason}.")
+    except Exception as problem:  # whatever it is, the agent must go on with the original
+        inform(f"The original output stays: {type(problem).__name__}: {problem}")
+    else:
+        sys.stdout.buffer.write(answer)
+
+
+def project_of(client: str) -> str:
+    """The folder of the project, which a client tells in a variable, or else where it started us."""
+    return os.environ.get(_PROJECT_VARIABLES[client]) or os.getcwd()
+
+
+def _check(given: tuple[str, ...]) -> Client:
+    for client in CLIENTS:
+        if given == (client,):
+            return client
+    raise Unusable(f"`overspill hook` takes one of {', '.join(CLIENTS)}")
+
+
+def _answer(client: Client) -> bytes:
+    data = sys.stdin.buffer.read(MAX_EVENT_BYTES + 1)
+    if len(data) > MAX_EVENT_BYTES:
+        raise Unusable(f"the event is larger than {MAX_EVENT_BYTES:,} bytes")
+    if len(data) <= SMALL_EVENT_BYTES and not _has_settings():
+        return b""
+    event = decode(data)
+    found = find_text(client, event)
+    # Imported late: most outputs are small, and the agent waits for every one of them.
+    from overspill.cli.hooking import keep_output
+
+    return keep_output(client, project_of(client), event, found)
+
+
+def _has_settings() -> bool:
+    """Whether there may be settings with lower limits than usual."""
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
+    return os.path.exists(base / "overspill") or any(map(os.path.lexists, SETTINGS_FILES))

@@ -1,0 +1,41 @@
+"""Keep the output in a hook's event, in the family of its client and project."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, cast
+
+from overspill.hooks.shapes import Client, Found, HookEvent, Unusable
+from overspill.retrieval.definitions import TOOLS
+from overspill.session.session import Session
+from overspill.settings import Layer, Settings
+
+HOOK_DEFAULTS = Layer("hook", {"repeats": "full", "toolTimeout": None})
+ASSIGNMENTS = ("refs.enabled=false",)
+"""A model's command may contain what looks like a reference to a stored output."""
+
+
+def family_of(client: Client, project: str) -> str:
+    """Names those who share outputs: one client in one project folder."""
+    return f"hook-{client}-{hashlib.sha256(project.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+
+
+async def keep(client: Client, project: str, event: HookEvent, found: Found, settings: Settings) -> Mapping[str, Any] | None:
+    """The answer, or None if the output is within the limits. Raises Unusable if it could not be stored whole."""
+    if event.tool_name.rpartition("__")[2] in TOOLS:
+        return None
+
+    async def return_text(**_: object) -> str:
+        return found.text
+
+    args = cast("dict[str, Any]", event.tool_input) if isinstance(event.tool_input, dict) else {}
+    async with Session(settings, family=family_of(client, project), preload=False) as session:
+        reply = await session.call(event.tool_name, args, return_text, background=False)
+    if reply.kept is None and reply.truncation is not None:
+        raise Unusable("it could not be stored")
+    if reply.kept is None:
+        return None
+    if reply.kept.missing:
+        raise Unusable(f"it could not be stored whole: {reply.kept.missing}")
+    return found.answer(reply.text)

@@ -1,0 +1,90 @@
+"""What a client's hook event holds, and how to answer it. Only what was seen to work with the real program is here.
+
+Claude Code 2.1.197 takes `updatedToolOutput` for Bash, Read and Grep. Of a Bash output of more than 30,000 characters the event
+has only the beginning, because Claude Code stores the rest itself; of a command that fails, there is no event.
+Gemini CLI 0.61.0 has the whole output in the event, and shows the model `reason` in its place, as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, cast
+
+import msgspec
+from msgspec import Struct
+
+Client: TypeAlias = Literal["claude-code", "gemini-cli"]
+CLIENTS: tuple[Client, ...] = ("claude-code", "gemini-cli")
+MAX_EVENT_BYTES = 64 << 20
+SMALL_EVENT_BYTES = 12_288
+"""The default limit: what a smaller event holds passes."""
+
+
+class Unusable(Exception):
+    """Why the original output stays."""
+
+
+class HookEvent(Struct, frozen=True):
+    """The fields that both clients send. Paths in them are never opened."""
+
+    hook_event_name: str
+    tool_name: str
+    tool_response: Any
+    cwd: str = ""
+    tool_input: Any = None
+
+
+class Found(Struct, frozen=True):
+    """The text in an event, and the answer that shows another text in its place."""
+
+    text: str
+    answer: Callable[[str], Mapping[str, Any]]
+
+
+def decode(data: bytes) -> HookEvent:
+    try:
+        return msgspec.json.decode(data, type=HookEvent)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise Unusable(f"the event cannot be read: {problem}") from None
+
+
+def find_text(client: Client, event: HookEvent) -> Found:
+    return _find_in_claude_code(event) if client == "claude-code" else _find_in_gemini_cli(event)
+
+
+def _find_in_claude_code(event: HookEvent) -> Found:
+    _expect(event, "PostToolUse")
+    response = _mapping(event.tool_response)
+
+    def answer(shown: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": shown}}
+
+    match event.tool_name, response:
+        case "Bash", {"stdout": str(text)}:
+            if response.get("persistedOutputPath"):
+                raise Unusable("Claude Code has stored this output itself, and the event has only its beginning")
+            return Found(text, lambda shown: answer({**response, "stdout": shown}))
+        case "Read", {"type": "text", "file": {"content": str(text)} as file}:
+            return Found(text, lambda shown: answer({**response, "file": {**cast("dict[str, Any]", file), "content": shown}}))
+        case "Grep", {"content": str(text)}:
+            return Found(text, lambda shown: answer({**response, "content": shown}))
+        case _:
+            raise Unusable(f"the output of {event.tool_name[:100]!r} has a form that cannot be replaced")
+
+
+def _find_in_gemini_cli(event: HookEvent) -> Found:
+    _expect(event, "AfterTool")
+    text = _mapping(event.tool_response).get("llmContent")
+    if not isinstance(text, str):
+        raise Unusable(f"the output of {event.tool_name[:100]!r} is not text")
+    # Gemini CLI passes it on as an error of the tool, which the model has to know is none.
+    return Found(text, lambda shown: {"decision": "deny", "reason": f"[Not an error: the tool has run.]\n{shown}"})
+
+
+def _expect(event: HookEvent, name: str) -> None:
+    if event.hook_event_name != name:
+        raise Unusable(f"the event is {event.hook_event_name[:100]!r}, not {name}")
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

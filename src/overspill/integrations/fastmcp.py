@@ -1,0 +1,125 @@
+"""FastMCP servers: `mcp.add_middleware(OverspillMiddleware())`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.session.checks import find_loop
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from fastmcp.server.middleware.tool_injection import ToolInjectionMiddleware
+    from fastmcp.tools.base import Tool, ToolResult
+    from mcp_types import TextContent
+except ImportError as error:
+    raise MissingFramework("fastmcp", "fastmcp>=4.1") from error
+
+from overspill.mcp.proxy.schemas import structure_reply, widen_schema
+
+MAX_OPEN_CLIENTS = 200
+"""Sessions that stay open. That of the client that has been silent for longest is closed, and opened again when it calls."""
+_NOBODY = (
+    "overspill: requests of a client without a session or a login cannot be told from those of others, so their results pass "
+    "as they are. Give OverspillMiddleware `conversation=`."
+)
+_log = logging.getLogger("overspill")
+
+
+class OverspillMiddleware(ToolInjectionMiddleware):
+    """Each client has its own session: of the MCP session, of the user who is logged in, or of the process over stdio.
+
+    `conversation` may find a better id in the middleware's context. `session`: one to share, or its name. `budget`: the window of
+    the models that clients use.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+        conversation: Callable[[Any], str | None] | None = None,
+    ) -> None:
+        self._sessions = Sessions(Options("fastmcp", settings, session, budget, notice=False))
+        self._conversation = conversation or (lambda context: None)
+        self._runs: OrderedDict[Any, Run] = OrderedDict()
+        super().__init__([_RetrievalTool(**tool) for tool in self._sessions.define_tools()])
+
+    async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
+        return [_widen(tool) for tool in await call_next(context)]
+
+    async def on_call_tool(self, context: Any, call_next: Any) -> Any:
+        async def tool(**given: Any) -> Output:
+            changed = context if given == args else context.copy(message=context.message.model_copy(update={"arguments": given}))
+            return _to_output(await call_next(changed))
+
+        name, args = context.message.name, context.message.arguments or {}
+        server = context.fastmcp_context
+        client = self._conversation(context) or server._session_scope_key()
+        if client is None:
+            _log.warning(_NOBODY)
+            return await call_next(context)
+        # An older connection lasts as long as its client is there, a newer one for a single request.
+        is_lasting = not server._is_modern_protocol()
+        run = await self._find_run(client, server.session._connection.exit_stack if is_lasting else None)
+        reply = await run.call(name, args, tool)
+        return await _to_result(reply, run.news(), context)
+
+    async def _find_run(self, client: str, connection: AsyncExitStack | None) -> Run:
+        key = (find_loop(), client, connection)
+        if key not in self._runs:
+            self._runs[key] = self._sessions.begin_run(client)
+            if connection is not None:
+                connection.push_async_callback(self._end, key)
+        self._runs.move_to_end(key)
+        run = self._runs[key]
+        if len(self._runs) > MAX_OPEN_CLIENTS:
+            await self._end(next(iter(self._runs)))
+        return run
+
+    async def _end(self, key: Any) -> None:
+        if (run := self._runs.pop(key, None)) is not None:
+            await run.close()
+
+
+class _RetrievalTool(Tool):
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Only for a client that nothing identifies."""
+        return ToolResult("This server stores nothing for clients that it cannot tell apart.", is_error=True)
+
+
+def _widen(tool: Tool) -> Tool:
+    """A client refuses a result that does not match the output schema, and a stored result has another form."""
+    if tool.output_schema is None:
+        return tool
+    schema = {key: value for key, value in tool.output_schema.items() if not key.startswith("x-fastmcp")}
+    widened = widen_schema({"outputSchema": schema}).get("outputSchema")
+    return tool if widened == schema else tool.model_copy(update={"output_schema": widened})
+
+
+def _to_output(result: Any) -> Output:
+    """Whatever is not a tool's result, such as a task that the server started, passes as it is."""
+    if not isinstance(result, ToolResult):
+        return Output([], original=(result,))
+    return Output(list(result.content), is_error=result.is_error, original=(result,))
+
+
+async def _to_result(reply: Reply, news: str, context: Any) -> Any:
+    more = [TextContent(type="text", text=news)] if news else []
+    if reply.passed:
+        (result,) = reply.value
+        return result.model_copy(update={"content": [*result.content, *more]}) if more else result
+    content = [TextContent(**block) if isinstance(block, dict) else block for block in reply.content]
+    structured = None
+    if reply.kept is not None or reply.job is not None:
+        tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
+        structured = structure_reply(tool and tool.output_schema, reply.text, reply.kept and reply.kept.handle)
+    return ToolResult([*content, *more], structured_content=structured, is_error=reply.is_error)

@@ -1,0 +1,135 @@
+"""The OpenAI Agents SDK: `agent = overspill_agent(agent)`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from overspill.gate.collect import block_text, field
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from agents import Agent, AgentHooks, FunctionTool
+except ImportError as error:
+    raise MissingFramework("openai_agents", "openai-agents>=0.24") from error
+
+_STRUCTURED = ("text", "image", "file")
+
+
+def overspill_agent(
+    agent: Agent[Any],
+    *,
+    settings: Settings | None = None,
+    session: GivenSession | None = None,
+    budget: GivenBudget | None = None,
+    conversation: Callable[[Any], str] | None = None,
+) -> Agent[Any]:
+    """The same agent, whose function tools go through Overspill, and with it the agents that it hands off to.
+
+    It serves all users: each conversation has its own session, and so has each run without one. `conversation` finds the id in
+    the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: one to share, or its name.
+    """
+    options = Options("openai-agents", settings, session, budget, notice=False)
+    return _Adapter(Sessions(options), conversation or _find_group).wrap(agent)
+
+
+class _Adapter:
+    def __init__(self, sessions: Sessions, conversation: Callable[[Any], str]) -> None:
+        self._sessions = sessions
+        self._conversation = conversation
+        self._runs: dict[int, Run] = {}
+        self._wrapped: dict[int, Agent[Any]] = {}
+        self._tools = [
+            FunctionTool(tool["name"], tool["description"], tool["parameters"], self._answer, strict_json_schema=False)
+            for tool in sessions.define_tools()
+        ]
+
+    def wrap(self, agent: Agent[Any]) -> Agent[Any]:
+        """Agents may hand off to each other in a circle."""
+        if id(agent) not in self._wrapped:
+            tools = [self._wrap_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
+            ours = self._wrapped[id(agent)] = replace(agent, tools=[*tools, *self._tools], hooks=_Hooks(agent.hooks, self.end))
+            ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
+        return self._wrapped[id(agent)]
+
+    def _wrap_tool(self, tool: FunctionTool) -> FunctionTool:
+        async def invoke(context: Any, arguments: str) -> Any:
+            args = _read_arguments(arguments)
+            if args is None:  # the SDK says what is wrong with them
+                return await tool.on_invoke_tool(context, arguments)
+
+            async def call(**given: Any) -> Output:
+                return _to_output(await tool.on_invoke_tool(context, arguments if given == args else json.dumps(given)))
+
+            run = self._find_run(context)
+            reply = await run.call(tool.name, args, call, id=context.tool_call_id, messages=context.turn_input)
+            return _to_result(reply, run.news())
+
+        return replace(tool, on_invoke_tool=invoke)
+
+    async def _answer(self, context: Any, arguments: str) -> Any:
+        run = self._find_run(context)
+        reply = await run.invoke(context.tool_name, _read_arguments(arguments) or {}, id=context.tool_call_id)
+        return _to_result(reply, run.news())
+
+    def _find_run(self, context: Any) -> Run:
+        """All calls of a run share one object that counts its usage, and no other run has it."""
+        key = id(context.usage)
+        if key not in self._runs:
+            self._runs[key] = self._sessions.begin_run(self._conversation(context))
+            weakref.finalize(context.usage, self._runs.pop, key, None)  # for runs that fail
+        return self._runs[key]
+
+    async def end(self, context: Any) -> None:
+        if (run := self._runs.get(id(context.usage))) is not None:
+            await run.close()
+
+
+class _Hooks(AgentHooks[Any]):
+    """The agent's own hooks, and the end of the run."""
+
+    def __init__(self, own: Any, end: Callable[[Any], Any]) -> None:
+        own = own or AgentHooks()
+        self.on_start, self.on_handoff = own.on_start, own.on_handoff
+        self.on_tool_start, self.on_tool_end = own.on_tool_start, own.on_tool_end
+        self.on_llm_start, self.on_llm_end = own.on_llm_start, own.on_llm_end
+        self._own = own
+        self._end = end
+
+    async def on_end(self, context: Any, agent: Any, output: Any) -> None:
+        await self._own.on_end(context, agent, output)
+        await self._end(context)
+
+
+def _find_group(context: Any) -> str:
+    return getattr(context.run_config, "group_id", None) or ""
+
+
+def _read_arguments(arguments: str) -> dict[str, Any] | None:
+    try:
+        read = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _to_output(result: Any) -> Output:
+    items = result if isinstance(result, list) and result else [result]
+    if not all(field(item, "type") in _STRUCTURED for item in items):
+        items = [{"type": "text", "text": str(result)}]
+    return Output(list(items), original=(result,))
+
+
+def _to_result(reply: Reply, news: str) -> Any:
+    is_text = all(block_text(block) is not None for block in reply.content)
+    result = reply.value[0] if reply.passed else reply.text if is_text else reply.content
+    if not news:
+        return result
+    return [*(reply.content if reply.content else [{"type": "text", "text": str(result)}]), {"type": "text", "text": news}]

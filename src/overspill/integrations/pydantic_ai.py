@@ -1,0 +1,133 @@
+"""Pydantic AI: `Agent(…, capabilities=[Overspill()])`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import (
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        TextPart,
+        ToolReturnPart,
+        UserPromptPart,
+        is_multi_modal_content,
+    )
+except ImportError as error:
+    raise MissingFramework("pydantic_ai", "pydantic-ai-slim>=2.66") from error
+
+_MAX_MESSAGES = 20  # looked at to find out what the conversation is about
+
+
+class Overspill(AbstractCapability[Any]):
+    """One object serves all users: each conversation has its own session.
+
+    `session`: one to share, or its name. `budget`: the model's window; by default, what Pydantic AI knows of the model.
+    """
+
+    def __init__(
+        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+    ) -> None:
+        self._sessions = Sessions(Options("pydantic-ai", settings, session, budget))
+        self._toolset = FunctionToolset(
+            [
+                Tool.from_schema(_refuse, tool["name"], tool["description"], tool["parameters"])
+                for tool in self._sessions.define_tools()
+            ]
+        )
+        self._run: Run | None = None
+        self._settle: Callable[[int | None], None] | None = None
+
+    def get_toolset(self) -> Any:
+        return self._toolset
+
+    async def for_run(self, ctx: RunContext[Any]) -> Overspill:
+        ours = copy(self)
+        ours._run = self._sessions.begin_run(ctx.conversation_id or "")
+        return ours
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        try:
+            return await handler()
+        finally:
+            await self._own_run.close()
+
+    async def prepare_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
+        run = self._own_run
+        self._settle = run.begin_request(request_context.model.context_window)
+        notice = run.notice()
+        return replace(request_context, messages=_add_notice(request_context.messages, notice)) if notice else request_context
+
+    async def after_model_request(self, ctx: RunContext[Any], *, request_context: Any, response: ModelResponse) -> ModelResponse:
+        if self._settle is not None:
+            self._settle(response.usage.total_tokens)
+        return response
+
+    async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        async def tool(**given: Any) -> Any:
+            return _to_output(await handler(given))
+
+        said = _read_messages(ctx.messages)
+        return _to_result(await self._own_run.call(call.tool_name, args, tool, id=call.tool_call_id, messages=said))
+
+    @property
+    def _own_run(self) -> Run:
+        assert self._run is not None, "Pydantic AI calls `for_run` before anything else"
+        return self._run
+
+
+async def _refuse(**args: Any) -> str:
+    raise RuntimeError("Overspill answers this tool. Give the capability to the agent that offers the tool.")
+
+
+def _add_notice(messages: Sequence[ModelMessage], notice: str) -> list[ModelMessage]:
+    """After the results of the last request, and not stored."""
+    *earlier, last = messages
+    if isinstance(last, ModelRequest):
+        return [*earlier, replace(last, parts=[*last.parts, UserPromptPart(notice)])]
+    return [*messages, ModelRequest([UserPromptPart(notice)])]
+
+
+def _read_messages(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    for message in messages[-_MAX_MESSAGES:]:
+        for part in message.parts:
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str):
+                said.append({"role": "user", "content": part.content})
+            elif isinstance(part, TextPart):
+                said.append({"role": "assistant", "content": part.content})
+    return said
+
+
+def _to_output(result: Any) -> Output:
+    """Images and other files stay in their places. Everything else counts as the text that the model would get of it."""
+    value = result.return_value if isinstance(result, ToolReturn) else result
+    items = value if isinstance(value, list | tuple) and any(map(is_multi_modal_content, value)) else [value]
+    blocks = [{"type": "file", "item": item} if is_multi_modal_content(item) else _text_block(item) for item in items]
+    return Output(blocks, original=(result,))
+
+
+def _text_block(value: Any) -> dict[str, Any]:
+    text = value if isinstance(value, str) else ToolReturnPart("", value, tool_call_id="").model_response_str()
+    return {"type": "text", "text": text}
+
+
+def _to_result(reply: Reply) -> Any:
+    if reply.passed:
+        return reply.value[0]  # in a tuple, because a tool may return None
+    files = [block["item"] for block in reply.content if block.get("type") == "file"]
+    value: Any = [reply.text, *files] if files else reply.text
+    original = reply.original[0] if reply.original else None
+    return replace(original, return_value=value) if isinstance(original, ToolReturn) else value

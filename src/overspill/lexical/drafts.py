@@ -1,0 +1,116 @@
+"""Writes drafts of an answer: pieces in document order, joined where nothing is between them, and the last line.
+
+An answer is found by trying several drafts, which share most of their pieces. So each piece is written once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from overspill.lexical.cells import MOST_ROWS
+from overspill.lexical.fill import Addition, Piece
+from overspill.lexical.index import Index
+from overspill.lexical.plan import Plan
+from overspill.lexical.rank import Ranking
+from overspill.lexical.render import Tally, make_locator, render, write_closing_line
+from overspill.text.encoding import decode
+
+_MAX_GAP_BYTES = 4_000
+
+
+class Found(Struct, frozen=True):
+    """One span of the stored bytes: `text` is exactly the content from `start_byte` to `end_byte`."""
+
+    text: str
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+    locator: str
+    score: float
+    trimmed: bool = False
+    """Whether the record is longer than this excerpt."""
+    shown: str = ""
+    """The same as a model reads it: without colours, tags and escapes."""
+
+
+class Draft(Struct, frozen=True):
+    excerpts: tuple[Found, ...]
+    text: str
+    is_complete: bool = False
+
+
+class Drafts:
+    def __init__(self, index: Index, ranking: Ranking, way: Plan) -> None:
+        self._index = index
+        self._ranking = ranking
+        self._way = way
+        self._excerpts: dict[Piece, Found] = {}
+        self._adjacent: dict[tuple[int, int], bool] = {}
+
+    def write(self, additions: Sequence[Addition]) -> Draft:
+        """A later addition of a record replaces an earlier one."""
+        latest = {addition.record: addition.pieces for addition in additions}
+        headers = [addition.header for addition in additions if addition.header]
+        pieces = self._merge([*headers, *(piece for parts in latest.values() for piece in parts)])
+        excerpts = [self._write_excerpt(piece) for piece in pieces]
+        closing = write_closing_line(self._index, self._tally(pieces))
+        return Draft(tuple(excerpts), "\n".join([*_list_texts(pieces, excerpts), closing]))
+
+    def _merge(self, pieces: list[Piece]) -> list[Piece]:
+        """Pieces in document order, merged if there is nothing to read between them."""
+        merged: list[Piece] = []
+        for piece in sorted(pieces):
+            before = merged[-1] if merged else None
+            if before and (piece.start <= before.end or self._are_adjacent(before.end, piece.start)):
+                trimmed, score = before.trimmed or piece.trimmed, max(before.score, piece.score)
+                merged[-1] = Piece(before.start, max(before.end, piece.end), before.record, score, trimmed)
+            else:
+                merged.append(piece)
+        return merged
+
+    def _are_adjacent(self, end: int, start: int) -> bool:
+        if start - end >= _MAX_GAP_BYTES:
+            return False
+        gap = (end, start)
+        if gap not in self._adjacent:
+            self._adjacent[gap] = not render(self._index, end, start).strip(" ,\t\r\n")
+        return self._adjacent[gap]
+
+    def _write_excerpt(self, piece: Piece) -> Found:
+        if piece not in self._excerpts:
+            index, start, end = self._index, piece.start, piece.end
+            line = index.line_at(start)
+            place = make_locator(index, piece.record, start, line)
+            text = decode(bytes(index.source[start:end]))
+            last, score, shown = index.line_at(end - 1), round(piece.score, 3), render(index, start, end)
+            self._excerpts[piece] = Found(text, start, end, line, last, place, score, piece.trimmed, shown)
+        return self._excerpts[piece]
+
+    def _tally(self, pieces: list[Piece]) -> Tally:
+        """A record counts as shown even if only a part of it is."""
+        outline, ranking, way = self._index.outline, self._ranking, self._way
+        there = {
+            record
+            for piece in pieces
+            for record in range(bisect_right(outline.ends, piece.start), bisect_left(outline.starts, piece.end))
+        }
+        showing = len(there & way.matches)
+        shortened = any(piece.trimmed for piece in pieces)
+        compared = min(MOST_ROWS, len(outline)) if way.partly else 0
+        others = len(there) - showing
+        return Tally(len(way.matches), showing, others, shortened, ranking.more, ranking.uncounted, ranking.cut, compared)
+
+
+def _list_texts(pieces: list[Piece], excerpts: list[Found]) -> list[str]:
+    parts: list[str] = []
+    previous = -1
+    for piece, excerpt in zip(pieces, excerpts, strict=True):
+        continues = piece.trimmed and piece.record == previous
+        parts.append("[…]" if continues else f"[{excerpt.locator}]")
+        parts.append(excerpt.shown)
+        previous = piece.record
+    return parts

@@ -1,0 +1,114 @@
+"""Wrap and unwrap the servers of a client that spells them in its own way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from overspill.errors import SettingsError
+from overspill.mcp.host_configs import entries
+from overspill.mcp.host_configs.dialects import Dialect
+from overspill.mcp.host_configs.documents import JsonDocument
+from overspill.mcp.host_configs.entries import Refusal
+from overspill.mcp.host_configs.opening import open_document
+from overspill.mcp.host_configs.originals import unwrap_entry
+from overspill.mcp.host_configs.proxied import recognize
+from overspill.text import jsonc
+from overspill.text.jsonc import Edit, Node
+
+Change: TypeAlias = tuple[Mapping[str, Any], str, str]
+"""The new entry, and the texts before and after in the usual spelling."""
+NO_ORIGINAL = "its original entry cannot be told; change it by hand"
+NOT_WRAPPED = "it does not run through Overspill"
+
+
+class Translation:
+    """A file of a client with a dialect of its own."""
+
+    def __init__(self, text: str, name: str, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._name = name
+        self._document = open_document(text, name, dialect)
+        self._entries = self._document.entries()
+        self.nodes = {server: self._find_node(server, entry) for server, entry in self._entries.items()}
+        """Each entry in the usual spelling: its own text where that is what the client reads too."""
+
+    @property
+    def text(self) -> str:
+        return self._document.text()
+
+    def wrap(self, server: str, launch: Sequence[str], *, is_named: bool) -> Change | Refusal:
+        node = self.nodes[server]
+        if recognize(server, node):
+            return Refusal(entries.ALREADY_WRAPPED)
+        if why := self._dialect.find_refusal(self._entries[server]):
+            return Refusal(why)
+        refusal = entries.find_refusal(server, node)
+        if refusal and refusal.unless_named and not is_named:
+            return Refusal(f"{refusal.reason}; name it with --server to wrap it anyway")
+        if refusal and not refusal.unless_named:
+            return refusal
+        return self._put(server, entries.wrap_entry(server, node, launch))
+
+    def unwrap(self, server: str, earlier: Sequence[Translation]) -> Change | Refusal:
+        node = self.nodes[server]
+        found = recognize(server, node)
+        if not found:
+            return Refusal(NOT_WRAPPED)
+        for old in earlier:
+            if server in old.nodes and old.wraps_into(server, self._entries[server], found.launch):
+                self._restore(server, old)
+                return old._entries[server], node.raw, old.nodes[server].raw
+        edits = unwrap_entry(node, found)
+        return Refusal(NO_ORIGINAL) if edits is None else self._put(server, edits)
+
+    def wraps_into(self, server: str, entry: Mapping[str, Any], launch: Sequence[str]) -> bool:
+        node = self.nodes[server]
+        refusal = entries.find_refusal(server, node)
+        if refusal and not refusal.unless_named:
+            return False
+        return self._translate(_edit(node, entries.wrap_entry(server, node, launch))) == entry
+
+    def _find_node(self, server: str, entry: Mapping[str, Any]) -> Node:
+        if isinstance(self._document, JsonDocument) and self._dialect.to_usual(entry) == entry and "url" not in entry:
+            return self._document.node(server)
+        usual = json.dumps(self._dialect.to_usual(entry), indent=2, default=str)  # TOML and YAML have dates
+        return jsonc.scan(usual, f"{server} in {self._name}")
+
+    def _restore(self, server: str, old: Translation) -> None:
+        """As it was, to the character where the format allows it."""
+        if isinstance(self._document, JsonDocument) and isinstance(old._document, JsonDocument):
+            self._document.edit([jsonc.replace(self._document.node(server), old._document.node(server).raw)])
+        else:
+            self._document.put(server, old._entries[server])
+
+    def _put(self, server: str, edits: Sequence[Edit]) -> Change:
+        node, entry = self.nodes[server], self._entries[server]
+        after = _edit(node, edits)
+        is_own = isinstance(self._document, JsonDocument) and node is self._document.node(server)
+        if isinstance(self._document, JsonDocument) and is_own and "url" not in (value := jsonc.scan(after, self._name).value):
+            self._document.edit(edits)
+            return value, node.raw, after
+        before, changed = self._translate(node.raw), self._translate(after)
+        # What did not change stays what the file has: it may be of a type that JSON does not know.
+        new = {key: entry[key] if key in entry and before.get(key) == value else value for key, value in changed.items()}
+        self._document.put(server, new)
+        return new, node.raw, after
+
+    def _translate(self, usual: str) -> dict[str, Any]:
+        return self._dialect.from_usual(jsonc.scan(usual, self._name).value)
+
+
+def open_earlier(texts: Sequence[str], name: str, dialect: Dialect) -> list[Translation]:
+    found: list[Translation] = []
+    for text in texts:
+        try:
+            found.append(Translation(text, name, dialect))
+        except SettingsError:
+            continue
+    return found
+
+
+def _edit(node: Node, edits: Sequence[Edit]) -> str:
+    return jsonc.apply_edits(node.raw, [Edit(edit.start - node.start, edit.end - node.start, edit.text) for edit in edits])

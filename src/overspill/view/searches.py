@@ -1,0 +1,175 @@
+"""Questions about one output, bounded in time and number: a pattern, words, a JSON query, or SQL."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from threading import BoundedSemaphore
+from typing import Literal, TypeAlias, TypeVar
+
+import anyio
+import anyio.to_thread
+from msgspec import Struct
+
+from overspill import lexical
+from overspill.errors import BadRequest
+from overspill.reading import Bound
+from overspill.reading.pattern import Pattern, compile_pattern
+from overspill.reading.query import query
+from overspill.reading.search import Search
+from overspill.retrieval.indexes import EngineIndexes
+from overspill.sql.answers import explain_failure, read_answer, spell_cell
+from overspill.sql.library import Source, SqlLibrary
+from overspill.text.encoding import decode
+from overspill.view.texts import ShownText
+from overspill.view.windows import Span
+
+Way: TypeAlias = Literal["grep", "ask", "query", "sql"]
+WAYS: dict[str, Way] = {"grep": "grep", "ask": "ask", "query": "query", "sql": "sql"}
+MAX_HITS = 200
+MAX_ROWS = 500
+MAX_SECONDS = 30
+_SQL_SECONDS = 10
+_MAX_RUNNING = 2
+_MAX_WAIT_SECONDS = 10
+_MAX_ANSWER_BYTES = 64 << 10
+_REACH_BYTES = 300
+"""Shown of a line on each side of a match."""
+_BLOCK_BYTES = 32 << 20
+"""Searched between two looks at the clock."""
+A = TypeVar("A")
+
+
+class Hit(Struct, frozen=True):
+    line: int
+    span: Span
+    before: str
+    text: str
+    after: str
+
+
+class Found(Struct, frozen=True):
+    """`hits` for a pattern or a question, `text` for a JSON query, `columns` and `rows` for SQL."""
+
+    hits: tuple[Hit, ...] = ()
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Searches:
+    """At most two questions run at the same time, whoever asks; others wait for a while."""
+
+    def __init__(self) -> None:
+        self._slots = BoundedSemaphore(_MAX_RUNNING)
+        self._indexes = EngineIndexes()
+        self._tables = SqlLibrary()
+
+    def close(self) -> None:
+        self._tables.close()
+
+    async def run(self, work: Callable[[], A]) -> A:
+        """Raises BadRequest if it takes too long. What then still runs keeps its place until it ends."""
+
+        def wait_and_work() -> A:
+            if not self._slots.acquire(timeout=_MAX_WAIT_SECONDS):
+                raise BadRequest("Other questions are still being answered. Try again in a moment.")
+            try:
+                return work()
+            finally:
+                self._slots.release()
+
+        with anyio.move_on_after(MAX_SECONDS):
+            return await anyio.to_thread.run_sync(wait_and_work, abandon_on_cancel=True)
+        raise BadRequest(f"This took longer than {MAX_SECONDS} seconds. Ask for less, or use the command line.")
+
+    def ask(self, way: Way, words: str, text: ShownText, key: str) -> Found:
+        """Blocks. `key` is the same for the same bytes."""
+        match way:
+            case "grep":
+                return find_pattern(text, words)
+            case "ask":
+                return self._ask_engine(text, words, key)
+            case "query":
+                found = query(text.reader, words, Bound(_MAX_ANSWER_BYTES))
+                return Found(text=found.text, notes=(found.note,) if found.note else _tell_rest(found.next))
+            case "sql":
+                return self._ask_tables(text, words, key)
+
+    def _ask_engine(self, text: ShownText, words: str, key: str) -> Found:
+        found = lexical.select(self._indexes.get(key, text.reader), words)
+        hits = [
+            Hit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "") for each in found.excerpts
+        ]
+        if not hits:
+            return Found(notes=(found.text,))
+        hits.sort(key=lambda hit: hit.span)
+        closing = found.text.rpartition("\n")[2]
+        return Found(tuple(hits), notes=(closing, f"Confidence {found.confidence:.2f}. Read as {found.kind}."))
+
+    def _ask_tables(self, text: ShownText, words: str, key: str) -> Found:
+        sources = {"output": Source(key, text.reader)}
+        loaded = self._tables.load(sources["output"])
+        found = self._tables.query(words, sources, _SQL_SECONDS)
+        if found.result.failed:
+            raise BadRequest(explain_failure(found.result.failed, {"output": loaded}))
+        answer = read_answer(found)
+        rows = tuple(tuple(spell_cell(cell) for cell in row) for row in answer.rows[:MAX_ROWS])
+        left = (f"The first {len(rows):,} of {answer.total:,} rows.",) if len(rows) < answer.total else ()
+        return Found(columns=answer.columns, rows=rows, notes=(*answer.notes, *left))
+
+
+def compile_words(words: str) -> Pattern:
+    """A pattern in lower case finds capitals too."""
+    return compile_pattern(words, ignore_case=words == words.lower(), literal=False)
+
+
+def find_spans(pattern: Pattern, data: bytes) -> Iterator[Span]:
+    """Every match in a piece of text that is not empty."""
+    at = 0
+    while at <= len(data) and (found := pattern.search(data, at)):
+        if found[1] > found[0]:
+            yield found
+        at = max(found[1], found[0] + 1)
+
+
+def find_pattern(text: ShownText, words: str) -> Found:
+    pattern, due = compile_words(words), time.monotonic() + MAX_SECONDS / 2
+    buffer = text.reader.buffer()[: text.view.bytes]
+    hits: list[Hit] = []
+    at = 0
+    while at < len(buffer):
+        end = _find_line_end(buffer, at + _BLOCK_BYTES)
+        for found in Search(buffer[:end], pattern, at, line_start=at, reach=_REACH_BYTES).hits():
+            if len(hits) == MAX_HITS:
+                return Found(tuple(hits), notes=(f"The first {MAX_HITS} hits. There are more.",))
+            hits.append(_make_hit(text, buffer, pattern, found.start, found.end))
+        at = end
+        if time.monotonic() > due and at < len(buffer):
+            return Found(tuple(hits), notes=(f"Only the first {at:,} of {len(buffer):,} bytes were searched in time.",))
+    return Found(tuple(hits), notes=(f"{len(hits):,} hits in {len(buffer):,} bytes.",))
+
+
+def _make_hit(text: ShownText, buffer: memoryview, pattern: Pattern, start: int, end: int) -> Hit:
+    line, line_start = text.view.find_line(start)
+    first = max(line_start, start - _REACH_BYTES)
+    shown = bytes(buffer[first:end])
+    span = pattern.search(shown, start - first)
+    last = span[1] if span and span[0] == start - first and span[1] > span[0] else len(shown)
+    here = start - first
+    return Hit(line, (start, first + last), decode(shown[:here]), decode(shown[here:last]), decode(shown[last:]))
+
+
+def _find_line_end(buffer: memoryview, at: int) -> int:
+    """The start of the first line after this place."""
+    while at < len(buffer):
+        found = bytes(buffer[at : at + (1 << 20)]).find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += 1 << 20
+    return len(buffer)
+
+
+def _tell_rest(following: int | None) -> tuple[str, ...]:
+    return (f"The string goes on after its first {following:,} characters.",) if following else ()
