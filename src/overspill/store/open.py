@@ -58,10 +58,9 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
         raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
     if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
+    shown = mask_password(url or "")
     if not _is_possible(url or ""):
-        raise SettingsError(
-            f"{mask_password(url or '')!r} cannot be a store's place: it has characters that no file name can have."
-        )
+        raise SettingsError(f"{shown!r} cannot be a store's place: it has characters that no file name can have.")
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)
