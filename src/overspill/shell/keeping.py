@@ -98,16 +98,23 @@ async def keep_command(
             signals.forward_to(process.pid)
             send, receive = anyio.create_memory_object_stream[bytes]()
             output = CommandOutput(receive, lambda id: session.note(CommandEnded(now_ms(), id, process.returncode or 0)))
+            failure: Exception | None = None
             async with process, anyio.create_task_group() as group:
                 group.start_soon(_pump, process, send, output)
-                reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
-                if reply.job is not None and background_after is not None:
-                    await output.publish()
-                    write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
-                    detach()
-                    await session.stop()
-                else:
-                    write(output.shown(reply))
+                try:
+                    reply = await session.call(Path(command[0]).name, {}, output.produce, background=background, intent=what)
+                    if reply.job is not None and background_after is not None:
+                        await output.publish()
+                        write(encoding.encode(wording.still_running(reply.job.id, background_after) + "\n"))
+                        detach()
+                        await session.stop()
+                    else:
+                        write(output.shown(reply))
+                except Exception as error:  # raised below, because the group would wrap it
+                    failure = error
+                    group.cancel_scope.cancel()
+            if failure is not None:
+                raise failure
         return process.returncode or 0
 
 

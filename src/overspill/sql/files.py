@@ -15,7 +15,7 @@ from overspill.sql.tables.table import make_name
 from overspill.store.readers import BytesReader
 from overspill.types import Decoding
 
-_KINDS = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson"}
+_KINDS = {".csv": "csv", ".tsv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".xml": "xml"}
 
 
 def open_file(file: Path, key: str) -> tuple[Source, Decoding]:

@@ -20,7 +20,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # at least two letters, so 
 def _open_files(url: str, run_bytes: int) -> Store:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/") or parts.query or parts.fragment:
-        raise SettingsError(f"{url!r} is not a usable file URL. Write file:/// and an absolute path, or only the path.")
+        raise SettingsError(
+            f"{mask_password(url)!r} is not a usable file URL. Write file:/// and an absolute path, or only the path."
+        )
     return file_store(unquote(parts.path), run_bytes)
 
 
@@ -67,15 +69,15 @@ def open_store(url: str | None = None, *, run_bytes: int = 10 * GIB) -> Store:
         raise SettingsError(f"A store's place must be a path or URL as a string, not {describe_type(url)}.")
     if not isinstance(run_bytes, int) or run_bytes < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SettingsError(f"`run_bytes` must be a whole number of at least 1, not {run_bytes!r}.")
+    shown = mask_password(url or "")
     if not _is_possible(url or ""):
-        raise SettingsError(f"{url!r} cannot be a store's place: it has characters that no file name can have.")
+        raise SettingsError(f"{shown!r} cannot be a store's place: it has characters that no file name can have.")
     found = _SCHEME.match(url or "")
     if found is None:
         return file_store(url, run_bytes)
     scheme = found[1].lower()
     if scheme not in STORES:
         known = ", ".join(f"{each}:" for each in STORES)
-        shown = mask_password(url or "")
         raise SettingsError(
             f"{shown!r} names a store of the kind {scheme!r}, which Overspill does not know. Use a path or one of: {known}. "
             f"If you mean a folder of that name, write ./{shown}."

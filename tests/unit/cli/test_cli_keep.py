@@ -183,6 +183,24 @@ def test_a_store_that_cannot_be_used_is_an_error_before_the_command_runs(shell: 
     assert not (shell.root / "ran").exists()
 
 
+@pytest.mark.parametrize("options", [[], ["--background-after", "60"]])
+def test_a_reader_that_is_gone_ends_keep_as_it_ends_any_command(shell: Shell, options: list[str]):
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = shell.start("keep", *options, "--", "echo", "hello", stdout=writing)
+    os.close(writing)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (128 + signal.SIGPIPE, b"")
+
+
+@pytest.mark.parametrize("options", [[], ["--background-after", "60"], ["--background-after", "0"]])
+def test_an_answer_that_cannot_be_written_is_one_line(shell: Shell, options: list[str]):
+    with Path("/dev/full").open("wb") as full:
+        process = shell.start("keep", *options, "--", "echo", "hello", stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, b"overspill: error: Reading or writing failed: No space left on device.\n")
+
+
 def test_background_needs_a_command(shell: Shell):
     ended = shell.keep("--background-after", "1", stdin=b"")
     assert ended.returncode == 2

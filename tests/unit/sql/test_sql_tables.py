@@ -1,17 +1,22 @@
 """What is a table, what its columns are called, and what their text means."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
+from linear import is_linear
 
 from overspill.errors import BadRequest
 from overspill.sql import loading
 from overspill.sql.library import MAX_MEMORY_BYTES, Source, SqlLibrary
 from overspill.sql.protocol import LoadRequest
+from overspill.sql.tables.elements import find_elements
+from overspill.sql.tables.table import MAX_TABLES
 from overspill.store.readers import BytesReader
 
 pytest.importorskip("duckdb")
@@ -238,9 +243,9 @@ def test_elements_that_repeat_are_rows_and_know_what_they_are_in() -> None:
         JUNIT,
     )
     assert rows == [
-        ["a", 4, "t1", 0.5, None, None],
-        ["a", 5, "t2", 1.0, "line 1\nline 2", "boom"],
-        ["b", 8, "t3", 3.0, None, None],
+        ["a", JUNIT.index('<testcase name="t1"'), "t1", 0.5, None, None],
+        ["a", JUNIT.index('<testcase name="t2"'), "t2", 1.0, "line 1\nline 2", "boom"],
+        ["b", JUNIT.index('<testcase name="t3"'), "t3", 3.0, None, None],
     ]
 
 
@@ -251,11 +256,46 @@ def test_elements_that_repeat_are_rows_and_know_what_they_are_in() -> None:
         ('<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<a><b>&a;</b><b>&a;</b></a>', "declares entities"),
         ("<a>" * 5_000, "nested more than"),
         ("<a><b>1</b><b>2</a>", "not well-formed"),
+        pytest.param("<a><b " + " ".join(f"n{n}=''" for n in range(9_999)) + "/><b/></a>", "more than 3,000 columns", id="wide"),
     ],
 )
 def test_hostile_xml_is_refused_clearly(text: str, problem: str) -> None:
     with SqlLibrary() as library, pytest.raises(BadRequest, match=problem):
         library.load(Source("key", BytesReader(text.encode()), "xml"))
+
+
+@pytest.mark.parametrize("declared", ["iso-8859-1", "utf-16", "hex"])
+def test_the_encoding_that_a_decoded_document_declares_does_not_matter(declared: str) -> None:
+    text = f'<?xml version="1.0" encoding="{declared}"?>\n<a><b n="caf\u00e9"/><b n="th\u00e9"/></a>'
+    assert ask("SELECT n FROM output", text)[0] == [["caf\u00e9"], ["th\u00e9"]]
+
+
+def test_names_that_sql_cannot_tell_apart_and_our_own_are_columns_too() -> None:
+    text = '<?xml version="1.0"?>\n<r>\n<a>\n<b ID="1" id="2" _row="3" _parent="4"/>\n<b/></a>\n<a/></r>'
+    rows, _ = ask('SELECT _row, _parent, "ID", id_2, _row_2, _parent_2 FROM output_b ORDER BY _row', text)
+    assert rows == [[4, 3, 1, 2, 3, 4], [5, 3, None, None, None, None]]
+
+
+def test_an_entity_that_is_declared_elsewhere_stays_as_it_is_written() -> None:
+    text = '<?xml version="1.0"?>\n<!DOCTYPE a SYSTEM "http://example.invalid/a.dtd">\n<a><b>x&nbsp;y</b><b>z</b></a>'
+    assert ask("SELECT text FROM output", text)[0] == [["x&nbsp;y"], ["z"]]
+
+
+@pytest.mark.slow
+def test_a_cell_may_be_large() -> None:
+    text = f'<?xml version="1.0"?>\n<a><b>{"x" * 36_000_000}</b><b>z</b></a>'
+    assert ask("SELECT length(text) FROM output", text)[0] == [[36_000_000], [1]]
+
+
+def test_many_elements_that_are_no_table_are_read_in_linear_time(tmp_path: Path) -> None:
+    kinds = "".join(f"<t{number}/><t{number}/>" for number in range(MAX_TABLES))
+    long = "v" * 99
+
+    def read(times: int) -> Callable[[], object]:
+        text = f"<r>{kinds}<row>{f'<z>{long}</z>' * times}</row><row/></r>".encode()
+        return lambda: find_elements(text, lambda: tmp_path / token_hex())
+
+    assert is_linear(read, 20_000, quick=0.1, hopeless=20)
 
 
 COMMITS = """commit 1111111111111111111111111111111111111111 (HEAD -> main, tag: v1)
@@ -287,3 +327,10 @@ def test_a_history_has_a_row_for_each_commit() -> None:
         ],
         [12, "222", "Ben", "ben@example.org", "03 23", "Build a door", "Build a door", None, None, None],
     ]
+
+
+def test_an_indented_line_of_a_patch_is_no_part_of_the_message() -> None:
+    patch = "diff --git a/a.py b/a.py\n@@ -1,2 +1,2 @@\n     def f():\n-        return 1\n+        return 2\n \n     def g():"
+    text = COMMITS.replace(" door.py | 2 +-", patch)
+    rows, _ = ask("SELECT message, changes FROM output ORDER BY _row LIMIT 1", text)
+    assert rows == [["Mend the door\n\nIt was open.", patch]]

@@ -14,7 +14,7 @@ import pytest
 from store_servers import Relay
 
 from overspill import handles
-from overspill.errors import SettingsError, StoreError, UnknownHandle
+from overspill.errors import BadRequest, SettingsError, StoreError, UnknownHandle
 from overspill.store.open import open_store
 from overspill.store.protocols import KeepLimits
 
@@ -183,6 +183,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         f"postgresql://me:{PASSWORD}%zz@host/db",
         f"mysql://me:{PASSWORD}@host/db",
         f"postgresql://me@[host/db?password={PASSWORD}",
+        f"postgresql:me:{PASSWORD}@host/db",
+        f"postgresql://me:{PASSWORD}\0@host/db",
+        f"file://me:{PASSWORD}@host/db",
     ],
 )
 def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str):
@@ -190,6 +193,12 @@ def test_a_url_that_cannot_be_used_is_refused_without_its_password(url: str):
         open_store(url)
     assert PASSWORD not in str(refused.value)
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("tenant", ["a\0b", "a\ud800b"])
+def test_a_tenant_that_the_database_could_not_store_is_refused(tenant: str):
+    with pytest.raises(BadRequest, match="cannot name a tenant"):
+        PostgresStore("postgresql://me@127.0.0.1/db", tenant=tenant)
 
 
 def test_tables_of_another_version_are_left_alone(postgres_url: str):

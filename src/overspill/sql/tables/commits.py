@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from overspill.sql.tables.table import Found, RowWriter, make_name
@@ -48,10 +49,11 @@ def _read(commit: list[str]) -> dict[str, str | None]:
             body = place
             break
         row |= _read_field(field[1], field[2].strip())
-    message = [line[4:] for line in commit[body:] if line.startswith("    ") or not line.strip()]
-    changes = [line for line in commit[body:] if line.strip() and not line.startswith("    ")]
-    text = "\n".join(message).strip()
-    return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": "\n".join(changes) or None}
+    message = list(takewhile(lambda line: line.startswith("    ") or not line.strip(), commit[body:]))
+    # What follows are changes, however far they are indented: lines of a patch often are.
+    changes = "\n".join(commit[body + len(message) :]).rstrip()
+    text = "\n".join(line[4:] for line in message).strip()
+    return row | {"subject": text.split("\n", 1)[0] or None, "message": text or None, "changes": changes or None}
 
 
 def _read_field(name: str, value: str) -> dict[str, str | None]:

@@ -17,7 +17,7 @@ _MAX_DEPTH = 200
 _MAX_PATHS = 100_000
 """Different places that elements may have, so that counting them takes little memory."""
 PARENT = "_parent"
-"""The line of the row that an element is in."""
+"""The `_row` of the row that an element is in: where its text begins, in bytes. A line can have many elements."""
 TEXT = "text"
 
 
@@ -29,17 +29,18 @@ class _Element(Struct):
 
 class _Row(Struct):
     depth: int
-    line: int
-    cells: dict[str, str | None]
+    place: int
+    cells: dict[str, list[str]]
+    """All that belongs to a column, joined once: an element may occur a million times."""
 
 
 class _Walk:
-    """Calls `start(tag, attributes)` and `end(tag)` for elements, with their path, depth and line known."""
+    """Calls `start(tag, attributes)` and `end(tag)` for elements, with their path and depth known."""
 
     def __init__(self, text: mmap | bytes) -> None:
         self._text = text
         self.open: list[_Element] = [_Element("", {}, [])]
-        self.parser = expat.ParserCreate()
+        self.parser = expat.ParserCreate("utf-8")  # what it was decoded to, whatever it declares
         self.parser.buffer_text = True
         self.parser.EntityDeclHandler = _refuse_entities
 
@@ -59,6 +60,7 @@ class _Walk:
         self.parser.StartElementHandler = opened
         self.parser.EndElementHandler = closed
         self.parser.CharacterDataHandler = lambda data: self.open[-1].text.append(data)
+        self.parser.SkippedEntityHandler = lambda name, _: self.open[-1].text.append(f"&{name};")  # declared elsewhere
         try:
             for position in range(0, len(self._text), _CHUNK_BYTES):
                 self.parser.Parse(self._text[position : position + _CHUNK_BYTES], False)
@@ -105,8 +107,8 @@ class _Rows:
     def start(self, attributes: dict[str, str]) -> None:
         depth = len(self.walk.open)
         if self.walk.open[-1].path in self.writers:
-            parent: dict[str, str | None] = {PARENT: str(self._rows[-1].line)} if self._rows else {}
-            self._rows.append(_Row(depth, self.walk.parser.CurrentLineNumber, parent))
+            parent = {PARENT: [str(self._rows[-1].place)]} if self._rows else {}
+            self._rows.append(_Row(depth, self.walk.parser.CurrentByteIndex, parent))
         for name, value in attributes.items():
             self._add(name, value)
 
@@ -117,7 +119,7 @@ class _Rows:
             self._add("" if inside and not element.children else TEXT, value)
         if self._rows and len(self.walk.open) == self._rows[-1].depth:
             row = self._rows.pop()
-            self.writers[element.path].write(row.line, row.cells)
+            self.writers[element.path].write(row.place, {name: "\n".join(values) for name, values in row.cells.items()})
 
     def _add(self, name: str, value: str) -> None:
         if not self._rows:
@@ -125,8 +127,7 @@ class _Rows:
         row = self._rows[-1]
         inner = [element.path.rpartition("/")[2] for element in self.walk.open[row.depth :]]
         key = ".".join(filter(None, (*inner, name)))
-        before = row.cells.get(key)
-        row.cells[key] = value if before is None else f"{before}\n{value}"
+        row.cells.setdefault(f"{key}_2" if key == PARENT else key, []).append(value)
 
 
 def _refuse_entities(*_: Any) -> None:

@@ -12,9 +12,12 @@ from msgspec.structs import replace
 
 MAX_TABLES = 50
 """Tables of one output that are loaded, the first ones. The last of them says that there are more, so look for one more."""
+MAX_COLUMNS = 3_000
+"""Of a table that we write row by row. DuckDB lacks the memory for many more, and takes minutes for them."""
 ROW = "_row"
 EXTRA = "_extra"
 """Cells of rows that have more of them than the header."""
+_USUAL_ROW_BYTES = 1 << 24  # the longest row that DuckDB reads without being told to
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _MAX_NAME_CHARS = 40
 
@@ -37,30 +40,47 @@ class Found(Struct, frozen=True):
     """How to read it if DuckDB refuses `reader`."""
 
 
+class Unreadable(Exception):
+    """It cannot be loaded, or not whole."""
+
+
 class RowWriter:
-    """Writes rows of strings as lines of JSON, and remembers the columns in the order in which they came."""
+    """Writes rows of strings as lines of JSON, and remembers the columns in the order in which they came.
+
+    Columns whose names SQL could not tell apart get other names.
+    """
 
     def __init__(self, file: Path, columns: Iterable[str] = ()) -> None:
         self.rows = 0
         self._file = file
-        self._columns = dict.fromkeys(columns)
+        self._columns = dict[str, str]()
+        self._taken = {ROW}
+        self._longest = _USUAL_ROW_BYTES
         self._stream = file.open("wb")
         self._encode = msgspec.json.Encoder().encode
+        self._add_columns(columns)
 
     def write(self, row: int | str, cells: Mapping[str, str | None]) -> None:
-        self._columns.update(dict.fromkeys(cells))
-        self._stream.write(self._encode({ROW: str(row), **cells}) + b"\n")
+        if not cells.keys() <= self._columns.keys():
+            self._add_columns(cells)
+        line = self._encode({ROW: str(row), **{self._columns[name]: cell for name, cell in cells.items()}}) + b"\n"
+        self._longest = max(self._longest, len(line))
+        self._stream.write(line)
         self.rows += 1
 
     def finish(self, title: str = "", bad_rows: int = 0, note: str = "") -> Found:
         self._stream.close()
-        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *self._columns))
-        reader = f"read_json({quote(str(self._file))}, format='newline_delimited', columns={{{columns}}})"
+        columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in (ROW, *self._columns.values()))
+        how = f"format='newline_delimited', maximum_object_size={self._longest}, columns={{{columns}}}"
+        reader = f"read_json({quote(str(self._file))}, {how})"
         return Found(reader, f'TRY_CAST("{ROW}" AS BIGINT)', title, hidden=(ROW,), bad_rows=bad_rows, note=note)
 
-
-class Unreadable(Exception):
-    """It cannot be loaded, or not whole."""
+    def _add_columns(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._columns:
+                self._columns[name] = choose_name(name, self._taken)
+        if len(self._columns) > MAX_COLUMNS:
+            raise Unreadable(f"a table in it has more than {MAX_COLUMNS:,} columns.")
 
 
 def limit_tables(found: list[Found]) -> list[Found]:
@@ -85,14 +105,18 @@ def make_unique(names: Iterable[str]) -> list[str]:
     taken = {ROW}
     unique: list[str] = []
     for number, name in enumerate(names, 1):
-        name = name.strip().replace("\0", "") or f"column{number}"
-        chosen, count = name, 1
-        while chosen.lower() in taken:
-            count += 1
-            chosen = f"{name}_{count}"
-        taken.add(chosen.lower())
-        unique.append(chosen)
+        unique.append(choose_name(name.strip().replace("\0", "") or f"column{number}", taken))
     return unique
+
+
+def choose_name(name: str, taken: set[str]) -> str:
+    """A name for a column that no other has. `taken` has the others in lower case, and this one afterwards."""
+    chosen, count = name, 1
+    while chosen.lower() in taken:
+        count += 1
+        chosen = f"{name}_{count}"
+    taken.add(chosen.lower())
+    return chosen
 
 
 def make_name(title: str) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from threading import RLock
 from typing import Any
 
-from overspill.errors import StoreError, UnknownHandle
+from overspill.errors import BadRequest, StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.copies import LocalCopies
 from overspill.store.files.journal import Opening
@@ -23,6 +23,7 @@ from overspill.store.postgres.run import LEASE_SECONDS, REMOVE_AFTER_SECONDS, Ru
 from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB, OutputQuota, Quota
+from overspill.text import encoding
 
 _SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
 
@@ -44,6 +45,8 @@ class PostgresStore:
         remove_after_seconds: float = REMOVE_AFTER_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
     ) -> None:
+        if "\0" in tenant or encoding.clean(tenant) != tenant:
+            raise BadRequest(f"{tenant[:50]!r} cannot name a tenant: PostgreSQL stores neither NUL nor lone surrogates.")
         self._database = Database(url, answer_seconds)
         self._tenant = tenant
         self._lease_seconds = lease_seconds
