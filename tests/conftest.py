@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from store_servers import run_postgres
+from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_s3
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -61,3 +61,18 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         connection.execute(f"CREATE DATABASE {name}")
         yield postgres_server.replace("/postgres?", f"/{name}?")
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[int]:
+    """The port of a server that speaks S3, started when the first test needs it and shared by all processes that run tests."""
+    with run_s3(os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)) as port:
+        yield port
+
+
+@pytest.fixture
+def s3_url(s3_server: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a place where nothing is yet, with the credentials in the environment."""
+    for name, value in {**S3_KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{s3_server}", "AWS_ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{S3_BUCKET}/{uuid.uuid4()}"

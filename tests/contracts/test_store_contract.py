@@ -28,10 +28,18 @@ def make_postgres(request: pytest.FixtureRequest) -> Make:
     return partial(PostgresStore, url, tenant=handles.new())
 
 
+def make_objects(request: pytest.FixtureRequest) -> Make:
+    url = request.getfixturevalue("s3_url")
+    from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
+
+    return partial(ObjectStore, url)
+
+
 MAKERS: dict[str, Callable[[pytest.FixtureRequest], Make]] = {
     "file": lambda request: partial(FileStore, request.getfixturevalue("tmp_path") / "root"),
     "memory": lambda request: MemoryStore,
     "postgresql": make_postgres,
+    "s3": make_objects,
 }
 
 

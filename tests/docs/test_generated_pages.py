@@ -17,4 +17,4 @@ def test_a_generated_page_is_what_the_code_says(page: Path) -> None:
 
 
 def test_the_settings_and_the_commands_are_generated() -> None:
-    assert sorted(page.name for page in PAGES) == ["agents.md", "commands.md", "settings.md"]
+    assert sorted(page.name for page in PAGES) == ["agents.md", "commands.md", "integrations.md", "settings.md"]

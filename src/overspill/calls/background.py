@@ -71,11 +71,14 @@ def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:
     return changes[-1] if changes else None
 
 
-def restore_job(change: JobChanged) -> Job:
-    """Restore a job that is no longer in memory from the last thing the journal says about it.
+def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
+    """Restore a job that is not in memory from the last thing the journal says about it.
 
-    A job that had not ended, or that its session's end cancelled, was interrupted.
+    A job that had not ended, or that its session's end cancelled, was interrupted, unless its session `is_live` elsewhere.
     """
-    was_interrupted = change.state in ("queued", "running") or change.error == "cancelled"
+    is_unfinished = change.state in ("queued", "running")
+    if is_live and is_unfinished:
+        return Job.watch(change.id, change.tool, change.server, change.state, change.t)
+    was_interrupted = is_unfinished or change.error == "cancelled"
     state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
     return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)

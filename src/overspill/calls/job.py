@@ -157,6 +157,14 @@ class Job:
         job._ended = job._since + seconds
         return job
 
+    @classmethod
+    def watch(cls, id: str, tool: str, server: str, state: JobState, since_ms: int) -> Job:
+        """A job that another worker runs."""
+        job = cls(tool, None, None, server=server)
+        job.id, job.state, job.background = id, state, True
+        job._since -= max(0.0, time.time() - since_ms / 1000)
+        return job
+
     def start(self) -> None:
         self.state = "running"
         self._since = time.monotonic()

@@ -11,7 +11,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from overspill.gate.collect import block_text, field
-from overspill.lexical.words import INSTRUCTION, STOP, split_words, word_set
+from overspill.lexical.words import read_lexicon, split_words, word_set
 from overspill.settings import Settings
 from overspill.types import ToolCall
 
@@ -116,11 +116,11 @@ def _reads_as_words(text: str) -> bool:
 
 
 def _all_silent(words: Sequence[str]) -> bool:
-    return all(word.lower() in STOP or word.lower() in INSTRUCTION for word in words)
+    return all(word.lower() in read_lexicon("stop") or word.lower() in read_lexicon("wording") for word in words)
 
 
 def _is_telling(text: str) -> bool:
-    words = {word for word in split_words(text) if word not in STOP and word not in INSTRUCTION}
+    words = {word for word in split_words(text) if word not in read_lexicon("stop") and word not in read_lexicon("wording")}
     return len(words) >= _MIN_TELLING_WORDS
 
 

@@ -12,7 +12,7 @@ import msgspec
 from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
-from overspill.lexical.words import STOP, split_subwords, stem
+from overspill.lexical.words import read_lexicon, split_subwords, stem
 
 MOST_ROWS = 200_000
 """Rows of a table that are compared with each other at most."""
@@ -55,7 +55,7 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
     known = [
         {stem(part) for word in re.findall(r"[^\W_]+", name) for part in (word.lower(), *split_subwords(word))} for name in names
     ]
-    stems = [stem(word) for word in words if word not in STOP and len(word) > 1]
+    stems = [stem(word) for word in words if word not in read_lexicon("stop") and len(word) > 1]
 
     def naming(number: int) -> int:
         return sum(any(_same_word(word, part) for part in known[number]) for word in stems)
@@ -69,7 +69,7 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
 def _same_word(one: str, other: str) -> bool:
     """Whether these are forms of one word, or one abbreviates the other: memory, mem."""
     shorter, longer = sorted((len(one), len(other)))
-    near = (shorter >= 4 or (shorter == 3 and longer == 6)) and longer - shorter <= 3
+    near = shorter >= 3 and longer - shorter <= 3
     return one == other or (near and one[:shorter] == other[:shorter])
 
 

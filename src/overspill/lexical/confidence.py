@@ -12,12 +12,10 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query, list_failure_words
 from overspill.lexical.rank import Ranking
-from overspill.lexical.words import stem, word_set
+from overspill.lexical.words import read_lexicon, stem
 
 _ARBITRARY_CONFIDENCE = 0.1
 """The confidence of an answer whose records are only the first of many alike."""
-_RUNS = frozenset(map(stem, word_set("build job test run pipeline command script compilation installation step task program")))
-"""How people call what failed, whatever the output calls it."""
 
 
 class Features(Struct, frozen=True):
@@ -49,7 +47,7 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
     held = _list_terms(index, ranking, best[0]) if best else set[int]()
     present = {term for spots in ranking.hits.values() for _, _, term in spots}.union(*ranking.labels.values())
     # That something failed, and that it ran, is told by the structure; the words for it are the question's own.
-    phrasing = list_failure_words(query.text) | _RUNS if query.failure and evidence else set[str]()
+    phrasing = list_failure_words(query.text) | set(map(stem, read_lexicon("runs"))) if query.failure and evidence else set[str]()
     asked = [number for number, term in enumerate(ranking.terms) if term.telling and term.key not in phrasing]
     worth = sum(ranking.worth[number] for number in asked)
     weight = sum(ranking.terms[number].weight for number in asked)

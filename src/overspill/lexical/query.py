@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill.lexical.words import INSTRUCTION, STOP, split_subwords, split_words, stem
+from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
@@ -97,7 +97,7 @@ def parse(question: str) -> Query:
     silent = _find_silent_words(text, tokens)
     quoted = [next(group for group in found.groups() if group) for found in _QUOTED.finditer(text)]
     for phrase in quoted:
-        said = frozenset[str]() if STOP.issuperset(split_words(phrase)) else silent
+        said = frozenset[str]() if read_lexicon("stop").issuperset(split_words(phrase)) else silent
         for token in _TOKEN.findall(phrase):
             _add_token(token, 1.6, said, terms.add)
     for token in tokens:
@@ -128,10 +128,10 @@ def list_failure_words(question: str) -> set[str]:
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:
     """Stop words to ignore: not those in capitals among other words (GET, US, NO), and none if there are only stop words."""
     words = {word for token in tokens for word in split_words(token)}
-    if words <= STOP:
+    if words <= read_lexicon("stop"):
         return frozenset()
     shouted = () if text.isupper() else (token.lower() for token in tokens if len(token) > 1 and token.isupper())
-    return STOP.difference(shouted)
+    return read_lexicon("stop").difference(shouted)
 
 
 def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[[Term], None]) -> None:
@@ -140,10 +140,10 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
         add(Term(lower, 2.0 * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
-            if part not in STOP and (len(part) > 1 or part.isdigit()):
+            if part not in read_lexicon("stop") and (len(part) > 1 or part.isdigit()):
                 add(Term(stem(part), 0.3 * weight, role="part"))
         return
     for word in split_words(lower):
         if word not in silent:
-            wording = word in INSTRUCTION and weight <= 1.0
+            wording = word in read_lexicon("wording") and weight <= 1.0
             add(Term(stem(word), 0.35, role="wording") if wording else Term(stem(word), weight))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import Any, cast
+from importlib.resources import files
+from typing import Any, Literal, TypeAlias, cast
 
 import Stemmer
 
@@ -15,29 +16,19 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
+Lexicon: TypeAlias = Literal["stop", "wording", "high", "low", "first", "last", "time", "speed", "runs", "keys"]
+"""The lists of words in `lexicon/`."""
+
+
 def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-STOP = word_set(
-    """a an the of to in on at is are was were be been being am and or not no nor for with by from this that these those
-    which who whom whose what when where how why did do does done doing it its as has have had having you your i me my
-    we our us they them their he she his her there here than then so such about into onto if can could would should
-    shall will may might must also please any some each both between within under over per via vs s t d ll re ve m
-    just only own same other others more most very too out up down off again once get got gets let like want need
-    needs"""
-)
-
-INSTRUCTION = word_set(
-    """find show list give tell report extract return print highlight identify describe explain quote display output outputs
-    fetch look search retrieve part parts piece section sections detail details information info related relevant
-    regarding concerning entry entries exact exactly verbatim value values result results text content contents
-    document page file log logs line lines record records following above below including include includes name named
-    names called listed item items thing things kind type reviewed review number numbers many much all every everything
-    complete full entire after before next previous prior follow immediately came come comes first last top bottom
-    least highest lowest largest smallest longest shortest greatest fewest earliest latest total"""
-)
-"""Words that are more often part of the request than of the answer: they count little."""
+@cache
+def read_lexicon(name: Lexicon) -> frozenset[str]:
+    """The words of a list. Lines that begin with # say what it is for."""
+    lines = (files("overspill.lexical") / "lexicon" / f"{name}.txt").read_text("utf-8").splitlines()
+    return word_set(" ".join(line for line in lines if not line.startswith("#")))
 
 
 @lru_cache(maxsize=65_536)

@@ -1,8 +1,8 @@
-"""Sessions of one owner, one after another: a later session may read what an ended one kept."""
+"""Sessions of one owner: a later one may read what an ended one kept; workers that share a session read what each other keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from overspill.calls.background import find_last_change, restore_job
 from overspill.calls.job import Job
 from overspill.errors import HandleError, StoreError
 from overspill.record import events
-from overspill.record.events import Entry, OutputStored
+from overspill.record.events import Entry, JobChanged, OutputRetrieved, OutputStored
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
@@ -25,15 +25,25 @@ class GroupOutput(Struct, frozen=True):
 
 
 class SessionGroup:
-    """The sessions whose names begin with `name` and a slash. All methods block."""
+    """The sessions whose names begin with `name` and a slash. All methods block.
 
-    def __init__(self, store: Store, name: str) -> None:
+    `shared_by` is the session of a worker that shares one with others: it also reads what those keep while they are live, and
+    what was kept under the name itself, before it was shared.
+    """
+
+    def __init__(self, store: Store, name: str, shared_by: str = "") -> None:
         self._store = store
+        self._name = name
         self._prefix = f"{name}/"
+        self._shared_by = shared_by
+
+    @property
+    def is_shared(self) -> bool:
+        return bool(self._shared_by)
 
     def find(self, spelling: str) -> GroupOutput | None:
         session, file = handles.parse(spelling)
-        for shelf in self._ended_sessions(session):
+        for shelf, _ in self._readable_sessions(session):
             with suppress(HandleError, StoreError), ExitStack() as undo:
                 undo.callback(shelf.close)
                 if session is None:
@@ -47,7 +57,7 @@ class SessionGroup:
     def find_named(self, name: str) -> set[str]:
         """The handles of the outputs that have this name."""
         found: set[str] = set()
-        for shelf in self._ended_sessions():
+        for shelf, _ in self._readable_sessions():
             with suppress(StoreError), closing(shelf):
                 names = _read_names(shelf)
                 found.update(handles.handle(shelf.session, id) for id in names if names[id] == name)
@@ -56,38 +66,63 @@ class SessionGroup:
     def list_names(self) -> set[str]:
         """All names that outputs of the family have, also those of live sessions."""
         taken: set[str] = set()
-        for shelf in self._sessions():
+        for shelf, _ in self._sessions():
             with suppress(StoreError), closing(shelf):
                 taken.update(_read_names(shelf).values())
         return taken
 
-    def find_failed_job(self, spelling: str) -> Job | None:
-        """A job of an ended session that failed, or was still running when the session ended."""
+    def find_job(self, spelling: str) -> Job | None:
+        """A job of an ended session that failed, or was still running when the session ended; or one that another worker runs."""
         session, file = handles.parse(spelling)
-        for shelf in self._ended_sessions(session):
+        for shelf, is_live in self._readable_sessions(session):
             with suppress(StoreError), closing(shelf):
                 if change := find_last_change(_events_about(shelf, file), file):
-                    return None if change.state == "ready" else restore_job(change)
+                    return None if change.state == "ready" else restore_job(change, is_live=is_live)
         return None
 
+    def list_unread_jobs(self) -> list[Job]:
+        """The jobs of other workers that are live: those that still run, and those that have ended and that nobody has read."""
+        jobs: list[Job] = []
+        for shelf, is_live in self._readable_sessions():
+            with suppress(HandleError, StoreError), closing(shelf):
+                if is_live:
+                    jobs += _unread_jobs(shelf)
+        return jobs
+
+    def list_kept(self) -> list[Kept]:
+        """What the others have kept, oldest session first."""
+        kept: list[Kept] = []
+        for shelf, _ in self._readable_sessions():
+            with suppress(HandleError, StoreError), closing(shelf):
+                kept = [*_stored_outputs(shelf), *kept]
+        return kept
+
     def has_outputs(self) -> bool:
-        for shelf in self._ended_sessions():
+        for shelf, _ in self._readable_sessions():
             with suppress(StoreError), ExitStack() as undo:
                 undo.callback(shelf.close)
                 if next(_stored_outputs(shelf), None):
                     return True
         return False
 
-    def _ended_sessions(self, session: str | None = None) -> Iterator[Shelf]:
-        return self._sessions(session, ended=True)
+    def _readable_sessions(self, session: str | None = None) -> Iterator[tuple[Shelf, bool]]:
+        """Those that have ended, or if the session is shared, all others."""
+        return self._sessions(session, is_wanted=lambda label: not label.live or self.is_shared)
 
-    def _sessions(self, session: str | None = None, *, ended: bool = False) -> Iterator[Shelf]:
-        """Newest first, open for reading. A session that is removed meanwhile is left out."""
+    def _sessions(
+        self, session: str | None = None, *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True
+    ) -> Iterator[tuple[Shelf, bool]]:
+        """Newest first, open for reading, and whether they are live. A session that is removed meanwhile is left out."""
         labels = reversed(self._list_labels()) if session is None else self._find_label(session)
         for label in labels:
-            if label.name.startswith(self._prefix) and not (ended and label.live):
+            if self._has(label) and is_wanted(label):
                 with suppress(HandleError, StoreError):
-                    yield self._store.read_shelf(label.session)
+                    yield self._store.read_shelf(label.session), label.live
+
+    def _has(self, label: ShelfLabel) -> bool:
+        if self.is_shared and label.name == self._name:
+            return True
+        return label.name.startswith(self._prefix) and label.session != self._shared_by
 
     def _list_labels(self) -> list[ShelfLabel]:
         try:
@@ -113,6 +148,17 @@ def _read_names(shelf: Shelf) -> dict[str, str]:
     lines = (line for line in shelf.journal() if b'"event":"kept"' in line)  # most lines are not decoded
     stored = (event.kept for event in events.decode_events(lines) if isinstance(event, OutputStored))
     return {kept.id: kept.name for kept in stored if kept.session == shelf.session and handles.is_uuid(kept.id)}
+
+
+def _unread_jobs(shelf: Shelf) -> list[Job]:
+    lines = (line for line in shelf.journal() if b'"event":"job"' in line or b'"event":"retrieval"' in line)
+    last: dict[str, JobChanged] = {}
+    for event in events.decode_events(lines):
+        if isinstance(event, JobChanged):
+            last[event.id] = event
+        elif isinstance(event, OutputRetrieved):
+            last.pop(event.id, None)
+    return [restore_job(change, is_live=True) for change in last.values()]
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

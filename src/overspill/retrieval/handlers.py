@@ -24,7 +24,7 @@ from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
 from overspill.record.ledger import Ledger
-from overspill.retrieval import exact, extracted
+from overspill.retrieval import elsewhere, exact, extracted
 from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOutput, name_mode, parse_arguments, parse_extraction
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
@@ -67,6 +67,7 @@ class RetrievalTools:
         self._latest_model: str | None = None
         self.inherits = False
         """Whether this session may read outputs that earlier sessions of its family stored."""
+        self.elsewhere: elsewhere.JobsElsewhere | None = None
         self._gate = gate
         self._outputs = outputs
         self._jobs = jobs
@@ -143,10 +144,9 @@ class RetrievalTools:
         return await anyio.to_thread.run_sync(find, spelling)
 
     async def _wait(self) -> Page:
-        done = await self._jobs.wait(self._gate.settings.wait_max_secs)
+        done, pending = await elsewhere.wait_for_jobs(self._jobs, self.elsewhere, self._gate.settings.wait_max_secs)
         if done:
             return Page(wording.completed_jobs([self._status(job) for job in done]))
-        pending = self._jobs.pending()
         return Page(wording.still_running([self._status(job) for job in pending]) if pending else wording.NONE_RUNNING)
 
     async def _artifact(self, asked: GetArtifact) -> Page:

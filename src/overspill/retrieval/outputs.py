@@ -157,13 +157,13 @@ class StoredOutputs:
     def find_job(self, spelling: str) -> Job | None:
         """The job with that id. A client that asks for a job is told when it ends, even if another client called its tool.
 
-        Also finds a job of an ended session of the family, if it left no output: it failed, or was interrupted.
+        Also finds a job of another session of the family, if it left no output: it failed, was interrupted, or runs elsewhere.
         """
         spelling = self._spell_out(spelling)
         _, file = handles.parse(spelling)
         job = self.jobs.get(file)
         if job is None and self._family is not None and file not in self._kept and not self._find_in_group(spelling):
-            return self._family.find_failed_job(spelling)
+            return self._family.find_job(spelling)
         self.file_id(spelling)
         if job is not None and (client := requester.get()) is not None:
             client.note_asked_for(job)

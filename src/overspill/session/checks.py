@@ -38,6 +38,15 @@ def check_session(
     require("endpoints", endpoints, (Mapping, _NONE), "a mapping of names to endpoints")
 
 
+def find_family(name: str, family: str, *, shared: bool) -> str:
+    """Those who may read each other's outputs. A shared session is a family of its own: each worker has a part of it."""
+    if shared and not (name or family):
+        raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
+    if shared and name and family:
+        raise BadRequest("A shared session has a name or a family, not both.")
+    return name if shared and name else family
+
+
 def find_store(store: Store | str | None, settings: Settings) -> Store:
     """The one that the program names, or else the one that the settings name."""
     if isinstance(store, str):

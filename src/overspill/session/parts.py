@@ -22,6 +22,7 @@ from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger, logger
 from overspill.retrieval.delivery import Delivery
+from overspill.retrieval.elsewhere import JobsElsewhere
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
@@ -59,6 +60,7 @@ class SessionParts:
             self.gate.names,
             shows_names=not settings.follows_document,
         )
+        self.family = family
         if family is not None:
             self.gate.names.avoid(family.list_names)
         self.calls = CallService(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
@@ -66,6 +68,7 @@ class SessionParts:
         self.extractor = extractor
         self.gate.intents.search = PassageSearch(self.outputs, extractor, ledger)
         self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
         for event in events.decode_events(shelf.journal()):
@@ -76,6 +79,11 @@ class SessionParts:
                     self.gate.names.note(event.kept.id, event.kept.name)
             elif isinstance(event, JobChanged):
                 self.calls.jobs.background.note_earlier(event)
+
+    def list_kept(self) -> list[Kept]:
+        """In a shared session, also what other workers have kept."""
+        others = self.family.list_kept() if self.family is not None and self.family.is_shared else []
+        return [*others, *self.gate.kept]
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
         require("name", name, str, "a string")

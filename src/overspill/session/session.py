@@ -22,8 +22,7 @@ from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
-from overspill.record.ledger import Ledger, accounting
-from overspill.record.observers import Observer
+from overspill.record.ledger import Ledger, Observers, accounting
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, Extractor, configured_endpoints
@@ -47,11 +46,11 @@ P = ParamSpec("P")
 class Session:
     """Use it as `async with Session() as session`, or call `begin` and `close` yourself.
 
-    `name` keeps the session, and opens it again later. Sessions of one `family` are kept too, and can read what earlier ones
-    stored. `models` are your own models, by target name; others are reached at their provider or at `endpoints`.
-    `notice`: whether you show the model a notice each turn. If not, the model is told to wait instead. `preload`: whether to load
-    the vocabulary that counts tokens when the session begins. If not, the first large output does, and your program waits;
-    `keep` does not load it either, but estimates. `tool_prefix` precedes names of retrieval tools. `observers` see each event.
+    `name` keeps the session, and opens it again later; if it is `shared`, several workers have it open at the same time. Sessions
+    of one `family` are kept too, and can read what earlier ones stored. `models` are your own models, by target name; others
+    are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
+    to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
+    output does; `keep` estimates. `tool_prefix` precedes the names of retrieval tools. `observers` see each event.
     """
 
     def __init__(
@@ -59,6 +58,7 @@ class Session:
         settings: Settings | None = None,
         *,
         name: str = "",
+        shared: bool = False,
         family: str = "",
         budget: ContextBudget | None = None,
         store: Store | str | None = None,
@@ -67,19 +67,19 @@ class Session:
         notice: bool = True,
         preload: bool = True,
         tool_prefix: str = "",
-        observers: Sequence[Observer] = (),
+        observers: Observers = (),
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
         self._new_id = handles.new()
-        self.name = f"{family}/{self._new_id}" if family and not name else name
-        self.family = family
+        self.is_shared = shared
+        self.family = family = checks.find_family(name, family, shared=shared)
+        self.name = f"{family}/{self._new_id}" if family and (shared or not name) else name
         self.budget = budget
         self._store = checks.find_store(store, self.settings)
         self._models = models or {}
         self._endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
-        self._shows_notice = notice
-        self._preloads = preload
+        self._shows_notice, self._preloads = notice, preload
         self._observers = checks.check_observers(observers)
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
@@ -99,7 +99,7 @@ class Session:
             async with hold_shelf(self._store, self.settings, id, self.name) as shelf:
                 ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self._observers)
                 extractor = Extractor(self.settings, ledger, self._models, self._endpoints)
-                family = SessionGroup(self._store, self.family) if self.family else None
+                family = SessionGroup(self._store, self.family, shelf.session if self.is_shared else "") if self.family else None
                 parts = SessionParts(self.settings, shelf, ledger, extractor, self.budget, family, notice=self._shows_notice)
                 parts.retrieval.inherits = family is not None and await anyio.to_thread.run_sync(family.has_outputs)
                 await parts.calls.jobs.open()
@@ -231,7 +231,7 @@ class Session:
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
-        return list(self._parts.gate.kept)
+        return self._parts.list_kept()
 
     def running(self) -> list[JobInfo]:
         """The background jobs that have not finished."""

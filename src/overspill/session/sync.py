@@ -46,6 +46,7 @@ class SyncSession:
         settings: Settings | None = None,
         *,
         name: str = "",
+        shared: bool = False,
         family: str = "",
         budget: ContextBudget | None = None,
         store: Store | str | None = None,
@@ -59,6 +60,7 @@ class SyncSession:
         self._session = Session(
             settings,
             name=name,
+            shared=shared,
             family=family,
             budget=budget,
             store=store,

@@ -138,7 +138,7 @@ class Settings:
         Name | None, Key("Where outputs are stored: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
     ] = None
     store: Annotated[
-        Name | None, Key("The URL of a store to use instead of `storeDir`, such as `postgresql://…`.", "owner", private=True)
+        Name | None, Key("The URL of a store to use instead of `storeDir`, e.g. `s3://bucket/prefix`.", "owner", private=True)
     ] = None
     retention: Annotated[
         Retention, Key("How long outputs stay: until the session closes, until the process ends, or longer (`keep`).", "owner")

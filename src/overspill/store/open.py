@@ -38,11 +38,22 @@ def _open_postgres(url: str, run_bytes: int) -> Store:
     return postgres_store(url, "", run_bytes)
 
 
+def _open_objects(url: str, run_bytes: int) -> Store:
+    try:
+        from overspill.store.objects.store import object_store  # noqa: PLC0415  # most stores are folders
+    except ImportError as missing:
+        raise MissingPackage(f"The store {mask_password(url)}", "s3") from missing
+    return object_store(url, run_bytes)
+
+
 STORES: Mapping[str, Callable[[str, int], Store]] = {
     "file": _open_files,
     "memory": _open_memory,
     "postgresql": _open_postgres,
     "postgres": _open_postgres,
+    "s3": _open_objects,
+    "gs": _open_objects,
+    "az": _open_objects,
 }
 """By URL scheme: what makes a store from a URL and the number of bytes that one run may write."""
 

@@ -40,6 +40,16 @@ class RecoveringStore:
         with suppress(StoreError):
             self.open_now(handles.new()).close()
 
+    def answers(self) -> bool:
+        """Ask it for something that it does not have."""
+        try:
+            self._store.label(handles.new())
+        except UnknownHandle:
+            return True
+        except StoreError:
+            return False
+        return True
+
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
     ) -> Shelf:

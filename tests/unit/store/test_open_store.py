@@ -17,6 +17,7 @@ from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
+from overspill.store.objects.store import ObjectStore
 from overspill.store.open import STORES, open_store
 from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
@@ -27,6 +28,9 @@ EXAMPLES = {
     "memory": "memory:",
     "postgresql": "postgresql://me@localhost/outputs",
     "postgres": "postgres://me@localhost/outputs",
+    "s3": "s3://bucket/prefix",
+    "gs": "gs://bucket/prefix",
+    "az": "az://container/prefix",
 }
 
 
@@ -42,9 +46,14 @@ def store_classes() -> set[type]:
     return classes - {Store, RecoveringStore}
 
 
-def test_every_kind_of_store_is_registered_and_has_an_example():
+def test_every_kind_of_store_is_registered_and_has_an_example(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "me")
     assert set(EXAMPLES) == set(STORES)
-    assert {type(open_store(url)) for url in EXAMPLES.values()} == store_classes() == {FileStore, MemoryStore, PostgresStore}
+    assert (
+        {type(open_store(url)) for url in EXAMPLES.values()}
+        == store_classes()
+        == {FileStore, MemoryStore, ObjectStore, PostgresStore}
+    )
 
 
 @pytest.mark.parametrize("spelling", ["{}", "file://{}", "file:{}", "FILE://{}", "file://localhost{}"])
@@ -76,7 +85,7 @@ def test_an_unknown_kind_of_store_is_refused_with_the_known_ones(url: str):
         open_store(url)
     assert str(refused.value) == (
         f"{url!r} names a store of the kind '{kind}', which Overspill does not know. Use a path or one of: file:, memory:, "
-        f"postgresql:, postgres:. "
+        f"postgresql:, postgres:, s3:, gs:, az:. "
         f"If you mean a folder of that name, write ./{url}."
     )
 
@@ -99,5 +108,5 @@ async def test_a_session_stores_its_outputs_at_the_url(tmp_path: Path):
     async with Session(Settings(store_dir="memory:"), name="in memory") as session:
         assert session.open(kept.handle).text() == "remembered"
     open_store("memory:").remove_shelf(kept.session)
-    with pytest.raises(SettingsError, match="'s3'"):
-        Session(Settings(store_dir="s3://bucket"))
+    with pytest.raises(SettingsError, match="'ftp'"):
+        Session(Settings(store_dir="ftp://bucket"))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +14,7 @@ import pytest
 from store_servers import Relay
 
 from overspill import handles
-from overspill.errors import NameInUse, SettingsError, StoreError, UnknownHandle
+from overspill.errors import SettingsError, StoreError, UnknownHandle
 from overspill.store.open import open_store
 from overspill.store.protocols import KeepLimits
 
@@ -27,43 +24,6 @@ from overspill.store.postgres.store import PostgresStore  # noqa: E402
 
 PASSWORD = "s3cr3t-w0rd"  # noqa: S105
 PATIENCE = 60
-WORKER = """
-import sys
-from overspill import handles
-from overspill.store.postgres.store import PostgresStore
-
-store = PostgresStore(sys.argv[1], tenant=sys.argv[2], lease_seconds=float(sys.argv[3]))
-shelf = store.open_shelf(handles.new(), name="research", retention="keep")
-writer = shelf.create(id := handles.new())
-writer.append(b"acknowledged")
-writer.commit()
-shelf.append_journal(b'{"wrote":"%s"}\\n' % id.encode())
-shelf.create(half := handles.new()).append(b"half")
-print(shelf.session, id, half, flush=True)
-sys.stdin.read()
-"""
-FORKING = """
-import os, sys
-from overspill import handles
-from overspill.errors import StoreError
-from overspill.store.postgres.store import PostgresStore
-
-store = PostgresStore(sys.argv[1], tenant=sys.argv[2])
-shelf = store.open_shelf(handles.new(), retention="process")
-writer = shelf.create(id := handles.new())
-writer.append(b"mine")
-writer.commit()
-if not (child := os.fork()):
-    try:
-        shelf.append_journal(b"{}\\n")
-    except StoreError as refused:
-        print("forked from" if "forked from" in str(refused) else refused)
-    print("child reads", store.read_shelf(shelf.session).open(id).read(0, 9))
-    store.open_shelf(handles.new())
-    sys.exit()
-os.waitpid(child, 0)
-print(f"parent reads {shelf.open(id).read(0, 9)}, live: {store.label(shelf.session).live}")
-"""
 
 
 @pytest.fixture
@@ -111,22 +71,6 @@ def wait_until(holds) -> None:
         threading.Event().wait(0.02)
 
 
-def test_another_worker_reads_what_one_has_stored_and_follows_what_it_writes(make):
-    first, second = make(), make()
-    shelf = first.open_shelf(handles.new(), retention="keep")
-    id = stored(shelf, b"from the first")
-    writer = shelf.create(running := handles.new())
-    writer.append(b"so ")
-    elsewhere = second.read_shelf(shelf.session)
-    assert elsewhere.open(id).read(0, 99) == b"from the first"
-    reader = elsewhere.open(running)
-    assert reader.read(0, 99) == b"so "
-    writer.append(b"far")
-    assert (reader.size, bytes(reader.buffer())) == (6, b"so far")
-    writer.commit()
-    assert second.label(shelf.session).live
-
-
 def test_another_tenant_finds_nothing_counts_nothing_and_removes_nothing(make):
     mine, theirs = make(), make(tenant=handles.new())
     shelf = mine.open_shelf(handles.new(), name="shared name", retention="keep")
@@ -144,43 +88,6 @@ def test_another_tenant_finds_nothing_counts_nothing_and_removes_nothing(make):
     assert expired.bytes < 500
     assert [label.session for label in theirs.shelves()] == [other.session]
     assert mine.read_shelf(shelf.session).open(id).size == 1000
-
-
-def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make, postgres_server, tenant):
-    command = [sys.executable, "-c", WORKER, postgres_server, tenant, "1"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout is not None
-        session, id, half = worker.stdout.readline().split()
-        store = make(lease_seconds=0.5)
-        with pytest.raises(NameInUse):
-            store.open_shelf(handles.new(), name="research", retention="keep")
-        worker.send_signal(signal.SIGKILL)
-        wait_until(lambda: not store.label(session).live)
-    shelf = store.open_shelf(handles.new(), name="research", retention="keep")
-    assert shelf.session == session
-    assert shelf.open(id).read(0, 99) == b"acknowledged"
-    assert shelf.remove_unrecorded({id}) == len(b"half")
-    with pytest.raises(UnknownHandle):
-        shelf.open(half)
-    assert b'{"wrote":"%s"}\n' % id.encode() in list(shelf.journal())
-
-
-def test_who_lost_a_session_cannot_write_and_is_told(make, postgres_server):
-    late, quick = make(lease_seconds=0.2), make(lease_seconds=0.2)
-    shelf = late.open_shelf(handles.new(), name="contested", retention="keep")
-    writer = shelf.create(half := handles.new())
-    writer.append(b"half")
-    suspend(late, postgres_server)
-    taken = quick.open_shelf(handles.new(), name="contested", retention="keep")
-    assert taken.session == shelf.session
-    for call in (lambda: writer.append(b"more"), writer.commit, lambda: shelf.append_journal(b"{}\n")):
-        with pytest.raises(StoreError, match=f"Session {shelf.session} can no longer write: .* Open the session again"):
-            call()
-    assert taken.open(half).read(0, 99) == b"half"
-    shelf.close()
-    assert quick.label(taken.session).live
-    id = stored(taken, b"mine now")
-    assert late.read_shelf(taken.session).open(id).read(0, 99) == b"mine now"
 
 
 def suspend(store: PostgresStore, url: str) -> None:
@@ -202,48 +109,6 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     assert {label.session for label in store.shelves()} == {kept.session, other}
     assert store.read_shelf(kept.session).open(id).read(0, 9) == b"kept"
     assert gone.session not in {label.session for label in store.shelves()}
-
-
-def test_a_forked_child_leaves_its_parents_session_alone(postgres_server, tenant):
-    command = [sys.executable, "-c", FORKING, postgres_server, tenant]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert done.stdout.splitlines() == ["forked from", "child reads b'mine'", "parent reads b'mine', live: True"]
-
-
-def test_of_many_workers_that_open_one_name_one_gets_it(make):
-    stores = [make() for _ in range(6)]
-    start = threading.Barrier(6, timeout=PATIENCE)
-
-    def open_it(store: PostgresStore) -> str:
-        start.wait()
-        try:
-            return store.open_shelf(handles.new(), name="one", retention="keep").session
-        except NameInUse:
-            return ""
-
-    with ThreadPoolExecutor(6) as pool:
-        opened = list(filter(None, pool.map(open_it, stores)))
-    assert len(opened) == 1
-
-
-def test_two_workers_that_expire_at_once_remove_each_output_once(make):
-    stores = [make() for _ in range(2)]
-    shelf = stores[0].open_shelf(handles.new(), retention="keep")
-    ids = {stored(shelf, b"x") for _ in range(30)}
-    with ThreadPoolExecutor(2) as pool:
-        removed = [expired.outputs for expired in pool.map(lambda store: store.expire(KeepLimits(0, 1)), stores)]
-    assert sorted([*removed[0], *removed[1]]) == sorted(ids)
-
-
-def test_an_output_larger_than_a_row_reads_back_in_ranges(make):
-    shelf = make().open_shelf(handles.new())
-    data = bytes(range(256)) * 13_000
-    reader = shelf.open(stored(shelf, data))
-    assert reader.size == len(data)
-    for start in (0, 1_048_575, 1_048_576, 2_000_000, len(data) - 3):
-        assert reader.read(start, start + 70_000) == data[start : start + 70_000]
-    assert bytes(reader.buffer()) == data
-    assert make().read_shelf(shelf.session).open(reader._key["id"]).buffer()[-5:] == data[-5:]
 
 
 def test_a_server_that_is_away_is_said_to_be_and_works_again_later(make, relay):

@@ -148,7 +148,8 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     You are asked first, unless there is nothing to remove or you use --force.
     """
     archive = stores.archive(**options)
-    selected = [item for item in archive.items() if live or not item.label.live]
+    found = archive.items()
+    selected = [item for item in found if live or not item.label.live]
     size = sum(item.kept.size.bytes for item in selected)
     what = f"{humanize.count_noun(len(selected), 'stored output')} ({humanize.format_size(size)})"
     if selected and not force and not _confirm(what):
@@ -158,7 +159,9 @@ def clean(force: bool, live: bool, as_json: bool, **options: Any) -> None:
     if as_json:
         output.print_json({"removed": len(selected), "bytes": size, "sessions": sessions})
     else:
-        click.echo(f"Removed {what}." if selected else "Nothing to remove.")
+        kept = humanize.count_noun(len(found) - len(selected), "output")
+        spared = f" --live also removes the {kept} of live sessions." if len(found) > len(selected) else ""
+        click.echo(f"Removed {what}." if selected else f"Nothing to remove.{spared}")
 
 
 def _confirm(what: str) -> bool:

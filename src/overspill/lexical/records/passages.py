@@ -12,9 +12,13 @@ _MAX_PASSAGE_BYTES = 1_000
 """A longer paragraph is cut between sentences."""
 
 _MARKED = re.compile(rb"[^\w#]{0,8}(#{1,6})\s+\S")
-_NUMBERED = re.compile(
-    rb"\s*(?:(?:ARTICLE|Article|SECTION|Section|CHAPTER|Chapter|Appendix|EXHIBIT|Exhibit)\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$"
+_DIVISIONS = b"|".join(
+    spelt
+    for name in b"Part Book Volume Title Chapter Article Section Clause Schedule Appendix Annex Exhibit".split()
+    for spelt in (name, name.upper())
 )
+"""What documents call their numbered parts."""
+_NUMBERED = re.compile(rb"\s*(?:(?:" + _DIVISIONS + rb")\s+[\dIVXLC]+\b|\d+(?:\.\d+)*\.?\s+[A-Z])[^.]{0,80}\.?\s*$")
 _CAPITALS = re.compile(rb"[ \t]*[A-Z][A-Z0-9 ,&'/()-]{3,80}:?\s*?(?:\n|\Z)")
 _MAX_HEADING_BYTES = 120
 _UNDERLINE = re.compile(rb"([=\-~^\"'`:.*+#<>_])\1{2,}[ \t]*\r?(?:\n|\Z)")

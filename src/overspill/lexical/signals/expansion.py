@@ -9,7 +9,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.rank import Ranking, score_wording
 from overspill.lexical.render import render
-from overspill.lexical.words import INSTRUCTION, STOP, split_words, stem
+from overspill.lexical.words import read_lexicon, split_words, stem
 
 _SAMPLED_PASSAGES, _MIN_PASSAGES_SHARING = 8, 3
 """How many of the best passages to read, and in how many of them a word must occur."""
@@ -42,4 +42,9 @@ def boost_related_words(index: Index, query: Query, ranking: Ranking) -> Boost |
 
 
 def _is_telling(word: str) -> bool:
-    return len(word) >= _MIN_WORD_CHARS and word.isalpha() and word not in STOP and word not in INSTRUCTION
+    return (
+        len(word) >= _MIN_WORD_CHARS
+        and word.isalpha()
+        and word not in read_lexicon("stop")
+        and word not in read_lexicon("wording")
+    )

@@ -17,12 +17,11 @@ from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
 from overspill.lexical.render import render
 from overspill.lexical.signals.link import find_anchors
-from overspill.lexical.words import split_subwords, stem, word_set
+from overspill.lexical.words import read_lexicon, split_subwords, stem
 from overspill.text.patterns import compile_pattern, escape
 
 _WORD = re.compile(r"[^\W_]+")
 _MEMBERS = re.compile(r"[^\s\[\]{},'\"]+")
-_KEY_WORDS = word_set("id uid uuid guid key pk code no nr num number ref sku")
 _NEVER_KEYS = ("", "None", "True", "False")
 _MAX_TABLES = 40
 _MAX_STEPS = 4
@@ -95,7 +94,9 @@ def _read_relation(index: Index, table: Table) -> _Relation:
     name = stem_parts(render(index, outline.label_starts[label], outline.label_ends[label])) if label >= 0 else ()
     columns = read_columns(index, table)
     rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    keys = [number for number, column in enumerate(columns) if (parts := _last_parts(column)) and parts[-1] in _KEY_WORDS]
+    keys = [
+        number for number, column in enumerate(columns) if (parts := _last_parts(column)) and parts[-1] in read_lexicon("keys")
+    ]
     unique = [number for number in keys if len({cells[number] for cells in rows} - set(_NEVER_KEYS)) == len(rows)]
     lists = frozenset(number for number in range(len(columns)) if any(cells[number][:1] == "[" for cells in rows))
     return _Relation(table, name, columns, unique[0] if unique else -1, lists)
@@ -120,7 +121,9 @@ def _find_target(relations: list[_Relation], source: int, column: int) -> int:
         return best
     # Another name, but there is nothing else that it could mean.
     others = [number for number, relation in enumerate(relations) if relation.key >= 0 and number != source]
-    is_reference = column in relations[source].lists or (words and words[-1] in _KEY_WORDS and column != relations[source].key)
+    is_reference = column in relations[source].lists or (
+        words and words[-1] in read_lexicon("keys") and column != relations[source].key
+    )
     return others[0] if len(others) == 1 and is_reference else -1
 
 
@@ -129,7 +132,7 @@ def _measure_fit(words: tuple[str, ...], relation: _Relation) -> int:
     key, name = _last_parts(relation.columns[relation.key]), relation.name
     if not words or not key:
         return 0
-    is_key = words[-1] in _KEY_WORDS
+    is_key = words[-1] in read_lexicon("keys")
     if name and (words == name or (is_key and words[:-1] == name)):
         return 3
     if len(key) > 1 and words == key:
@@ -217,7 +220,7 @@ def _split(cell: str) -> list[str]:
 def _last_parts(column: str) -> tuple[str, ...]:
     """The words of a column's own name, and of the object that it is in if it is only called `id`."""
     above, _, name = column.rpartition(".")
-    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in _KEY_WORDS else name)
+    return stem_parts(above.rpartition(".")[2] + "." + name if name.lower() in read_lexicon("keys") else name)
 
 
 @lru_cache(maxsize=4_096)

@@ -17,25 +17,13 @@ from overspill.lexical.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.words import word_set
+from overspill.lexical.words import read_lexicon
 
 _MAX_ROWS = 12
 _MAX_TABLES = 4
 _VALUE_EVIDENCE, _PLACE_EVIDENCE = 0.7, 0.4
 _WORDS_AFTER_SUPERLATIVE = 4
 
-_HIGH = word_set(
-    """most highest largest greatest biggest longest maximum max top best latest newest heaviest tallest richest higher
-    larger greater bigger longer more exceeding above newer deepest widest peak majority youngest slowest"""
-)
-_LOW = word_set(
-    """least lowest smallest fewest shortest minimum min worst earliest oldest lightest poorest lower smaller shorter fewer
-    less older nearest narrowest bottom fastest quickest"""
-)
-_FIRST = word_set("first top initial opening beginning start earliest oldest")
-_LAST = word_set("last final latest ending end bottom recent newest")
-_WHEN = word_set("oldest older earliest newest newer youngest latest recent recently")
-_SLOW = word_set("slowest fastest quickest")
 _DATES = ("date", "year", "created", "timestamp")
 _AGES = ("age", *_DATES, "updated", "time")
 _TIMES = ("duration", "elapsed", "latency", "time", "ms", "seconds")
@@ -68,11 +56,11 @@ class _OrderQuestion(Struct, frozen=True):
     @property
     def when(self) -> bool:
         """Whether it asks for an order in time."""
-        return not _WHEN.isdisjoint(self.words[self.most : self.most + 2])
+        return not read_lexicon("time").isdisjoint(self.words[self.most : self.most + 2])
 
     @property
     def slow(self) -> bool:
-        return self.words[self.most] in _SLOW
+        return self.words[self.most] in read_lexicon("speed")
 
     @property
     def many(self) -> int:
@@ -109,12 +97,14 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
 
 def _parse_question(question: str) -> _OrderQuestion:
     words = re.findall(r"[^\W_]+", question.lower())
-    most = next((number for number, word in enumerate(words) if word in _HIGH or word in _LOW), -1)
-    place = next((number for number, word in enumerate(words) if word in _FIRST or word in _LAST), -1)
-    high = most >= 0 and words[most] in _HIGH
+    most = next((number for number, word in enumerate(words) if word in read_lexicon("high") or word in read_lexicon("low")), -1)
+    place = next(
+        (number for number, word in enumerate(words) if word in read_lexicon("first") or word in read_lexicon("last")), -1
+    )
+    high = most >= 0 and words[most] in read_lexicon("high")
     if most < 0 <= place and _BY_MEASURE.search(question):
-        most, high = place, words[place] in _FIRST
-    return _OrderQuestion(words, most, high, place, last=place >= 0 and words[place] in _LAST)
+        most, high = place, words[place] in read_lexicon("first")
+    return _OrderQuestion(words, most, high, place, last=place >= 0 and words[place] in read_lexicon("last"))
 
 
 def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuestion) -> Rows:

@@ -24,6 +24,7 @@ from overspill.errors import SettingsError
 from overspill.mcp.client import ClientIdentity
 from overspill.mcp.proxy.client_request import ClientRequest
 from overspill.mcp.proxy.guard import MAX_BODY_BYTES, Guard
+from overspill.mcp.proxy.health import Health
 from overspill.mcp.proxy.http_connections import ACCEPT_BATCH, HttpConnection
 from overspill.mcp.proxy.serve import build_protocol_server
 from overspill.mcp.proxy.served_client import ServedClient
@@ -124,8 +125,9 @@ def build_application(clients: ServedClients, listen: ListenOptions, port: int) 
         origins={f"{scheme}://{host}" for host in hosts for scheme in listen.schemes},
         count_sessions=clients.count_sessions,
     )
+    health = Middleware(Health, has_store=clients.has_store)
     # Around the routes, so that a refused client learns nothing about them, not even that a slash is missing.
-    return Starlette(routes=[Route(PATH, _ClientConnections(manager, clients))], middleware=[guard], lifespan=lifespan)
+    return Starlette(routes=[Route(PATH, _ClientConnections(manager, clients))], middleware=[health, guard], lifespan=lifespan)
 
 
 class _ClientConnections(StreamableHTTPASGIApp):

@@ -82,6 +82,10 @@ class ServedClients:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._store.check)
 
+    async def has_store(self) -> bool:
+        """Whether the store answers now."""
+        return await anyio.to_thread.run_sync(self._store.answers)
+
     def count_sessions(self, principal: str) -> int:
         """How many sessions a principal has open, with those whose jobs still run."""
         return self._served[principal]
@@ -120,6 +124,7 @@ class ServedClients:
             session = Session(
                 self._settings,
                 family=self.options.family(owner.principal),
+                shared=bool(self._settings.store),  # which other replicas may use too
                 store=self._store,
                 endpoints=self._endpoints,
                 notice=False,

@@ -130,7 +130,7 @@ class Database:
             raise self._failure
         started = time.monotonic()
         try:
-            connection = _Connection.connect(**self._parameters, autocommit=True, prepare_threshold=None)
+            connection = _Connection.connect(**self._parameters, autocommit=True)
         except psycopg.Error as error:
             self._rest(error, started)
             raise

@@ -40,7 +40,6 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
 
 
 def _check_elsewhere(store: Store) -> list[Finding]:
-    """Asks it something, but changes nothing."""
     try:
         labels = store.shelves()
     except StoreError as error:

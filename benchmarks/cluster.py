@@ -1,0 +1,191 @@
+"""What shared stores cost beside the library they use, and how that grows with what is kept. Starts its own servers.
+
+    python benchmarks/cluster.py [--kept 100 10000] [--rounds 15]
+
+Every figure is a ratio of two things that are measured in turns in one run, on loopback: keeping 10 MB through Overspill's
+writer and hashing it, beside the library's own upload of the same bytes and hashing them; reading 64 KB out of the middle, beside
+the library's own ranged read. Round trips are counted, not measured. The last lines have the time of one step in a session with
+so many outputs, beside the same with the first number of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import psycopg
+from obstore.store import from_url
+from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_s3
+
+from overspill import handles
+from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.store import ObjectStore
+from overspill.store.postgres.database import Database
+from overspill.store.postgres.store import PostgresStore
+
+LARGE = os.urandom(10_000_000)
+SMALL = os.urandom(20_000)
+PIECE = 1 << 20  # what a spool writes at a time
+RANGE = 65_536
+
+
+def keep(shelf: Any, data: bytes) -> str:
+    """As the spool does."""
+    writer = shelf.create(id := handles.new())
+    digest = hashlib.sha256()
+    for start in range(0, len(data), PIECE):
+        piece = data[start : start + PIECE]
+        digest.update(piece)
+        writer.append(piece)
+    writer.commit()
+    shelf.append_journal(b'{"event":"kept","id":"%s","sha256":"%s"}\n' % (id.encode(), digest.hexdigest().encode()))
+    return id
+
+
+def compare(rounds: int, ours: Callable[[], object], theirs: Callable[[], object]) -> float:
+    """The ratio of the best times, measured in turns."""
+    times: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        times.append((measure(ours), measure(theirs)))
+    return min(each[0] for each in times) / min(each[1] for each in times)
+
+
+def measure(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+@contextmanager
+def count_calls(kind: type, names: list[str]) -> Iterator[list[str]]:
+    """Which of these methods, each of which is a round trip, are called meanwhile."""
+    called: list[str] = []
+    originals = {name: getattr(kind, name) for name in names}
+
+    def counting(name: str) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **more: Any) -> Any:
+            called.append(name)
+            return originals[name](self, *args, **more)
+
+        return call
+
+    for name in names:
+        setattr(kind, name, counting(name))
+    try:
+        yield called
+    finally:
+        for name, original in originals.items():
+            setattr(kind, name, original)
+
+
+class Growing:
+    """A session with so many outputs."""
+
+    def __init__(self, store: Any, count: int) -> None:
+        self.store = store
+        self.shelf = store.open_shelf(handles.new(), retention="keep")
+        for _ in range(count):
+            keep(self.shelf, SMALL[:100])
+        self.id = keep(self.shelf, SMALL)
+
+    def keep_one(self) -> None:
+        self.id = keep(self.shelf, SMALL)
+
+    def read_one(self) -> None:
+        self.shelf.open(self.id).read(0, 100)
+
+    def read_elsewhere(self) -> None:
+        self.store.read_shelf(self.shelf.session).open(self.id).read(0, 100)
+
+
+def measure_growth(make: Callable[[str], Any], counts: list[int], rounds: int) -> None:
+    few = Growing(make("few"), counts[0])
+    for count in counts[1:]:
+        many = Growing(make(f"many-{count}"), count)
+        for name in ("keep_one", "read_one", "read_elsewhere"):
+            ratio = compare(rounds * 4, getattr(many, name), getattr(few, name))
+            print(f"  {name.replace('_', ' ')} with {count:,} kept: {ratio:.2f} of the same with {counts[0]:,}")
+        many.store.close()
+    few.store.close()
+
+
+def run_on_postgres(url: str, counts: list[int], rounds: int) -> None:
+    store = PostgresStore(url)
+    shelf = store.open_shelf(handles.new(), retention="keep")
+    plain = psycopg.connect(url, autocommit=True)
+    plain.execute("CREATE TABLE plain (id uuid PRIMARY KEY, data bytea)")
+    plain.execute("ALTER TABLE plain ALTER COLUMN data SET STORAGE EXTERNAL")
+
+    def upload() -> uuid.UUID:
+        hashlib.sha256(LARGE).hexdigest()
+        plain.execute("INSERT INTO plain VALUES (%s, %s)", [id := uuid.uuid4(), LARGE])
+        return id
+
+    print("PostgreSQL")
+    print(f"  keeping 10 MB: {compare(rounds, lambda: keep(shelf, LARGE), upload):.2f} of a plain insert and hashing")
+    reader, id = shelf.open(keep(shelf, LARGE)), upload()
+    query = "SELECT substring(data FROM 5000001 FOR %s) FROM plain WHERE id = %s"
+    ratio = compare(
+        rounds * 10,
+        lambda: reader.read(5_000_000, 5_000_000 + RANGE),
+        lambda: plain.cursor(binary=True).execute(query, [RANGE, id]).fetchone(),
+    )
+    print(f"  reading 64 KB: {ratio:.2f} of a plain ranged read")
+    with count_calls(Database, ["rows", "transact"]) as called:
+        keep(shelf, SMALL)
+    print(f"  keeping 20 KB: {len(called)} round trips")
+    plain.close()
+    store.close()
+    measure_growth(lambda name: PostgresStore(url, tenant=name), counts, rounds)
+
+
+def run_on_s3(url: str, counts: list[int], rounds: int) -> None:
+    store = ObjectStore(url)
+    shelf = store.open_shelf(handles.new(), retention="keep")
+    plain = from_url(f"{url}-plain")
+
+    def upload() -> None:
+        hashlib.sha256(LARGE).hexdigest()
+        plain.put(str(uuid.uuid4()), LARGE)
+
+    print("S3")
+    print(f"  keeping 10 MB: {compare(rounds, lambda: keep(shelf, LARGE), upload):.2f} of a plain upload and hashing")
+    plain.put("one", LARGE)
+    reader = shelf.open(keep(shelf, LARGE))
+    ratio = compare(
+        rounds * 10,
+        lambda: reader.read(5_300_000, 5_300_000 + RANGE),
+        lambda: bytes(plain.get_range("one", start=5_300_000, end=5_300_000 + RANGE)),
+    )
+    print(f"  reading 64 KB: {ratio:.2f} of a plain ranged read")
+    with count_calls(Bucket, ["put", "create", "replace", "get", "range", "find", "list", "delete"]) as called:
+        keep(shelf, SMALL)
+    print(f"  keeping 20 KB: {len(called)} round trips")
+    store.close()
+    measure_growth(lambda name: ObjectStore(f"{url}-{name}"), counts, rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kept", type=int, nargs="+", default=[100, 10_000])
+    parser.add_argument("--rounds", type=int, default=15)
+    given = parser.parse_args()
+    with run_postgres(uuid.uuid4().hex) as url:
+        run_on_postgres(url, given.kept, given.rounds)
+    with run_s3(uuid.uuid4().hex) as port:
+        os.environ.update({**S3_KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true"})
+        run_on_s3(f"s3://{S3_BUCKET}/{uuid.uuid4()}", given.kept, given.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Microsoft Agent Framework: `Agent(client, …, middleware=[OverspillMiddleware()])`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from agent_framework import (
+        AgentContext,
+        AgentMiddleware,
+        ChatContext,
+        ChatMiddleware,
+        Content,
+        FunctionInvocationContext,
+        FunctionMiddleware,
+        FunctionTool,
+        Message,
+    )
+except ModuleNotFoundError as error:
+    raise MissingFramework("agent_framework", "agent-framework-core>=1.23") from error
+
+_Next = Callable[[], Awaitable[None]]
+
+
+class OverspillMiddleware(AgentMiddleware):
+    """One middleware serves all users: each `AgentSession` has a session of Overspill, and so has each run without one.
+
+    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know.
+    """
+
+    def __init__(
+        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+    ) -> None:
+        self._sessions = Sessions(Options("agent_framework", settings, session, budget))
+        self._tools = [
+            FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
+            for tool in self._sessions.define_tools()
+        ]
+
+    async def process(self, context: AgentContext, call_next: _Next) -> None:
+        """The parts for calls and requests are added for this run alone, so they know whose run it is."""
+        run = self._sessions.begin_run("" if context.session is None else context.session.session_id)
+        given = context.tools if context.tools is not None else (context.options or {}).get("tools")
+        context.tools = [*(given if isinstance(given, list | tuple) else [] if given is None else [given]), *self._tools]
+        requests = _Requests(run)
+        parts = [*context.client_kwargs.get("middleware", ()), requests, _Calls(run, requests)]
+        context.client_kwargs = {**context.client_kwargs, "middleware": parts}
+        if context.stream:
+            context.stream_cleanup_hooks.append(run.close)
+            await call_next()
+            return
+        try:
+            await call_next()
+        finally:
+            await run.close()
+
+
+class _Requests(ChatMiddleware):
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.said: list[dict[str, Any]] = []
+        """The end of the conversation, which calls of tools do not see."""
+
+    async def process(self, context: ChatContext, call_next: _Next) -> None:
+        settle = self._run.begin_request()
+        self.said = [{"role": each.role, "content": each.text} for each in context.messages[-20:] if each.text]
+        if notice := self._run.notice():
+            context.messages = [*context.messages, Message("user", [notice])]
+        if context.stream:
+            context.stream_result_hooks.append(lambda response: settle(_count_tokens(response)))
+        await call_next()
+        if not context.stream:
+            settle(_count_tokens(context.result))
+
+
+class _Calls(FunctionMiddleware):
+    def __init__(self, run: Run, requests: _Requests) -> None:
+        self._run, self._requests = run, requests
+
+    async def process(self, context: FunctionInvocationContext, call_next: _Next) -> None:
+        given: dict[str, Any] = (
+            dict(context.arguments) if isinstance(context.arguments, Mapping) else context.arguments.model_dump()
+        )
+
+        async def tool(**filled: Any) -> Output:
+            if filled != given:  # otherwise the framework has checked them already
+                context.arguments = filled
+            await call_next()
+            return _to_output(context.result)
+
+        id = str(context.metadata.get("call_id") or "")
+        reply = await self._run.call(context.function.name, given, tool, id=id, messages=self._requests.said)
+        context.result = _show(reply)
+
+
+async def _refuse() -> str:
+    raise RuntimeError("OverspillMiddleware answers this tool. Give the middleware to the agent that offers the tool.")
+
+
+def _count_tokens(response: Any) -> int | None:
+    return (getattr(response, "usage_details", None) or {}).get("total_token_count")
+
+
+def _to_output(result: Any) -> Output:
+    """Content that is not text passes as what it is. Of other objects, the framework shows the model `str(result)`."""
+    if isinstance(result, list) and all(isinstance(each, Content) for each in result):
+        return Output([_to_block(each) for each in result], original=result)
+    return Output([] if isinstance(result, Content) else [{"type": "text", "text": str(result)}], original=result)
+
+
+def _to_block(content: Content) -> dict[str, Any]:
+    return {"type": "text", "text": content.text or ""} if content.type == "text" else {"type": "other", "content": content}
+
+
+def _show(reply: Reply) -> Any:
+    if reply.passed:
+        return reply.value
+    return [Content.from_text(block["text"]) if block["type"] == "text" else block["content"] for block in reply.content]

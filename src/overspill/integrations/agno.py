@@ -1,0 +1,156 @@
+"""agno: `Agent(…, **overspill(tools=[…]))`, and the same for a `Team`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from overspill.integrations.functions import show_reply
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from agno.tools.function import Function, ToolResult
+except ModuleNotFoundError as error:
+    raise MissingFramework("agno", "agno>=3.1") from error
+
+
+def overspill(
+    *,
+    tools: Sequence[Any] = (),
+    tool_hooks: Sequence[Callable[..., Any]] = (),
+    pre_hooks: Sequence[Callable[..., Any]] = (),
+    post_hooks: Sequence[Callable[..., Any]] = (),
+    settings: Settings | None = None,
+    session: GivenSession | None = None,
+    budget: GivenBudget | None = None,
+) -> dict[str, Any]:
+    """The arguments of an agent that has these tools and hooks. One agent serves all users: with a database, each session of agno
+    has a session of Overspill; without one, each run has.
+
+    `session`: one to share, or its name. `budget`: the model's window, which agno does not know.
+    """
+    adapter = _Adapter(Options("agno", settings, session, budget, notice=False))
+    return {
+        "tools": [*tools, *adapter.tools],
+        "tool_hooks": [*tool_hooks, adapter.wrap_tool],
+        "pre_hooks": [adapter.begin, *pre_hooks],
+        "post_hooks": [*post_hooks, adapter.end],
+    }
+
+
+class _AgnoRun:
+    def __init__(self, run: Run, loop: asyncio.AbstractEventLoop | None) -> None:
+        self.run, self.loop = run, loop
+
+
+class _Adapter:
+    def __init__(self, options: Options) -> None:
+        self._sessions = Sessions(options)
+        self._runs: dict[str, _AgnoRun] = {}
+        self.tools = [
+            Function(
+                name=tool["name"],
+                description=tool["description"],
+                parameters=tool["parameters"],
+                entrypoint=_refuse,
+                skip_entrypoint_processing=True,
+            )
+            for tool in self._sessions.define_tools()
+        ]
+
+    def begin(self, run_context: Any, agent: Any = None, team: Any = None) -> None:
+        self._begin(run_context, agent or team, _find_loop())
+
+    def end(self, run_context: Any) -> None:
+        """agno does not wait for a hook that is not async, and skips one that is async in blocking runs. So an async run is only
+        forgotten here, and its session closes right after."""
+        found = self._runs.pop(run_context.run_id, None)
+        if found is not None and found.loop is None:
+            found.run.close_sync()
+
+    def wrap_tool(
+        self,
+        function_name: str,
+        function_call: Callable[..., Any],
+        arguments: dict[str, Any],
+        run_context: Any,
+        agent: Any = None,
+        team: Any = None,
+    ) -> Any:
+        """A hook that is not async runs wherever agno runs the tool: on the event loop if the tool is async, in a thread if it is
+        not, or in the thread of a blocking run."""
+        loop = _find_loop()
+        found = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, loop)
+        tool = _make_tool(function_call, arguments, is_async=loop is not None)
+        said = [{"role": each.role, "content": each.get_content_string()} for each in (run_context.messages or ())[-20:]]
+        if found.loop is None:
+            return _show(found.run.call_sync(function_name, dict(arguments), tool, messages=said), found.run)
+        call = self._call(found.run, function_name, dict(arguments), tool, said)
+        return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
+
+    async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: list[Any]) -> Any:
+        return _show(await run.call(name, args, tool, messages=said), run)
+
+    def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
+        """Without a database, agno remembers no conversation and gives all runs of an agent the same id."""
+        is_kept = getattr(owner, "db", None) is not None
+        conversation = json.dumps([run_context.user_id, run_context.session_id]) if is_kept else ""
+        begun = self._runs[run_context.run_id] = _AgnoRun(self._sessions.begin_run(conversation), loop)
+        weakref.finalize(run_context, self._runs.pop, run_context.run_id, None)  # a run that fails has no post hook
+        return begun
+
+
+def _find_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _make_tool(function_call: Callable[..., Any], arguments: dict[str, Any], *, is_async: bool) -> Callable[..., Any]:
+    """agno takes the arguments from the dictionary that it shows to hooks. What a stored output fills in is there only during the
+    call, so that agno does not store it with the run."""
+    given = dict(arguments)
+
+    def call(**filled: Any) -> Any:
+        arguments.update(filled)
+        try:
+            return _to_output(function_call(**filled))
+        finally:
+            arguments.update(given)
+
+    async def call_async(**filled: Any) -> Any:
+        arguments.update(filled)
+        try:
+            return _to_output(await function_call(**filled))
+        finally:
+            arguments.update(given)
+
+    return call_async if is_async else call
+
+
+def _to_output(result: Any) -> Any:
+    if isinstance(result, ToolResult):
+        return Output(result.content, original=result)
+    is_stream = inspect.isgenerator(result) or inspect.isasyncgen(result)
+    return Output([], original=result) if is_stream else result  # agno reads the stream itself, and shows what it yields
+
+
+def _show(reply: Reply, run: Run) -> Any:
+    """A text also says which slow tools have finished meanwhile, because a request of agno has no place for that."""
+    if isinstance(reply.original, ToolResult):
+        return reply.value if reply.passed else reply.original.model_copy(update={"content": reply.text})
+    shown = show_reply(reply)
+    return "\n\n".join(part for part in (shown, run.news()) if part) if isinstance(shown, str) else shown
+
+
+def _refuse(**args: Any) -> str:
+    raise RuntimeError("Overspill answers this tool. Give the agent all that overspill(…) returned.")

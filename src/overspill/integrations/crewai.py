@@ -1,0 +1,80 @@
+"""CrewAI: `Agent(…, tools=wrap_tools([…], session))`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from overspill.errors import BadRequest, require
+from overspill.integrations import functions
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import Options, Run, Sessions
+from overspill.session.sync import SyncSession
+
+try:
+    from crewai.tools import BaseTool, tool
+    from crewai.utilities.string_utils import sanitize_tool_name
+    from pydantic import PrivateAttr
+except ModuleNotFoundError as error:
+    raise MissingFramework("crewai", "crewai>=1.15") from error
+
+
+def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSession) -> list[BaseTool]:
+    """The same tools, and the retrieval tools after them. Functions become tools, as with CrewAI's `@tool`.
+
+    Wrap them once for each conversation. Give the session `notice=False`: CrewAI has no place for a notice.
+    """
+    require("session", session, SyncSession, "a SyncSession, because CrewAI runs tools in threads")
+    require("tools", tools, Sequence, "a list of tools")
+    run = Sessions(Options("crewai", session=session)).begin_run()
+    taken = [tool(each) for each in functions.wrap_tools([], session)]
+    given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
+    for each in given:
+        if session.owns(sanitize_tool_name(each.name)):
+            raise BadRequest(
+                f"{each.name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix."
+            )
+    return [*(_make(each, _call_through(each, run)) for each in given), *(_make(each, _ask(each)) for each in taken)]
+
+
+class _Replaced(str):
+    """What the model sees instead of a result. CrewAI must not cache it: the next call may find more, or have another session."""
+
+
+class _WrappedTool(BaseTool):
+    _call: Callable[..., Any] = PrivateAttr()
+
+    def _run(self, **args: Any) -> Any:
+        return self._call(**args)
+
+
+def _make(original: BaseTool, call: Callable[..., Any]) -> BaseTool:
+    wrapped = _WrappedTool(
+        name=original.name,
+        description=original.description,
+        args_schema=original.args_schema,
+        result_schema=original.result_schema,
+        result_as_answer=original.result_as_answer,
+        tool_failure_policy=original.tool_failure_policy,
+        cache_function=lambda args, result: not isinstance(result, _Replaced) and original.cache_function(args, result),
+    )
+    wrapped._call = call
+    return wrapped
+
+
+def _call_through(original: BaseTool, run: Run) -> Callable[..., Any]:
+    name = sanitize_tool_name(original.name)
+
+    def call(**args: Any) -> Any:
+        """A text also says which slow tools have finished meanwhile."""
+        reply = run.call_sync(name, args, original.run)
+        shown, news = functions.show_reply(reply), run.news()
+        text = "\n\n".join(part for part in (shown if isinstance(shown, str) else reply.text, news) if part)
+        return _Replaced(text) if news or not reply.passed else shown
+
+    return call
+
+
+def _ask(retrieval: Any) -> Callable[..., Any]:
+    return lambda **args: _Replaced(retrieval.func(**args))

@@ -1,0 +1,132 @@
+"""Google ADK: `Runner(…, plugins=[OverspillPlugin()])` or `App(…, plugins=[OverspillPlugin()])`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import copy
+import json
+import weakref
+from functools import partial
+from typing import Any
+
+from overspill.gate.collect import is_blocks
+from overspill.integrations.functions import show_reply
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output
+
+try:
+    from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools.base_tool import BaseTool
+    from google.genai import types
+except ModuleNotFoundError as error:
+    raise MissingFramework("google_adk", "google-adk>=2.13") from error
+
+_MAX_THREADS = 40  # of blocking tools that run at the same time
+
+
+class OverspillPlugin(BasePlugin):
+    """One plugin serves all users: each session of ADK has a session of Overspill.
+
+    `session`: one to share, or its name. `budget`: the model's window, which ADK does not know.
+    """
+
+    def __init__(
+        self,
+        name: str = "overspill",
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        self._sessions = Sessions(Options("google_adk", settings, session, budget))
+        self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
+        self._runs: dict[str, Run] = {}
+        self._requests: dict[tuple[str, str], Any] = {}
+
+    async def before_run_callback(self, *, invocation_context: Any) -> None:
+        id, session = invocation_context.invocation_id, invocation_context.session
+        self._runs[id] = self._sessions.begin_run(json.dumps([session.app_name, session.user_id, session.id]))
+        weakref.finalize(invocation_context, self._runs.pop, id, None)  # ADK says nothing of a run that was cancelled
+        config = invocation_context.run_config or RunConfig()
+        if config.tool_thread_pool_config is None:  # otherwise a blocking tool would stop the event loop
+            pool = ToolThreadPoolConfig(max_workers=_MAX_THREADS)
+            invocation_context.run_config = config.model_copy(update={"tool_thread_pool_config": pool})
+
+    async def after_run_callback(self, *, invocation_context: Any) -> None:
+        if (run := self._runs.pop(invocation_context.invocation_id, None)) is not None:
+            await run.close()
+
+    async def on_run_error_callback(self, *, invocation_context: Any, error: Exception) -> None:
+        await self.after_run_callback(invocation_context=invocation_context)
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        run = self._runs.get(callback_context.invocation_id)
+        if run is None or not llm_request.tools_dict:
+            return
+        self._requests[_name_request(callback_context)] = run.begin_request()
+        llm_request.append_tools(self._tools)
+        llm_request.tools_dict = {name: _wrap(tool, run) for name, tool in llm_request.tools_dict.items()}
+        if notice := run.notice():
+            llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        if llm_response.partial:
+            return
+        settle = self._requests.pop(_name_request(callback_context), None)
+        if settle is not None and llm_response.usage_metadata is not None:
+            settle(llm_response.usage_metadata.total_token_count)
+
+    async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> None:
+        self._requests.pop(_name_request(callback_context), None)
+
+
+def _name_request(context: Any) -> tuple[str, str]:
+    """Agents that run side by side ask their models at the same time."""
+    return context.invocation_id, context.agent_name
+
+
+class _RetrievalTool(BaseTool):
+    def __init__(self, definition: dict[str, Any]) -> None:
+        super().__init__(name=definition["name"], description=definition["description"])
+        self._parameters = definition["parameters"]
+
+    def _get_declaration(self) -> Any:
+        return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=self._parameters)
+
+
+def _wrap(tool: BaseTool, run: Run) -> BaseTool:
+    """A copy, so that callbacks still see a tool of the same type. ADK's callbacks and confirmations stay around the call."""
+    wrapped = copy.copy(tool)
+    wrapped.run_async = partial(_run_tool, tool, run)
+    return wrapped
+
+
+async def _run_tool(tool: BaseTool, run: Run, *, args: dict[str, Any], tool_context: Any) -> Any:
+    async def call(**filled: Any) -> Any:
+        result = await tool.run_async(args=filled, tool_context=tool_context)
+        if not _is_mcp_result(result):
+            return result
+        return Output(result["content"], is_error=bool(result.get("isError")), original=result)
+
+    said = _read_messages(tool_context.session.events[-20:])
+    reply = await run.call(tool.name, args, call, id=tool_context.function_call_id or "", messages=said)
+    if reply.passed or not _is_mcp_result(reply.original):
+        return show_reply(reply)
+    return {**reply.original, "content": reply.content, "structuredContent": None}
+
+
+def _is_mcp_result(result: Any) -> bool:
+    return isinstance(result, dict) and is_blocks(result.get("content"))
+
+
+def _read_messages(events: list[Any]) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    for event in events:
+        texts = [part.text for part in (event.content.parts if event.content else None) or () if part.text]
+        if texts:
+            said.append({"role": "user" if event.author == "user" else "assistant", "content": "\n".join(texts)})
+    return said

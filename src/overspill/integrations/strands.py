@@ -1,0 +1,198 @@
+"""Strands Agents: `Agent(plugins=[OverspillPlugin()])`."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from overspill.calls.tasks import TaskOwner
+from overspill.integrations.missing import MissingFramework
+from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.settings import Settings
+from overspill.types import Output, Reply
+
+try:
+    from strands.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeInvocationEvent, BeforeToolCallEvent
+    from strands.middleware.stages import InvokeModelStage
+    from strands.plugins import Plugin
+    from strands.types._events import ToolInterruptEvent, ToolResultEvent
+    from strands.types.tools import AgentTool
+except ModuleNotFoundError as error:
+    raise MissingFramework("strands", "strands-agents>=1.62") from error
+
+_END = object()
+_MAX_SECS_TO_END = 1.0  # for a call that nobody waits for any more
+
+
+class OverspillPlugin(Plugin):
+    """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
+
+    `session`: one to share, or its name. `budget`: the model's window; by default, the model's `context_window_limit`.
+    """
+
+    name = "overspill"
+
+    def __init__(
+        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+    ) -> None:
+        super().__init__()
+        self._sessions = Sessions(Options("strands", settings, session, budget))
+        self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
+
+    def init_agent(self, agent: Any) -> None:
+        agent.add_middleware(InvokeModelStage.Input, self._begin_request)
+        agent.add_hook(self._begin, BeforeInvocationEvent)
+        agent.add_hook(self._wrap_tool, BeforeToolCallEvent)
+        agent.add_hook(self._end_request, AfterModelCallEvent)
+        agent.add_hook(self._end, AfterInvocationEvent)
+
+    def _begin(self, event: BeforeInvocationEvent) -> None:
+        runs = event.invocation_state.setdefault("overspill_runs", WeakKeyDictionary())  # agents of a graph share the state
+        runs[event.agent] = _AgentRun(self._sessions.begin_run(self._find_conversation(event.agent)))
+
+    async def _end(self, event: AfterInvocationEvent) -> None:
+        runs = event.invocation_state.get("overspill_runs", {})
+        if (found := runs.pop(event.agent, None)) is not None:
+            await found.run.close()
+        if not runs:
+            event.invocation_state.pop("overspill_runs", None)
+
+    def _find_conversation(self, agent: Any) -> str:
+        """An agent remembers its conversation as long as it lives, but each blocking call has its own event loop. So the session
+        has a name by which the next call finds it."""
+        if (manager := getattr(agent, "_session_manager", None)) is not None:
+            return str(getattr(manager, "session_id", "") or "")
+        return self._names.setdefault(agent, uuid.uuid4().hex)
+
+    def _begin_request(self, context: Any) -> Any:
+        found = _find_run(context)
+        if found is None:
+            return context
+        found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
+        notice = found.run.notice()
+        if not notice or not context.messages or context.messages[-1]["role"] != "user":
+            return context
+        *earlier, last = context.messages
+        told = {**last, "content": [*last["content"], {"text": notice}]}
+        return context.replace(messages=[*earlier, told], dynamic_trailing_blocks=context.dynamic_trailing_blocks + 1)
+
+    def _end_request(self, event: AfterModelCallEvent) -> None:
+        found = _find_run(event)
+        if found is not None and found.settle is not None and event.stop_response is not None:
+            used = event.stop_response.message.get("metadata", {}).get("usage", {})
+            found.settle(used.get("totalTokens"))
+
+    def _wrap_tool(self, event: BeforeToolCallEvent) -> None:
+        """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
+        found = _find_run(event)
+        if found is not None and event.selected_tool is not None:
+            event.selected_tool = _WrappedTool(event.selected_tool, found.run, _read_messages(event.agent.messages[-20:]))
+
+
+class _AgentRun:
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.settle: Any = None
+
+
+def _find_run(event: Any) -> _AgentRun | None:
+    return event.invocation_state.get("overspill_runs", {}).get(event.agent)
+
+
+def _read_messages(messages: list[Any]) -> list[dict[str, Any]]:
+    texts = [[block["text"] for block in message["content"] if "text" in block] for message in messages]
+    return [{"role": message["role"], "content": "\n".join(text)} for message, text in zip(messages, texts, strict=True) if text]
+
+
+class _Tool(AgentTool):
+    tool_name: Any = ""
+    tool_spec: Any = None
+    tool_type: Any = "python"
+
+
+class _RetrievalTool(_Tool):
+    def __init__(self, definition: dict[str, Any]) -> None:
+        super().__init__()
+        self.tool_name = definition["name"]
+        schema = {"json": definition["parameters"]}
+        self.tool_spec = {"name": self.tool_name, "description": definition["description"], "inputSchema": schema}
+
+    def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> Any:
+        raise RuntimeError("Only the model can call this tool. Read stored outputs with `session.open` instead.")
+
+
+class _WrappedTool(_Tool):
+    def __init__(self, tool: AgentTool, run: Run, said: list[Any]) -> None:
+        super().__init__()
+        self.tool_name, self.tool_spec, self.tool_type = tool.tool_name, tool.tool_spec, tool.tool_type
+        self._tool, self._run, self._said = tool, run, said
+
+    async def stream(self, tool_use: Any, invocation_state: dict[str, Any], **kwargs: Any) -> AsyncGenerator[Any, None]:
+        """What the tool yields before its result is passed on until the call is answered."""
+        events: asyncio.Queue[Any] = asyncio.Queue()
+        answered: list[Reply] = []
+        failed: list[Exception] = []
+
+        async def tool(**args: Any) -> Output:
+            last: Any = None
+            async for event in self._tool.stream({**tool_use, "input": args}, invocation_state, **kwargs):
+                if isinstance(event, ToolResultEvent):
+                    return _to_output(event)
+                last = event
+                if not answered:
+                    events.put_nowait(event)
+                if isinstance(event, ToolInterruptEvent):
+                    return Output([_to_text("The tool stopped to ask for something.")], is_error=True)
+            failure = {"status": "error", "content": [{"text": f"Tool '{tool_use['name']}' did not return a result"}]}
+            return _to_output(ToolResultEvent(last or {"toolUseId": id, **failure}))
+
+        async def call() -> None:
+            try:
+                answered.append(await self._run.call(tool_use["name"], tool_use["input"], tool, id=id, messages=self._said))
+            except Exception as error:  # the tool's: it is raised below
+                failed.append(error)
+            finally:
+                events.put_nowait(_END)
+
+        id, owner = str(tool_use["toolUseId"]), TaskOwner()
+        await owner.open()
+        try:
+            owner.start(call)
+            while (event := await events.get()) is not _END:
+                yield event
+            for error in failed:
+                raise error
+            yield _to_event(answered[0], id)
+        finally:
+            await owner.cancel(_MAX_SECS_TO_END)
+
+
+def _to_output(event: ToolResultEvent) -> Output:
+    """Blocks that are neither text nor JSON pass as what they are."""
+    blocks: list[dict[str, Any]] = []
+    for block in event.tool_result["content"]:
+        text = block["text"] if "text" in block else _to_json(block["json"]) if "json" in block else None
+        blocks.append({"type": "strands", "block": block} if text is None else _to_text(text))
+    return Output(blocks, is_error=event.tool_result["status"] == "error", original=event)
+
+
+def _to_text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _to_event(reply: Reply, id: str) -> ToolResultEvent:
+    if reply.passed:
+        return reply.value
+    content = [block["block"] if block["type"] == "strands" else {"text": block["text"]} for block in reply.content]
+    result = {"toolUseId": id, "status": "error" if reply.is_error else "success", "content": content}
+    return ToolResultEvent(result if reply.original is None else {**reply.original.tool_result, **result})

@@ -1,0 +1,65 @@
+"""Background jobs that other workers run for the same shared session. Their journals say how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from overspill.calls.job import Job
+from overspill.calls.scheduler import JobScheduler
+from overspill.retrieval.group import SessionGroup
+
+_FIRST_LOOK_SECONDS = 0.25
+_MAX_SECONDS_BETWEEN_LOOKS = 2.0
+_SLOWER = 1.5
+
+
+class JobsElsewhere:
+    def __init__(self, group: SessionGroup) -> None:
+        self._group = group
+        self._announced: set[str] = set()
+
+    async def look(self) -> tuple[list[Job], list[Job]]:
+        """The jobs that have ended and that no model has been told of here or has read anywhere, and those that still run."""
+        jobs = await anyio.to_thread.run_sync(self._group.list_unread_jobs)
+        ended = [job for job in jobs if job.done and job.id not in self._announced]
+        return ended, [job for job in jobs if not job.done]
+
+    def note_announced(self, jobs: Sequence[Job]) -> None:
+        self._announced.update(job.id for job in jobs)
+
+
+async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, seconds: float) -> tuple[list[Job], list[Job]]:
+    """The jobs that have ended and were not announced yet, and those that still run. If none has ended, wait for the first."""
+    if elsewhere is None:
+        return await jobs.wait(seconds), jobs.pending()
+    done: list[Job] = []
+    with anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(_wait_here, jobs, seconds, done, group))
+            group.start_soon(partial(_wait_elsewhere, jobs, elsewhere, done, group))
+    return done, [*jobs.pending(), *(await elsewhere.look())[1]] if not done else []
+
+
+async def _wait_here(jobs: JobScheduler, seconds: float, done: list[Job], group: TaskGroup) -> None:
+    if found := await jobs.wait(seconds):
+        done += found
+        group.cancel_scope.cancel()
+
+
+async def _wait_elsewhere(jobs: JobScheduler, elsewhere: JobsElsewhere, done: list[Job], group: TaskGroup) -> None:
+    """Nobody can be told by another machine, so it looks, less and less often."""
+    pause = _FIRST_LOOK_SECONDS
+    while True:
+        ended, running = await elsewhere.look()
+        if ended:
+            elsewhere.note_announced(ended)
+            done += ended
+        if ended or not (running or jobs.pending()):
+            group.cancel_scope.cancel()
+        await anyio.sleep(pause)
+        pause = min(pause * _SLOWER, _MAX_SECONDS_BETWEEN_LOOKS)

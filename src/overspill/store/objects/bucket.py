@@ -1,0 +1,149 @@
+"""The objects below one prefix, with a limit to every wait, and the service's failures in our words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from msgspec import Struct
+from obstore import exceptions
+from obstore.store import from_url
+
+from overspill.errors import SettingsError, StoreError
+from overspill.text.urls import mask_password
+
+_MAX_RETRIES = 2
+_MAX_RETRY_SECONDS = 30
+_MAX_PARALLEL_READS = 8
+_PAGE_OBJECTS = 1_000
+_MAX_REASON_CHARS = 200
+
+
+_used_by: dict[str, int] = {}
+"""The process that has used the library, if one has. In a forked child, every call would wait forever."""
+
+
+class Item(Struct, frozen=True):
+    """One object, as a listing shows it."""
+
+    key: str
+    size: int
+    modified: float
+    """Unix seconds, by the clock of the service, which counts whole seconds."""
+
+
+class Bucket:
+    """Addresses and credentials come from the environment, in the variables that the service's own tools use. So does whether
+    plain HTTP is allowed, which is why the library's own limits stay: 30 seconds for a request, 5 for a connection."""
+
+    def __init__(self, url: str) -> None:
+        self.url = mask_password(url)
+        retry: Any = {"max_retries": _MAX_RETRIES, "retry_timeout": timedelta(seconds=_MAX_RETRY_SECONDS)}
+        try:
+            if "?" in url or "#" in url:
+                raise ValueError("it has parameters")
+            self._objects: Any = from_url(url, retry_config=retry)
+        except (exceptions.BaseError, ValueError) as error:
+            raise SettingsError(
+                f"{self.url!r} is not a usable address of a bucket ({_reason(error)}). Write s3://bucket/prefix, "
+                "gs://bucket/prefix or az://container/prefix."
+            ) from None
+
+    def put(self, key: str, data: bytes | memoryview = b"") -> None:
+        with self._explain(f"write to {self.url}"):
+            self._objects.put(key, data, use_multipart=False)
+
+    def create(self, key: str, data: bytes | memoryview = b"") -> bool:
+        """False if there is such an object."""
+        with self._explain(f"write to {self.url}"):
+            try:
+                self._objects.put(key, data, mode="create", use_multipart=False)
+            except exceptions.AlreadyExistsError:
+                return False
+        return True
+
+    def replace(self, key: str, data: bytes, version: str) -> bool:
+        """False if somebody else has changed it since it had that version."""
+        with self._explain(f"write to {self.url}"):
+            try:
+                self._objects.put(key, data, mode={"e_tag": version}, use_multipart=False)
+            except (exceptions.PreconditionError, exceptions.AlreadyExistsError, FileNotFoundError):
+                return False
+        return True
+
+    def get(self, key: str) -> tuple[bytes, str] | None:
+        """Its bytes and its version, for `replace`."""
+        with self._explain(f"read from {self.url}"):
+            try:
+                found = self._objects.get(key)
+                return bytes(found.bytes()), str(found.meta["e_tag"])
+            except FileNotFoundError:
+                return None
+
+    def get_all(self, keys: Sequence[str]) -> Iterator[bytes | None]:
+        """In the order of the keys, several at a time."""
+        if len(keys) == 1:
+            yield self._get_bytes(keys[0])
+            return
+        with ThreadPoolExecutor(_MAX_PARALLEL_READS) as pool:
+            yield from pool.map(self._get_bytes, keys)
+
+    def range(self, key: str, start: int, end: int) -> bytes | None:
+        with self._explain(f"read from {self.url}"):
+            try:
+                return bytes(self._objects.get_range(key, start=start, end=end))
+            except FileNotFoundError:
+                return None
+
+    def find(self, key: str) -> Item | None:
+        with self._explain(f"read from {self.url}"):
+            try:
+                return _item(self._objects.head(key))
+            except FileNotFoundError:
+                return None
+
+    def list(self, prefix: str) -> Iterator[Item]:
+        """In pages, ordered by key."""
+        with self._explain(f"list {self.url}"):
+            for page in self._objects.list(prefix, chunk_size=_PAGE_OBJECTS):
+                yield from map(_item, page)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        if keys:
+            with self._explain(f"remove from {self.url}"):
+                try:
+                    self._objects.delete(list(keys))
+                except FileNotFoundError:
+                    return
+
+    def _get_bytes(self, key: str) -> bytes | None:
+        found = self.get(key)
+        return found[0] if found else None
+
+    @contextmanager
+    def _explain(self, doing: str) -> Generator[None]:
+        if _used_by.setdefault("pid", os.getpid()) != os.getpid():
+            raise StoreError(
+                f"Could not {doing}: this process was forked from one that had used a bucket, and the library that does so does "
+                "not survive that. Start it in another way (spawn or forkserver), or use the store only after forking."
+            )
+        try:
+            yield
+        except (exceptions.BaseError, OSError) as error:
+            raise StoreError(
+                f"Could not {doing}: it does not answer, or refuses ({_reason(error)}). Nothing that was stored is lost. "
+                "Try again; if it stays like this, see whether `store` names the right bucket and your credentials may use it."
+            ) from error
+
+
+def _item(meta: Any) -> Item:
+    return Item(meta["path"], meta["size"], meta["last_modified"].timestamp())
+
+
+def _reason(error: Exception) -> str:
+    """The first line, without what the service answered in detail."""
+    return next(iter(str(error).splitlines()), "")[:_MAX_REASON_CHARS] or type(error).__name__

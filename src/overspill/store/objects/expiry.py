@@ -1,0 +1,88 @@
+"""What the keep limits remove from a bucket. Several workers may do it at once: the service decides each removal."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from itertools import groupby
+
+from overspill.store import rules
+from overspill.store.files.journal import Opening
+from overspill.store.objects import removal
+from overspill.store.objects.bucket import Bucket, Item
+from overspill.store.objects.names import Names
+from overspill.store.objects.output import USED, Parts, folder
+from overspill.store.objects.run import Run
+from overspill.store.protocols import Expired, KeepLimits
+from overspill.store.rules import KeptItem
+
+
+class KeptObjects:
+    """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
+
+    def __init__(self, bucket: Bucket, run: Run, kept: Mapping[str, Opening]) -> None:
+        self._live = removal.list_live_sessions(bucket, run)
+        self.unfinished: list[tuple[str, str]] = []
+        """Outputs that nobody writes any more."""
+        self.items: list[KeptItem] = []
+        sizes: defaultdict[str, int] = defaultdict(int)
+        used: defaultdict[str, float] = defaultdict(float)
+        for prefix in ("openings/", "journal/", "used/"):
+            for item in bucket.list(prefix):
+                session = item.key.split("/")[1]
+                sizes[session] += item.size
+                used[session] = max(used[session], item.modified)
+        for (session, id), items in groupby(bucket.list("data/"), key=_output_of):
+            if session in kept:
+                self._add(session, id, list(items), sizes, used)
+        self.items += [KeptItem(each, "", used[each], sizes[each]) for each in kept if each not in self._live]
+        self.bytes = sum(sizes[session] for session in kept)
+
+    def _add(self, session: str, id: str, items: list[Item], sizes: dict[str, int], used: dict[str, float]) -> None:
+        parts = Parts.of(items)
+        if parts.is_removed:
+            return
+        is_live = session in self._live
+        if not parts.is_done and not is_live:
+            self.unfinished.append((session, id))
+            return
+        sizes[session] += parts.size
+        used[session] = max(used[session], parts.used)
+        if is_live and parts.is_done:
+            self.items.append(KeptItem(session, id, parts.used, parts.size))
+
+
+def expire(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening], limits: KeepLimits) -> Expired:
+    """`kept` are the openings of all kept sessions."""
+    content = KeptObjects(bucket, run, kept)
+    for session, id in content.unfinished:
+        removal.delete_output(bucket, session, id)
+    doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now())
+    removed = [item for item in doomed if _remove(bucket, names, run, kept, item)]
+    return Expired(
+        sessions=[item.session for item in removed if not item.id],
+        outputs=[item.id for item in removed if item.id],
+        bytes=content.bytes - sum(item.bytes for item in removed),
+    )
+
+
+def _remove(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening], item: KeptItem) -> bool:
+    """False if it has been used since it was measured, or if another worker was faster."""
+    if item.id:
+        used = bucket.find(folder(item.session, item.id) + USED)
+        if used is not None and used.modified > item.used:
+            return False
+        return removal.mark_removed(bucket, item.session, item.id)
+    name, hold = kept[item.session].name, str(uuid.uuid4())
+    if name and not names.take_for_removal(name, item.session, run, hold):
+        return False
+    removal.delete_session(bucket, item.session)
+    if name:
+        names.release(name, hold, keep=False)
+    return True
+
+
+def _output_of(item: Item) -> tuple[str, str]:
+    _, session, id, _ = item.key.split("/")
+    return session, id

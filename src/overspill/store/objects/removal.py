@@ -1,0 +1,66 @@
+"""Remove outputs and sessions. What is removed is gone for everyone immediately; its bytes go when no reader can need them."""
+
+from __future__ import annotations
+
+from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.output import REMOVED, folder
+from overspill.store.objects.run import READABLE_AFTER_REMOVAL_SECONDS, Run
+
+
+def list_outputs(bucket: Bucket, session: str) -> list[str]:
+    return list(dict.fromkeys(item.key.split("/")[2] for item in bucket.list(f"data/{session}/")))
+
+
+def mark_removed(bucket: Bucket, session: str, id: str) -> bool:
+    """False if another worker did. The trash comes first: what is in it is looked at again, whatever happens meanwhile."""
+    bucket.put(f"trash/{session}/{id}")
+    return bucket.create(folder(session, id) + REMOVED)
+
+
+def delete_output(bucket: Bucket, session: str, id: str) -> None:
+    """With the mark last, so that an output that is half deleted stays removed."""
+    keys = [item.key for item in bucket.list(folder(session, id))]
+    bucket.delete([key for key in keys if not key.endswith(REMOVED)])
+    bucket.delete([key for key in keys if key.endswith(REMOVED)])
+
+
+def delete_session(bucket: Bucket, session: str) -> None:
+    """The opening first: without it, there is no such session."""
+    bucket.delete([f"openings/{session}"])
+    for prefix in (f"data/{session}/", f"journal/{session}/", f"holds/{session}/"):
+        bucket.delete([item.key for item in bucket.list(prefix)])
+    bucket.delete([f"used/{session}"])
+
+
+def empty_trash(bucket: Bucket, now: float, *, keep_seconds: float = READABLE_AFTER_REMOVAL_SECONDS) -> None:
+    for item in list(bucket.list("trash/")):
+        if now - item.modified > keep_seconds:
+            _, session, id = item.key.split("/")
+            delete_output(bucket, session, id)
+            bucket.delete([item.key])
+
+
+def clear_dead_runs(bucket: Bucket, run: Run, remove_after_seconds: float) -> None:
+    now = run.now()
+    for item in list(bucket.list("runs/")):
+        dead = item.key.rpartition("/")[2]
+        if dead != run.id and now - item.modified > remove_after_seconds:
+            remove_run(bucket, dead)
+
+
+def remove_run(bucket: Bucket, run: str) -> None:
+    """What a process did not mean to keep, its holds, and last its own object."""
+    for item in list(bucket.list(f"temporary/{run}/")):
+        delete_session(bucket, item.key.rpartition("/")[2])
+        bucket.delete([item.key])
+    bucket.delete([item.key for item in bucket.list("holds/") if item.key.endswith(f"/{run}")])
+    bucket.delete([f"runs/{run}"])
+
+
+def list_live_sessions(bucket: Bucket, run: Run, session: str = "") -> set[str]:
+    """All of them, or only this one."""
+    held = [item.key.split("/") for item in bucket.list(f"holds/{session}/" if session else "holds/")]
+    if not held:
+        return set()
+    alive = {item.key.rpartition("/")[2] for item in bucket.list("runs/") if run.is_alive(item.modified)}
+    return {key[1] for key in held if key[3] in alive}

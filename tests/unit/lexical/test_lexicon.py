@@ -1,0 +1,45 @@
+"""The lists of words are files of the package, read when a question first needs them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from overspill.lexical.words import Lexicon, read_lexicon
+
+ROOT = Path(__file__).parents[3]
+FOLDER = files("overspill.lexical") / "lexicon"
+
+
+def test_every_list_has_a_name_and_every_name_a_list() -> None:
+    assert {f"{name}.txt" for name in get_args(Lexicon)} == {entry.name for entry in FOLDER.iterdir()}
+
+
+@pytest.mark.parametrize("name", get_args(Lexicon))
+def test_a_list_says_what_it_is_for_and_has_each_word_once_in_lower_case(name: Lexicon) -> None:
+    lines = (FOLDER / f"{name}.txt").read_text("utf-8").splitlines()
+    words = " ".join(line for line in lines if not line.startswith("#")).split()
+    assert lines[0].startswith("# ")
+    assert len(set(words)) == len(words)
+    assert read_lexicon(name) == {word for word in words if word == word.lower()}
+    assert words
+
+
+def test_importing_the_engine_reads_no_list() -> None:
+    code = "import overspill.lexical, overspill.lexical.words as words; print(words.read_lexicon.cache_info().currsize)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "0\n"
+
+
+@pytest.mark.slow
+def test_a_wheel_has_the_lists(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        packed = {Path(name).name for name in wheel.namelist() if name.startswith("overspill/lexical/lexicon/")}
+    assert packed == {entry.name for entry in FOLDER.iterdir()}
