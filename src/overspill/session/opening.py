@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import anyio.to_thread
 from msgspec import Struct
@@ -11,7 +11,7 @@ from overspill.budget import ContextBudget
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
-from overspill.record.observers import Observer
+from overspill.record.observers import Observers
 from overspill.retrieval.extractor import Extractor
 from overspill.retrieval.group import SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
@@ -26,7 +26,7 @@ class Opening(Struct, frozen=True):
     store: Store
     models: Mapping[str, Model]
     endpoints: Mapping[str, Endpoint]
-    observers: Sequence[Observer]
+    observers: Observers
     notice: bool
 
     async def open(self, id: str, name: str, family: str, budget: ContextBudget | None, *, is_shared: bool) -> SessionParts:

@@ -23,7 +23,7 @@ from overspill.reading.references import Check
 from overspill.record.counters import Counters
 from overspill.record.events import Entry
 from overspill.record.ledger import accounting
-from overspill.record.observers import Observer
+from overspill.record.observers import Observers
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
@@ -51,7 +51,7 @@ class Session:
     of one `family` are kept too, and can read what earlier ones stored. `models` are your own models, by target name; others
     are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
     to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
-    output does; `keep` estimates. A model reads `tool_prefix` before the name of each retrieval tool. `observers` see each event.
+    output does; `keep` estimates. `tool_prefix` precedes the names of retrieval tools. `observers` see each event.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Session:
         notice: bool = True,
         preload: bool = True,
         tool_prefix: str = "",
-        observers: Sequence[Observer] = (),
+        observers: Observers = (),
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()

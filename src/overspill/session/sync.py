@@ -19,7 +19,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
 from overspill.record.counters import Counters
-from overspill.record.observers import Observer
+from overspill.record.observers import Observers
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.outputs import StoredOutput
@@ -55,7 +55,7 @@ class SyncSession:
         notice: bool = True,
         preload: bool = True,
         tool_prefix: str = "",
-        observers: Sequence[Observer] = (),
+        observers: Observers = (),
     ) -> None:
         self._session = Session(
             settings,
