@@ -16,8 +16,9 @@ from viewers import Window
 AXE = {"axe-core": "4.14.0"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Playwright keeps an event loop running in this thread, so it has to be gone before the tests of another file."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         why = "no chromium is on the PATH. On Debian and Ubuntu: apt install chromium"
