@@ -107,7 +107,8 @@ ROOMS: dict[str, Room] = {
     "integrations": Room(
         "one line in other people's frameworks, one file each over a shared core",
         "budget calls errors gate mcp session settings types",
-        "agent_framework agents agno crewai fastmcp google langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai strands",
+        "agent_framework agents agno crewai fastmcp google langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai "
+        "strands",
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
