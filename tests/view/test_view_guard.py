@@ -43,6 +43,18 @@ def test_the_start_link_works_once(viewer: Viewer):
     assert client.get(f"/?token={token}").status == 403
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("a=b&" * 60, 403), ("token&" * 60, 403), ("token", 403), ("%ff=%00&" * 3, 200)],
+    ids=["many", "many tokens", "no token", "odd"],
+)
+def test_a_query_that_nobody_makes_is_refused_or_ignored(viewer: Viewer, query: str, status: int):
+    assert Client(viewer).get(f"/?{query}").status == 403
+    client = Client(viewer)
+    client.enter()
+    assert client.get(f"/?{query}").status == status
+
+
 def test_no_page_holds_the_token_or_the_cookie(viewer: Viewer):
     client, token = Client(viewer), token_of(viewer)
     client.enter()

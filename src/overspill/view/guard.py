@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SECRET_BYTES = 32
 _FOLDER_BYTES = 12
+_MAX_FIELDS = 50
 TOKEN = "token"  # noqa: S105  # the name of the parameter
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -93,10 +94,10 @@ class Guard:
         headers = Headers(scope=scope)
         if refusal := self._refuse(scope["method"], headers):
             return refusal
-        path, query = scope["path"], parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=50)
-        if TOKEN in query:
+        token = _find_token(scope["query_string"])
+        if token is not None:
             # A used token gets nothing, even in the browser that used it: the link would otherwise work twice there.
-            if path == f"{self._entrance.folder}/" and self._entrance.exchange(query[TOKEN][0]):
+            if scope["path"] == f"{self._entrance.folder}/" and self._entrance.exchange(token):
                 cookie = self._entrance.make_cookie(self._cookie_name)
                 return RedirectResponse(f"{self._entrance.folder}/", 303, {"Set-Cookie": cookie})
             return _refuse_entry()
@@ -116,6 +117,14 @@ class Guard:
         if method not in ("GET", "HEAD"):
             return PlainTextResponse("This page only shows things. It cannot change any.", 405, {"Allow": "GET, HEAD"})
         return None
+
+
+def _find_token(query: bytes) -> str | None:
+    try:
+        found = parse_qs(query.decode("latin-1"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:  # too many: no page of ours has so many
+        return ""
+    return found[TOKEN][0] if TOKEN in found else None
 
 
 def _is_navigation(headers: Headers) -> bool:
