@@ -45,12 +45,13 @@ def test_each_known_client_is_wrapped_and_unwrapped(client: str, tmp_path: Path)
     told = overspill(tmp_path, "wrap", client)
     assert f'"command": "{PROGRAM}"' in file.read_text()
     assert told.endswith(f"To undo: overspill unwrap {client}\n")
+    assert {stat.S_IMODE(copy.stat().st_mode) for copy in file.parent.glob("*.bak")} == {0o600}
     assert overspill(tmp_path, "wrap", client).endswith(f"Nothing to change in {file}.\n")
 
     overspill(tmp_path, "unwrap", client)
     assert file.read_text() == text
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert {stat.S_IMODE(copy.stat().st_mode) for copy in file.parent.glob("*.bak")} == {0o600}
+    assert list(file.parent.glob("*.bak")) == []
 
 
 def test_a_client_that_writes_its_file_anew_in_between_loses_nothing(tmp_path: Path):
