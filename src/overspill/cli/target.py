@@ -48,11 +48,11 @@ def find_installed() -> list[Target]:
     """The files of the clients on this machine. Those that cannot be read are named on standard error."""
     found: list[Target] = []
     for name, client in clients().items():
-        if file_exists(client.file):
-            try:
+        try:
+            if file_exists(client.file):
                 found.append(find_target(name))
-            except OverspillError as problem:
-                warn(f"{problem} Skipping it.")
+        except OverspillError as problem:
+            warn(f"{problem} Skipping it.")
     return found
 
 

@@ -53,7 +53,8 @@ def test_an_unreadable_client_file_is_named(sealed: Path) -> None:
     assert said("/nowhere", "wrap", file) == (2, "", f"overspill: error: {file} cannot be read: Permission denied.\n")
     code, out, err = said(sealed, "wrap")
     assert (code, out) == (2, "")
-    assert "Name a client (claude-code, claude-desktop, cursor, vscode) or a file" in err
+    assert f"{sealed / '.claude.json'} cannot be read: Permission denied. Skipping it.\n" in err
+    assert "There is nothing to wrap on this machine. Name a client (claude-code, " in err
     assert "On this machine" not in err
 
 

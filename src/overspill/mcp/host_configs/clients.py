@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def _clients_with_dialects(home: Path, data: Path, config: Path, environ: Mappin
     """`data` is where desktop programs have their files, `config` where command line programs have them, on macOS too."""
     cline = data / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings" / "cline_mcp_settings.json"
     codex = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
-    opencode = next((path for path in _spell_opencode(config) if path.exists()), config / "opencode" / "opencode.json")
+    opencode = next((path for path in _spell_opencode(config) if os.path.exists(path)), config / "opencode" / "opencode.json")
     return (
         Client(
             "windsurf",
