@@ -133,6 +133,7 @@ def test_another_worker_reads_what_one_has_stored_and_follows_what_it_writes(mak
     assert second.label(shelf.session).live
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make):
     with subprocess.Popen(make.command(WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
@@ -151,6 +152,7 @@ def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_ackno
     assert b'{"wrote":"%s"}\n' % id.encode() in list(shelf.journal())
 
 
+@pytest.mark.slow
 def test_who_lost_a_session_cannot_write_and_is_told(make):
     late, quick = make(lease_seconds=LEASE), make(lease_seconds=LEASE)
     shelf = late.open_shelf(handles.new(), name="contested", retention="keep")

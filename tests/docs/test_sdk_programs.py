@@ -92,6 +92,7 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
+@pytest.mark.slow
 def test_a_loop_without_a_framework_runs(name: str, provider: Provider, tmp_path: Path):
     (tmp_path / "logs.py").write_text(program("logs.py"), encoding="utf-8")
     (tmp_path / "program.py").write_text(program(name), encoding="utf-8")

@@ -18,6 +18,7 @@ with SyncSession(Settings(intentWithinSecs=float(sys.argv[1]))) as session:
 
 
 @pytest.mark.parametrize("seconds", ["0.25", "0.3", "0.35"])
+@pytest.mark.slow
 def test_a_program_may_end_while_its_output_is_still_searched(seconds: str):
     """The matcher is native code. Where exactly the search is when the program ends depends on the machine."""
     ended = subprocess.run([sys.executable, "-c", PROGRAM, seconds], capture_output=True, text=True, timeout=120, check=False)

@@ -37,6 +37,7 @@ def greeted(wire: Process) -> str:
     return f"{{{{output:{found[1]}#L1-1}}}}"
 
 
+@pytest.mark.slow
 def test_a_file_that_a_schema_names_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "secret.json"
     file.write_text(json.dumps({"const": SECRET}))

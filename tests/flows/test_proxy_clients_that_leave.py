@@ -125,6 +125,7 @@ async def test_clients_that_are_there_are_not_told_about_each_others_jobs(tmp_pa
             assert "Completed tools" not in str(mentioned)
 
 
+@pytest.mark.slow
 async def test_a_client_that_vanished_answers_the_next_one_with_everything_it_had(tmp_path: Path) -> None:
     with served(tmp_path) as proxy:
         gone = ByHand(proxy.url)
@@ -140,6 +141,7 @@ async def test_a_client_that_vanished_answers_the_next_one_with_everything_it_ha
         assert back.text("get_tool_output", {"id": id, "mode": "raw"}) == "late"
 
 
+@pytest.mark.slow
 async def test_a_call_whose_connection_breaks_is_kept_for_the_next_client(tmp_path: Path) -> None:
     with served(tmp_path) as proxy:
         gone = ByHand(proxy.url)

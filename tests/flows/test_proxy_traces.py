@@ -10,6 +10,8 @@ from wire import Process, proxied
 
 SERVER = """
 import json, sys
+
+import pytest
 for line in sys.stdin:
     asked = json.loads(line)
     method, params = asked.get("method"), asked.get("params", {})
@@ -30,6 +32,7 @@ for line in sys.stdin:
 CONTEXT = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "a=1,b=2", "baggage": "user=7"}
 
 
+@pytest.mark.slow
 def test_the_trace_context_of_a_client_reaches_the_server(tmp_path: Path):
     script = tmp_path / "traced.py"
     script.write_text(SERVER)

@@ -138,6 +138,7 @@ async def test_a_tool_that_fails_elsewhere_is_reported_with_its_failure(place: P
 
 
 @pytest.mark.promise("nothing-lost")
+@pytest.mark.slow
 async def test_a_worker_that_is_killed_loses_nothing_it_kept_and_its_tools_are_reported(place: Place):
     with subprocess.Popen(place.command(), stdout=subprocess.PIPE, text=True) as worker:  # noqa: ASYNC220
         assert worker.stdout is not None

@@ -114,6 +114,7 @@ def test_a_session_shows_its_calls_failures_and_outputs(tmp_path: Path):
     ],
     ids=["lines", "one line", "every line end", "long lines"],
 )
+@pytest.mark.slow
 def test_windows_show_every_byte_once_from_the_beginning_and_from_the_end(content: str):
     data = content.encode()
     reader = BytesReader(data)

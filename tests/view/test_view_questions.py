@@ -107,6 +107,7 @@ def test_a_question_that_cannot_be_answered_gets_a_clear_answer(tmp_path: Path, 
     assert "Traceback" not in part.text
 
 
+@pytest.mark.slow
 def test_questions_are_bounded_in_number():
     release, started = Event(), Event()
 

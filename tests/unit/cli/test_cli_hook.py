@@ -166,6 +166,7 @@ def test_what_looks_like_a_reference_in_a_command_is_left_alone(agent: Agent):
 
 
 @pytest.mark.promise("nobody-elses")
+@pytest.mark.slow
 def test_a_project_reads_only_its_own_outputs(agent: Agent, tmp_path: Path):
     name = find_name(json.loads(agent.hook("claude-code", bash(LARGE))[1])["hookSpecificOutput"]["updatedToolOutput"]["stdout"])
     other = Agent(tmp_path, "other")

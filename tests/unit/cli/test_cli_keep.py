@@ -234,6 +234,7 @@ def test_a_slow_command_keeps_running_and_its_output_can_be_read_meanwhile(shell
     assert "Still running" not in ended
 
 
+@pytest.mark.slow
 async def test_nobody_waits_for_streams_of_a_command_in_the_background(shell: Shell):
     """`communicate` returns when every process that has the pipes has closed them."""
     go = shell.root / "go"
@@ -244,6 +245,7 @@ async def test_nobody_waits_for_streams_of_a_command_in_the_background(shell: Sh
     await until(lambda: b"exit code 0" in shell.run("get", id, "--wait", "60").stdout)
 
 
+@pytest.mark.slow
 async def test_a_killed_keeper_leaves_what_was_stored(shell: Shell):
     go = shell.root / "go"
     os.mkfifo(go)

@@ -261,6 +261,7 @@ def test_a_program_without_a_known_path_needs_the_command_option(place: Place):
 
 
 @pytest.mark.parametrize("module", ["mcp", "mcp_types"])
+@pytest.mark.slow
 def test_nothing_is_wrapped_if_the_proxy_cannot_run(place: Place, cursor: Path, module: str):
     assert place.without(module, "wrap", "cursor") == (
         2,

@@ -68,6 +68,7 @@ async def test_a_conversation_goes_on_in_its_next_run(tmp_path: Path):
     await stranger.close()
 
 
+@pytest.mark.slow
 async def test_runs_of_one_conversation_at_the_same_time_share_a_session(tmp_path: Path):
     adapter = sessions(tmp_path)
     runs = [adapter.begin_run("c") for _ in range(5)]
@@ -83,6 +84,7 @@ async def test_runs_of_one_conversation_at_the_same_time_share_a_session(tmp_pat
     assert len({reply.kept.session for reply in replies if reply.kept}) == 1
 
 
+@pytest.mark.slow
 async def test_closing_while_the_next_run_opens_is_no_conflict(tmp_path: Path):
     adapter = sessions(tmp_path)
     for _ in range(10):

@@ -194,6 +194,7 @@ def test_a_failure_far_behind_is_read_with_what_led_to_it() -> None:
     assert selection.confidence >= 0.5
 
 
+@pytest.mark.slow
 def test_an_order_that_was_not_compared_whole_says_so() -> None:
     rows = b"id,name,amount\n" + b"".join(b"%d,n%d,%d\n" % (number, number, number % 1000) for number in range(60_000))
     assert "rows compared" in select(build(rows, max_memory=SMALL_MEMORY), "the highest amount").text

@@ -200,6 +200,7 @@ def test_an_expression_over_a_very_large_output_is_refused_with_a_way_out() -> N
 
 
 @pytest.mark.parametrize("expression", ["/0", "[0]"])
+@pytest.mark.slow
 def test_very_deep_json_is_refused(expression: str) -> None:
     deep = "[" * 90_000 + "]" * 90_000
     assert refusal(deep, expression) == "The JSON is nested too deeply to be queried. Use grep, lines or a slice."
@@ -271,6 +272,7 @@ def test_a_value_over_the_bound_is_outlined() -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_what_is_too_large_to_build_from_a_stream_is_refused(text: str, pointer: str, what: str) -> None:
     assert refusal(text, pointer, largest=STREAMED) == f"{what} Point further down, or use grep, lines or a slice."
 

@@ -233,6 +233,7 @@ def test_arguments_nested_too_deeply_are_refused() -> None:
 
 
 @pytest.mark.parametrize("reference", ["{{output:text}}", "{{output:text#L2-3}}"])
+@pytest.mark.slow
 def test_many_references_take_time_in_proportion(reference: str) -> None:
     def work(count: int) -> Callable[[], object]:
         return partial(filled, {"texts": [reference] * count}, max_ref_bytes=10**9)

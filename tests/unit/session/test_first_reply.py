@@ -134,6 +134,7 @@ async def test_strange_intents_are_answered_in_bounds(intent: str):
     assert "\u202e" not in text
 
 
+@pytest.mark.slow
 async def test_an_intent_of_ten_thousand_words_finds_what_it_says_and_one_that_says_too_much_does_not():
     assert TIMED_OUT in await first_reply("timed out " * 5_000)
     text = await first_reply("timed out " + " ".join(f"zebra{n}" for n in range(10_000)))

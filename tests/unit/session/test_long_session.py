@@ -52,6 +52,7 @@ async def test_outputs_that_left_memory_are_read_from_the_journal_and_the_store(
 
 
 @pytest.mark.promise("nothing-lost")
+@pytest.mark.slow
 async def test_jobs_that_left_memory_still_answer():
     async def fail() -> str:
         raise ValueError("no such table")

@@ -99,6 +99,7 @@ print(found.found, len(called))
     ],
     ids=["a short answer", "no answer", "a long answer"],
 )
+@pytest.mark.slow
 def test_a_vocabulary_is_loaded_only_for_an_answer_that_may_not_fit(text: str, query: str, found: bool, loaded: int):
     """It takes longer to load than everything else that is done for a short file."""
     run = subprocess.run([sys.executable, "-c", LOADS, text, query], capture_output=True, text=True, timeout=60, check=True)

@@ -39,6 +39,7 @@ def test_tools_are_the_same_before_during_and_after_a_session():
 
 
 @pytest.mark.parametrize("preset", ["overspill", "tool_output", "artifacts", "slow"])
+@pytest.mark.slow
 async def test_replies_and_answers_use_the_prefix(preset: PresetName):
     async with Session(Settings(preset=preset), tool_prefix=PREFIX) as session:
         reply = await session.call("dump", {}, lambda: BIG)

@@ -288,6 +288,7 @@ def test_a_cell_may_be_large() -> None:
     assert ask("SELECT length(text) FROM output", text)[0] == [[36_000_000], [1]]
 
 
+@pytest.mark.slow
 def test_many_elements_that_are_no_table_are_read_in_linear_time(tmp_path: Path) -> None:
     kinds = "".join(f"<t{number}/><t{number}/>" for number in range(MAX_TABLES))
     long = "v" * 99

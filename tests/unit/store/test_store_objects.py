@@ -98,6 +98,7 @@ def test_a_closed_store_leaves_nothing_that_was_not_kept(make, s3_url):
     assert keys_below(s3_url, "") == []
 
 
+@pytest.mark.slow
 def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_stays(make):
     dead = make(lease_seconds=1)
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
@@ -121,6 +122,7 @@ def test_another_prefix_finds_nothing(make, s3_url):
 
 
 @pytest.mark.promise("nobody-elses")
+@pytest.mark.slow
 def test_a_service_that_is_away_is_said_to_be_without_secrets_and_works_again_later(make, s3_server, s3_url, monkeypatch):
     relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
