@@ -6,12 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from wire import Process, proxied
 
 SERVER = """
 import json, sys
-
-import pytest
 for line in sys.stdin:
     asked = json.loads(line)
     method, params = asked.get("method"), asked.get("params", {})
