@@ -88,7 +88,7 @@ class Kind:
         return [sys.executable, "-c", code.replace("OPEN", OPENINGS[self.name]), self.url, self.tenant, str(LEASE)]
 
 
-@pytest.fixture(params=["postgresql", "s3"])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) for name in ("postgresql", "s3")])
 def make(request: pytest.FixtureRequest) -> Iterator[Kind]:
     fixture = {"postgresql": "postgres_server", "s3": "s3_url"}[request.param]
     kind = Kind(request.param, request.getfixturevalue(fixture))

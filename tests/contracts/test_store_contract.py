@@ -43,7 +43,10 @@ MAKERS: dict[str, Callable[[pytest.FixtureRequest], Make]] = {
 }
 
 
-@pytest.fixture(params=MAKERS)
+SERVERS = ("postgresql", "s3")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in SERVERS else []) for name in MAKERS])
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[Store] = []
     of_kind = MAKERS[request.param](request)

@@ -74,7 +74,7 @@ class Place:
         return [sys.executable, "-c", WORKER.replace("OPEN", OPENINGS[self.kind]), self.url, self.tenant]
 
 
-@pytest.fixture(params=["file", "postgresql", "s3"])
+@pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in ("postgresql", "s3"))])
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     fixture = {"file": "tmp_path", "postgresql": "postgres_server", "s3": "s3_url"}[request.param]
     place = Place(request.param, str(request.getfixturevalue(fixture)))

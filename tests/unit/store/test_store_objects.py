@@ -20,6 +20,8 @@ from overspill.store.objects import journal, removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.store import ObjectStore
 
+pytestmark = pytest.mark.slow  # starts a server
+
 SECRET = S3_KEYS["AWS_SECRET_ACCESS_KEY"]
 
 

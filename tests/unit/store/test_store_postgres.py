@@ -22,6 +22,8 @@ psycopg = pytest.importorskip("psycopg")
 
 from overspill.store.postgres.store import PostgresStore  # noqa: E402
 
+pytestmark = pytest.mark.slow  # starts a server
+
 PASSWORD = "s3cr3t-w0rd"  # noqa: S105
 PATIENCE = 60
 
