@@ -24,7 +24,7 @@ CANNOT: dict[str, dict[str, str]] = {
         "what_the_conversation_asks_for_is_shown_first": "CrewAI does not show the conversation to a tool.",
         "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
-        "options_that_make_no_sense_are_refused": "`wrap_tools` takes no options of its own: you give them to the session.",
+        "options_that_make_no_sense_are_refused": "`wrap_tools` has no options: pass them to the session.",
     },
 }
 

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
@@ -41,7 +40,7 @@ def find_launch(environ: Mapping[str, str]) -> list[str]:
     on_path = shutil.which("overspill")
     found = (Path(sys.argv[0]), Path(sys.executable).with_name("overspill"), *([Path(on_path)] if on_path else []))
     programs = [path.absolute() for path in found if path.name == "overspill" and os.path.isfile(path)]
-    lasting = [path for path in programs if not _is_temporary(path, environ)]
+    lasting = [path for path in programs if not _is_cached(path, environ)]
     if lasting:
         return [str(lasting[0])]
     if not programs:
@@ -49,12 +48,13 @@ def find_launch(environ: Mapping[str, str]) -> list[str]:
     uvx = shutil.which("uvx")
     if uvx and _is_release():
         return [uvx, "--from", f"overspill[mcp]=={__version__}", "overspill"]
-    raise BadRequest(f"{programs[0]} is in a folder that is cleaned, so a client could not start it tomorrow. {_INSTALL}")
+    raise BadRequest(f"{programs[0]} is in a cache, so a client could not start it tomorrow. {_INSTALL}")
 
 
-def _is_temporary(path: Path, environ: Mapping[str, str]) -> bool:
+def _is_cached(path: Path, environ: Mapping[str, str]) -> bool:
+    """A clone in the temporary directory is not: whoever made it there knows how long it lasts."""
     places = [environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME", "PIPX_SHARED_LIBS")]
-    caches = [Path(place) for place in (*places, tempfile.gettempdir()) if place]
+    caches = [Path(place) for place in places if place]
     real = Path(os.path.realpath(path))
     inside = any(each.is_relative_to(cache) for cache in caches for each in (path, real))
     return inside or not {".cache", "Caches"}.isdisjoint((*path.parts, *real.parts))

@@ -26,7 +26,7 @@ FAMILY = "shell"
 KEEP_DEFAULTS = Layer(
     "keep", {"repeats": "full", "toolTimeout": None, "intentWithinSecs": 20, "toolOutput": {"answerWithinSecs": None}}
 )
-"""A command takes the time it takes, and each is a conversation of its own."""
+"""Commands have no time limit, and each is its own conversation."""
 OFFERED = f"surface=[{wording.COMMAND}]"
 MAX_UNCHANGED_BYTES = 1 << 20
 """Held in memory to be printed unchanged, whatever the bytes are. What passes the gate is smaller, unless its limits are off."""

@@ -18,7 +18,7 @@ Copy: TypeAlias = "mmap.mmap | bytes"
 
 
 class LocalCopies:
-    """A copy larger than a megabyte is a file without a name, so nobody else can open it and none stays behind."""
+    """A copy larger than a megabyte is an unlinked file: nobody else can open it, and it disappears with the process."""
 
     def __init__(self, limit: int = MAX_COPIED_BYTES) -> None:
         self._limit = limit

@@ -24,7 +24,7 @@ NOT_WRAPPED = "it does not run through Overspill"
 
 
 class Translation:
-    """A file of a client with a dialect of its own."""
+    """The config file of a client that has its own dialect."""
 
     def __init__(self, text: str, name: str, dialect: Dialect) -> None:
         self._dialect = dialect
