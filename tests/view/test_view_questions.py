@@ -7,7 +7,7 @@ import http.client
 import json
 import re
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 from urllib.parse import quote
 
@@ -109,10 +109,10 @@ def test_a_question_that_cannot_be_answered_gets_a_clear_answer(tmp_path: Path, 
 
 @pytest.mark.slow
 def test_questions_are_bounded_in_number():
-    release, started = Event(), Event()
+    release, all_started = Event(), Barrier(3)
 
     def wait() -> str:
-        started.set()
+        all_started.wait(30)
         assert release.wait(60)
         return "done"
 
@@ -126,7 +126,7 @@ def test_questions_are_bounded_in_number():
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             group.start_soon(ask)
-            await anyio.to_thread.run_sync(started.wait, 30)
+            await anyio.to_thread.run_sync(all_started.wait, 30)
             with pytest.raises(BadRequest, match="still being answered"):
                 await searches.run(lambda: "not reached")
             release.set()
