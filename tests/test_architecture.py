@@ -96,7 +96,8 @@ ROOMS: dict[str, Room] = {
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls engine errors extraction gate handles models reading record retrieval settings sql store text types wording",
+        "budget calls engine errors extraction gate handles models reading record retrieval settings sql store text types "
+        "wording",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",

@@ -37,4 +37,4 @@ def _is_one_text(content: list[Any]) -> bool:
     if len(content) != 1 or not isinstance(content[0], Mapping):
         return False
     only = cast("Mapping[str, Any]", content[0])
-    return only.keys() == {"type", "text"} and only["type"] == "text"
+    return set(only) == {"type", "text"} and only["type"] == "text"

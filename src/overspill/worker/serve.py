@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -28,6 +27,7 @@ from overspill.worker.tools import WorkerTool, WorkerTools
 _REDELIVERY = timedelta(seconds=30)  # after so long without a sign of life, another worker takes a worker's calls
 _AGAIN_AFTER = timedelta(seconds=2)  # if another worker has the call, or the store is away
 _CHECK_EVERY = timedelta(milliseconds=50)
+_LOOK_EVERY = timedelta(seconds=5)
 
 _CURRENT: Execution = CurrentExecution()
 
@@ -72,8 +72,7 @@ class ToolWorker:
                     )
                     async with worker:
                         group.start_soon(worker.run_forever)
-                        await _wait_for_sign_of_life(docket, worker.name, stop)
-                        ready()
+                        group.start_soon(_watch_queue, docket, worker.name, self._address.shown, ready)
                         await stop.wait()
                         group.start_soon(self._end_calls)
                     group.cancel_scope.cancel()
@@ -121,10 +120,21 @@ async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> N
     logger.warning("Refused a message of the queue: it names something that is no tool of this worker.")
 
 
-async def _wait_for_sign_of_life(docket: Docket, name: str, stop: anyio.Event) -> None:
-    """Until then, sessions do not know its tools. A queue that is away is tried for as long as it takes."""
-    while not stop.is_set():
-        with suppress(RedisError, OSError):
-            if any(each.name == name for each in await docket.workers()):
-                return
-        await anyio.sleep(_CHECK_EVERY.total_seconds())
+async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:
+    """Call `ready` when sessions know the worker's tools, and say when the queue is away. It is tried for as long as it takes."""
+    is_ready, is_away = False, False
+    while True:
+        try:
+            is_known = any(each.name == name for each in await docket.workers())
+        except (RedisError, OSError) as error:
+            if not is_away:
+                logger.warning("The queue %s does not answer (%s). Trying again until it does.", shown, type(error).__name__)
+            is_away = True
+        else:
+            if is_away:
+                logger.warning("The queue %s answers again.", shown)
+            is_away = False
+            if is_known and not is_ready:
+                is_ready = True
+                ready()
+        await anyio.sleep((_LOOK_EVERY if is_ready else _CHECK_EVERY).total_seconds())

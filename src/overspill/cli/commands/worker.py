@@ -69,6 +69,7 @@ def worker(
     address = parse_address(place, insecure=insecure)
     tools = load_tools(module)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="overspill: %(message)s")
+    logging.getLogger("docket").setLevel(logging.CRITICAL)  # it writes a traceback whenever its server is away; we say so
     serving = ToolWorker(
         tools, open_configured_store(settings), address, settings, WorkerOptions(max_running=max_running, grace_seconds=grace)
     )
