@@ -136,7 +136,7 @@ async def test_a_tool_that_is_not_repeatable_is_reported_when_its_worker_is_kill
         assert await ask(one, reply.job.id) == wording.tool_failure(wording.INTERRUPTED)
         workers.start()
         (folder / "go").touch()
-        assert (await one.call("echo", {"value": "next"})).text == "next"
+        assert (await one.call("echo", {"value": "next"}, background=False)).text == "next"
         assert count(folder, "began") == 1
 
 
