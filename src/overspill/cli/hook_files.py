@@ -66,7 +66,8 @@ def find_hook_files(given: str) -> HookFiles | None:
         hooks = servers
     found = {path: _read(path) for path in dict.fromkeys((servers, hooks)) if os.path.lexists(path)}
     if not found and not hooks.parent.is_dir():
-        raise SettingsError(f"{client.title} is not installed here: neither {servers} nor {hooks} exists.")
+        missing = f"{hooks} does not exist" if hooks == servers else f"neither {servers} nor {hooks} exists"
+        raise SettingsError(f"{client.title} is not installed here: {missing}.")
     return HookFiles(given, client, client.hooks, servers, hooks, found)
 
 

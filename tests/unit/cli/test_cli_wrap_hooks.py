@@ -214,6 +214,8 @@ def test_a_client_that_is_not_installed_is_one_line(place: Place):
     result = wrap(place)
     assert (result.code, result.out) == (2, "")
     assert "Claude Code is not installed here: neither" in result.err
+    gemini = f"Gemini CLI is not installed here: {place.root / '.gemini' / 'settings.json'} does not exist.\n"
+    assert wrap(place, "gemini-cli").err == f"overspill: error: {gemini}"
     assert "Overspill knows no hooks of cursor. --hooks works with claude-code and gemini-cli." in wrap(place, "cursor").err
     assert place.overspill("wrap", "--hooks").code == 2
     assert not (place.root / ".claude.json").exists()
