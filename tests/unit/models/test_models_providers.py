@@ -474,6 +474,7 @@ async def test_a_server_that_refuses_to_force_a_tool_is_asked_without(server: Se
         await model.ask(replace(TURN, must_call="report"))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_google_is_asked_in_its_own_format(server: Server) -> None:
     candidate = {"content": {"role": "model", "parts": [{"text": "Far."}]}, "finishReason": "STOP"}
