@@ -120,6 +120,13 @@ class SessionGroup:
         kept = next((each.kept for each in entries if isinstance(each, OutputStored) and each.kept.id == id), None)
         return change and JobRecord(change, kept, label.live)
 
+    def mark_aborted(self, job: Job) -> None:
+        """Write down in the job's own part, where whoever runs it looks, that it was aborted. Raises StoreError if there is one."""
+        shelf = self._store.open_shelf(job.id, name=self._prefix + job.id, retention="keep")
+        with closing(shelf):
+            change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)
+            shelf.append_journal(events.encode_events([change]))
+
     def read_output(self, kept: Kept) -> bytes:
         with closing(self._store.read_shelf(kept.session)) as shelf, closing(shelf.open(kept.id)) as reader:
             return reader.read(0, kept.size.bytes)
