@@ -121,7 +121,7 @@ class SessionGroup:
         return change and JobRecord(change, kept, label.live)
 
     def mark_aborted(self, job: Job) -> None:
-        """Write down in the job's own part, where whoever runs it looks, that it was aborted. Raises StoreError if there is one."""
+        """Write down in the job's own part, where whoever runs it looks, that it was aborted. Raises StoreError if it exists."""
         shelf = self._store.open_shelf(job.id, name=self._prefix + job.id, retention="keep")
         with closing(shelf):
             change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)
