@@ -35,6 +35,7 @@ from overspill.session.compaction import Compactor
 from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
+from overspill.store.waiting import WaitingShelf, is_on_server
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, ToolCall
 from overspill.wording import JobStatus
@@ -168,6 +169,8 @@ class SessionParts:
         self.outputs.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)
+        if isinstance(self.shelf, WaitingShelf):
+            self.shelf.settle()  # first, because the journal waits for it
         self.ledger.close()
         self.shelf.close()
 
@@ -205,7 +208,7 @@ def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
         # The process that had it may have died while it stored something. If that cannot be removed, the session works anyway.
         with suppress(StoreError):
             shelf.remove_unrecorded(_list_recorded(shelf))
-    return shelf
+    return WaitingShelf(shelf) if is_on_server(store.url) else shelf
 
 
 def _list_recorded(shelf: Shelf) -> set[str]:
