@@ -142,13 +142,13 @@ def read_all(store: Any) -> tuple[dict[str, str], dict[str, str]]:
 
 async def check_jobs(ledger: Ledger, session: Session, proxy: Listening, stored: dict[str, str]) -> Counter[str]:
     ends = Counter[str]()
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient(timeout=300) as http:
         for id, digest in ledger.jobs.items():
             if stored.get(id) == digest:
                 ends["whole"] += 1
                 continue
             text = (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).text
-            if "Unknown" in text:
+            if "Unknown" in text or "No stored output" in text:
                 answer = await http.post(proxy.url, **call("get_tool_output", {"id": id, "mode": "raw"}))
                 found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
                 text = (found[-1] if found else answer.json())["result"]["content"][0]["text"]
