@@ -90,4 +90,5 @@ def test_the_examples_are_found() -> None:
         "get",
         "skill",
         "view",
+        "worker",
     }
