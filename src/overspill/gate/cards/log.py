@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from overspill.gate.cards.card import MAX_LINE_CHARS, Card, Count, Section, indent
 from overspill.gate.cards.sample import OutputSample
-from overspill.lexical import Index
+from overspill.lexical.index import Index
 from overspill.lexical.render import render
 from overspill.text.encoding import decode
 from overspill.text.humanize import count_noun

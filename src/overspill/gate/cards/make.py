@@ -8,7 +8,7 @@ from overspill.gate.cards.log import make_log_card
 from overspill.gate.cards.outline import make_outline_card
 from overspill.gate.cards.sample import OutputSample, Read, take_sample
 from overspill.gate.cards.table import make_table_card, read_engine_tables
-from overspill.lexical import Index, build
+from overspill.lexical.index import Index, build
 from overspill.text.humanize import count_noun, format_size
 from overspill.types import Size
 
