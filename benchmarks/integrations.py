@@ -2,9 +2,9 @@
 
     $(scripts/framework --python pydantic_ai) benchmarks/integrations.py pydantic_ai [--calls 300] [--rounds 7]
 
-Runs of an agent make few and many small tool calls, with a scripted model; the difference is what a call costs, and the rest is
-what a run does. Bare and wrapped runs alternate; the best of all rounds counts, in processor time. "Overspill itself" is the same call
-without the framework: the rest of what is more goes to the framework's hook, and to offering three more tools with each request.
+Runs of an agent make few and many small tool calls, with a scripted model. The difference is what a call costs, the rest is what
+a run does. Bare and wrapped runs alternate; the best of all rounds counts, in processor time. "Overspill itself" is the same
+call without the framework. The rest of what is more goes to the framework's hook, and to three more tools with each request.
 The last figure is what enters the context until the right answer: a 500 KB log in whole, or what Overspill shows of it with one
 question.
 """
