@@ -68,8 +68,7 @@ class CollectedResult:
 
     @property
     def spool(self) -> Spool:
-        """Created on first use, off the event loop if it is large: most texts are small and pass without being encoded or
-        measured."""
+        """Created on first use, off the event loop if it is large. Most texts are small and pass without it."""
         if self._spool is None:
             spool, starts = self._make_spool(), list[int]()
             for text in self.in_hand or ():
