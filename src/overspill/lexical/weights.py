@@ -63,6 +63,11 @@ class Weights(Struct, frozen=True):
     section_half_bytes: int = 2_000
     """A section of this size counts half: the larger it is, the more words it has by chance."""
 
+    definition: float = 2.0
+    """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
+    yes_or_no: float = 2.0
+    """A passage that begins with yes or no, if the question asks for that, beside how rare such passages are."""
+
     # Records that others lead to, as a share of the score of those.
     body: float = 0.95
     """What is below a matching heading: just after it."""
