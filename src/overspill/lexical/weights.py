@@ -71,6 +71,8 @@ class Weights(Struct, frozen=True):
     # Records that others lead to, as a share of the score of those.
     body: float = 0.95
     """What is below a matching heading: just after it."""
+    heading: float = 0.8
+    """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
     asked_side: float = 0.95
     """The record after one, if the question says "after"."""
     other_side: float = 0.6

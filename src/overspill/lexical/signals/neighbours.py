@@ -13,12 +13,13 @@ _MAX_ANCHORS = 5
 
 
 def boost_bodies(index: Index, query: Query, ranking: Ranking) -> Boost | None:
-    """A matching heading says little without the record below it."""
+    """A heading that matches about as well as anything says little without the record below it."""
     outline = index.outline
     raised: dict[int, float] = {}
+    least = WEIGHTS.heading * max(ranking.scores.values(), default=0.0)
     for label in ranking.labels:
         heading = outline.record_at(outline.label_starts[label])
-        is_counted = heading in ranking.scores and (not query.listing or heading in ranking.matches)
+        is_counted = ranking.scores.get(heading, 0.0) > least and (not query.listing or heading in ranking.matches)
         if (is_counted or heading in raised) and heading + 1 < len(outline) and outline.under[heading + 1] == label:
             own = max(ranking.scores[heading] if is_counted else 0.0, raised.get(heading, 0.0))
             raised[heading + 1] = max(raised.get(heading + 1, 0.0), own * WEIGHTS.body)
