@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from overspill import lexical
 from overspill.decoding import decode
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 from overspill.reading import Bound, grep
 from overspill.reading.positions import View
 from overspill.store.files.output import FileReader
@@ -64,11 +65,9 @@ def make_text(line: bytes, megabytes: int) -> bytes:
 
 
 def ask_engine(reader: FileReader) -> None:
-    index = lexical.build(reader.buffer())
+    index = build(reader.buffer())
     index.prepare()
-    lexical.select(
-        index, "why did the payments worker crash", max_tokens=500, count_tokens=lambda text: tokens.count(text).tokens
-    )
+    select(index, "why did the payments worker crash", max_tokens=500, count_tokens=lambda text: tokens.count(text).tokens)
 
 
 def compare_plain(name: str, line: bytes, megabytes: int) -> None:

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 from engine_recall import normal
 
-from overspill.lexical import Index, build, select
 from overspill.lexical.confidence import CONFIDENCE_WEIGHTS, ConfidenceWeights, Features, measure_features, weigh
+from overspill.lexical.index import Index, build
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS, compares_rows
 
 BUDGET = 2000

@@ -14,7 +14,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.count import boost_counts
 

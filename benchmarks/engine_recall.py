@@ -25,10 +25,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from overspill.lexical import Index, Selection, build, select
 from overspill.lexical.boost import Boost, Signal
+from overspill.lexical.index import Index, build
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.select import Selection, select
 from overspill.lexical.signals import SIGNALS
 
 BUDGETS = (500, 1000, 2000, 4000)

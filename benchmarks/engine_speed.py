@@ -28,7 +28,8 @@ from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 
 MB = 1_000_000
 PASSAGE_CHARS = 600

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pytest
 from large import LARGE
 from official import Node
-from packages import INSPECTOR, Unavailable, npm_home, python_home
+from packages import CODING_AGENTS, INSPECTOR, Unavailable, npm_home, python_home
 
 PythonHome: TypeAlias = Callable[[str], Path]
 
@@ -36,6 +36,11 @@ def inspector() -> list[str]:
     """The command of the MCP inspector without its web page."""
     home = Node(_or_skip(lambda: npm_home("inspector", INSPECTOR)))
     return home.script("@modelcontextprotocol/inspector", "--cli", file="clients/launcher/build/index.js")
+
+
+@pytest.fixture(scope="session")
+def coding_agents() -> Node:
+    return Node(_or_skip(lambda: npm_home("coding-agents", CODING_AGENTS)))
 
 
 @pytest.fixture(scope="session")

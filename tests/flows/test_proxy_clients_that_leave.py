@@ -27,7 +27,7 @@ from overspill.calls.scheduler import MAX_LEFT_JOBS
 SOON = {"asyncTimeoutSecs": 0.3, "waitMaxSecs": 0.3}
 ID = re.compile(r"art_\w+")
 FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}}
-both = pytest.mark.parametrize("mode", ["legacy", "auto"])
+both = pytest.mark.parametrize("mode", [pytest.param("legacy", marks=pytest.mark.slow), "auto"])
 
 pytestmark = pytest.mark.anyio
 
@@ -271,7 +271,7 @@ def pass_time(wire: Piped, seconds: float = 1.0) -> None:
         wire.result("tools/list")
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("era", [pytest.param("legacy", marks=pytest.mark.slow), "modern"])
 def test_the_first_call_over_stdio_is_not_answered_early(tmp_path: Path, era: str) -> None:
     with Piped([config(every())], tmp_path / "store", modern=era == "modern", settings=SOON) as wire:
         wire.hello()

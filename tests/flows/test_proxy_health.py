@@ -10,7 +10,7 @@ import pytest
 from http_proxy import Listening
 
 
-@pytest.fixture(params=["works", "away"])
+@pytest.fixture(params=["works", pytest.param("away", marks=pytest.mark.slow)])
 def proxy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Listening, bool]]:
     away = ["--store", "postgresql://me@127.0.0.1:1/nothing"]
     if request.param == "away":

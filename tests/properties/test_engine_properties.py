@@ -8,7 +8,8 @@ import math
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from overspill.lexical import Selection, build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import Selection, select
 from overspill.text import tokens
 from overspill.text.encoding import decode
 

@@ -92,7 +92,7 @@ def test_tables_are_asked_with_sql(tmp_path: Path):
         ("grep", "", "Type what to look for"),
         ("query", "items[", "cannot be used"),
         ("sql", "DROP TABLE output", ""),
-        ("sql", "SELECT * FROM read_text('/etc/passwd')", ""),
+        pytest.param("sql", "SELECT * FROM read_text('/etc/passwd')", "", marks=pytest.mark.slow),
         ("shell", "ls", "way must be one of"),
         ("ask", "x" * 3000, "The most is 2,000"),
     ],

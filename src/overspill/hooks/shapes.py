@@ -1,8 +1,8 @@
 """What a client's hook event holds, and how to answer it. Only what was seen to work with the real program is here.
 
-Claude Code 2.1.197 takes `updatedToolOutput` for Bash, Read and Grep. Of a Bash output of more than 30,000 characters the event
+Claude Code takes `updatedToolOutput` for Bash, Read and Grep. Of a Bash output of more than 30,000 characters the event
 has only the beginning, because Claude Code stores the rest itself; of a command that fails, there is no event.
-Gemini CLI 0.61.0 has the whole output in the event, and shows the model `reason` in its place, as an error.
+Gemini CLI has the whole output in the event, and shows the model `reason` in its place, as an error.
 """
 
 from __future__ import annotations

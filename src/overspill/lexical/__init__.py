@@ -1,9 +1,5 @@
-"""builtin/lexical: finds the records of a stored output that answer a question, within a token budget, without a model."""
+"""builtin/lexical: finds the records of a stored output that answer a question, within a token budget, without a model.
 
-from __future__ import annotations
-
-from overspill.lexical.drafts import Found
-from overspill.lexical.index import Index, build
-from overspill.lexical.select import Selection, select
-
-__all__ = ["Found", "Index", "Selection", "build", "select"]
+`index.build` and `select.select` are the ways in. The package itself imports nothing: words alone are needed more often than all
+of the engine.
+"""

@@ -6,12 +6,13 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
-from overspill import handles, lexical, wording
+from overspill import handles, wording
 from overspill.errors import BadRequest, SettingsError
 from overspill.extraction import BUILTIN, Cache, Document, Inspection, Mode, Policy, Progress, extract
 from overspill.models.endpoints import DEFAULT_TIMEOUT, Endpoint, from_environment
@@ -27,6 +28,9 @@ from overspill.retrieval.views import TextView
 from overspill.settings import Settings
 from overspill.text import tokens
 from overspill.types import Decoding, Extraction, Kept
+
+if TYPE_CHECKING:
+    from overspill.lexical.select import Selection
 
 _MAX_BYTES_ASKED_TWICE = 1 << 20
 """Of longer outputs, asking the engine again costs more than loading a vocabulary."""
@@ -103,6 +107,9 @@ class Extractor:
         first = settings.extraction_model or request.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
+    def has_model(self, request: ExtractionRequest) -> bool:
+        return bool(self._model_names(request))
+
     def _model(self, request: ExtractionRequest, op: str) -> Targets | None:
         models = [self._open_model(name) for name in self._model_names(request)]
         if not models:
@@ -141,15 +148,17 @@ class Extractor:
             contract="wrapped" if self._settings.follows_document else "plain",
         )
 
-    def select(self, document: Document, query: str, max_tokens: int) -> lexical.Selection:
+    def select(self, document: Document, query: str, max_tokens: int) -> Selection:
         """Blocks. A vocabulary takes long to load, and a short answer fits whatever the vocabulary."""
+        from overspill.lexical.select import select  # noqa: PLC0415  # see EngineIndexes
+
         index, model = self._indexes.get(document.sha256, document.reader), self._settings.model
         if not self._has_counted and index.total_bytes <= _MAX_BYTES_ASKED_TWICE:
-            found = lexical.select(index, query, max_tokens=max_tokens, count_tokens=tokens.bound)
+            found = select(index, query, max_tokens=max_tokens, count_tokens=tokens.bound)
             if found.is_complete:
                 return found
         self._has_counted = True
-        return lexical.select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text, model).tokens)
+        return select(index, query, max_tokens=max_tokens, count_tokens=lambda text: tokens.count(text, model).tokens)
 
     def _note(self, op: str, look: Inspection) -> None:
         self._ledger.record(OutputInspected(now_ms(), op, look.tool, "ok" if look.ok else "failed", look.latency_ms, look.chars))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from overspill import lexical
 from overspill.extraction.cache import Recent
 from overspill.store.protocols import Reader
+
+if TYPE_CHECKING:
+    from overspill.lexical.index import Index
 
 MAX_INDEX_BYTES = 256 << 20
 """Memory that the indexes of one session may take together. An index that a question still uses is freed after it."""
@@ -17,11 +20,11 @@ class EngineIndexes:
 
     def __init__(self, max_bytes: int = MAX_INDEX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._recent: Recent[str, lexical.Index] = Recent(max_bytes, lambda index: index.memory_bytes)
+        self._recent: Recent[str, Index] = Recent(max_bytes, lambda index: index.memory_bytes)
         self._building: dict[str, Lock] = {}
         self._lock = Lock()
 
-    def get(self, sha256: str, reader: Reader) -> lexical.Index:
+    def get(self, sha256: str, reader: Reader) -> Index:
         """Blocks. A caller that asks for an index that is being built waits for it."""
         with self._lock:
             building = self._building.setdefault(sha256, Lock())
@@ -32,12 +35,14 @@ class EngineIndexes:
             with self._lock:
                 self._building.pop(sha256, None)
 
-    def _find(self, sha256: str) -> lexical.Index | None:
+    def _find(self, sha256: str) -> Index | None:
         with self._lock:
             return self._recent.get(sha256)
 
-    def _build(self, sha256: str, reader: Reader) -> lexical.Index:
-        index = lexical.build(reader.buffer(), max_memory=self._max_bytes)
+    def _build(self, sha256: str, reader: Reader) -> Index:
+        from overspill.lexical.index import build  # noqa: PLC0415  # most sessions ask nothing, and the engine takes long to import
+
+        index = build(reader.buffer(), max_memory=self._max_bytes)
         with self._lock:  # frees the memory of older ones before this one takes its own
             self._recent[sha256] = index
         index.prepare()

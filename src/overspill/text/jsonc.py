@@ -22,6 +22,7 @@ _MAX_INTEGER_DIGITS = 1000
 _TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*(?s:.*?)\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+"')
 _OTHER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?(?![\w.])|(?:true|false|null)(?!\w)", re.ASCII)
+_INDENT = re.compile(r"\n([ \t]++)")
 
 Kind = Literal["object", "array", "string", "other"]
 
@@ -117,6 +118,16 @@ def remove(container: Node, indexes: Sequence[int]) -> list[Edit]:
     firsts = [index for index in gone if index - 1 not in gone]
     lasts = [index for index in gone if index + 1 not in gone]
     return [edit for first, last in zip(firsts, lasts, strict=True) for edit in _remove_run(container, first, last)]
+
+
+def write_like_first(container: Node, value: Any) -> str:
+    """JSON for a new entry: over several lines, indented as the file is, if the container's first entry has a line of its own."""
+    first = next(iter(container.keys or container.children), None)
+    layout = _layout(container.text, first.start) if first else " "
+    if layout == " ":
+        return json.dumps(value, ensure_ascii=False)
+    step = _INDENT.search(container.text)
+    return json.dumps(value, indent=step[1] if step else 2, ensure_ascii=False).replace("\n", layout)
 
 
 def quote(value: str) -> str:

@@ -11,8 +11,8 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct
 
-from overspill import lexical
 from overspill.errors import BadRequest
+from overspill.lexical.select import select
 from overspill.reading import Bound
 from overspill.reading.pattern import Pattern, compile_pattern
 from overspill.reading.query import query
@@ -98,7 +98,7 @@ class Searches:
                 return self._ask_tables(text, words, key)
 
     def _ask_engine(self, text: ShownText, words: str, key: str) -> Found:
-        found = lexical.select(self._indexes.get(key, text.reader), words)
+        found = select(self._indexes.get(key, text.reader), words)
         hits = [
             Hit(each.start_line, (each.start_byte, each.end_byte), "", each.shown or each.text, "") for each in found.excerpts
         ]

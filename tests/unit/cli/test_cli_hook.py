@@ -89,6 +89,7 @@ def test_a_large_output_of_bash_is_replaced_in_its_own_shape(agent: Agent):
     assert agent.read("claude-code", find_name(shown)) == "line 1 of many\n"
 
 
+@pytest.mark.slow
 def test_read_and_grep_are_replaced_in_their_own_shapes(agent: Agent):
     file = {"filePath": "/x", "content": LARGE, "numLines": 2000}
     event = {"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_response": {"type": "text", "file": file}}
@@ -160,6 +161,7 @@ def test_a_store_that_cannot_be_used_leaves_the_original(agent: Agent):
     assert "The original output stays" in err
 
 
+@pytest.mark.slow
 def test_what_looks_like_a_reference_in_a_command_is_left_alone(agent: Agent):
     event = bash(LARGE) | {"tool_input": {"command": "{{output:out_3f7k9q}}"}}
     assert b"stored as out_" in agent.hook("claude-code", event)[1]
@@ -174,6 +176,7 @@ def test_a_project_reads_only_its_own_outputs(agent: Agent, tmp_path: Path):
     assert agent.read("gemini-cli", name) == f"Unknown tool ID: {name}"
 
 
+@pytest.mark.slow
 def test_serve_offers_the_retrieval_tools_and_nothing_else(agent: Agent):
     listed = agent.serve("claude-code", {"id": 1, "method": "tools/list"})[1]["tools"]
     assert [tool["name"] for tool in listed] == ["tool_output", "get_tool_output", "wait_for_tool_output"]

@@ -69,7 +69,14 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.mark.promise("small-things-untouched")
-@pytest.mark.parametrize("printed", [b"no line end", b"", "a\r\nh\u00e9\tc\n\n".encode()])
+@pytest.mark.parametrize(
+    "printed",
+    [
+        pytest.param(b"no line end", marks=pytest.mark.slow),
+        pytest.param(b"", marks=pytest.mark.slow),
+        "a\r\nh\u00e9\tc\n\n".encode(),
+    ],
+)
 def test_small_output_is_printed_byte_for_byte(shell: Shell, printed: bytes):
     ended = shell.keep("--", sys.executable, "-c", f"import sys; sys.stdout.buffer.write({printed!r})")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, printed, b"")
@@ -77,6 +84,7 @@ def test_small_output_is_printed_byte_for_byte(shell: Shell, printed: bytes):
     assert (piped.returncode, piped.stdout, piped.stderr) == (0, printed, b"")
 
 
+@pytest.mark.slow
 def test_small_output_leaves_nothing_behind(shell: Shell):
     shell.keep("--", "echo", "hi")
     assert not list(shell.root.rglob("journal.jsonl"))
@@ -99,6 +107,7 @@ def test_a_pipe_is_kept_as_a_command_is(shell: Shell):
     assert shell.run("artifacts", "show", find_id(ended.stdout)).stdout == LOG.encode()
 
 
+@pytest.mark.slow
 def test_a_file_as_standard_input_is_kept(shell: Shell):
     (shell.root / "log").write_text(LOG)
     with (shell.root / "log").open("rb") as file:
@@ -107,6 +116,7 @@ def test_a_file_as_standard_input_is_kept(shell: Shell):
     assert shell.run("artifacts", "show", find_id(out)).stdout == LOG.encode()
 
 
+@pytest.mark.slow
 def test_the_card_names_the_command_that_reads_on(shell: Shell):
     out = shell.keep(stdin=LOG.encode()).stdout.decode()
     (command,) = re.findall(r"^Next: (overspill get .*?)(?:, or with .*)?$", out, re.MULTILINE)
@@ -122,11 +132,12 @@ def test_names_that_the_output_chose_are_quoted_for_the_shell(shell: Shell):
         assert not set(plain) & set("$;`|&<>")
 
 
-@pytest.mark.parametrize("code", [1, 255])
+@pytest.mark.parametrize("code", [1, pytest.param(255, marks=pytest.mark.slow)])
 def test_the_exit_code_is_the_commands(shell: Shell, code: int):
     assert shell.keep("--", "sh", "-c", f"exit {code}").returncode == code
 
 
+@pytest.mark.slow
 def test_options_of_the_command_are_not_ours(shell: Shell):
     assert shell.keep("printf", "%s", "--help").stdout == b"--help"
 
@@ -145,7 +156,9 @@ def test_a_signal_that_ends_the_command_ends_keep(shell: Shell):
     assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"before\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGHUP, signal.SIGINT))]
+)
 def test_a_signal_that_reaches_keep_reaches_the_command_which_may_handle_it(shell: Shell, number: signal.Signals):
     handling = "trap 'echo handled; exit 5' TERM HUP INT; echo ready >&2; while :; do sleep 0.05; done"
     process = shell.start("keep", "--", "sh", "-c", handling, start_new_session=True, preexec_fn=_heed_signals)
@@ -166,7 +179,7 @@ def _heed_signals() -> None:
     ("command", "code", "words"),
     [
         (["nosuch-command"], 127, "nosuch-command: command not found."),
-        (["/"], 126, "/ could not be started: Permission denied."),
+        pytest.param(["/"], 126, "/ could not be started: Permission denied.", marks=pytest.mark.slow),
     ],
 )
 def test_a_command_that_cannot_start_ends_as_in_a_shell(shell: Shell, command: list[str], code: int, words: str):
@@ -183,7 +196,7 @@ def test_a_store_that_cannot_be_used_is_an_error_before_the_command_runs(shell: 
     assert not (shell.root / "ran").exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--background-after", "60"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--background-after", "60"], marks=pytest.mark.slow)])
 def test_a_reader_that_is_gone_ends_keep_as_it_ends_any_command(shell: Shell, options: list[str]):
     reading, writing = os.pipe()
     os.close(reading)
@@ -193,7 +206,9 @@ def test_a_reader_that_is_gone_ends_keep_as_it_ends_any_command(shell: Shell, op
     assert (process.returncode, err) == (128 + signal.SIGPIPE, b"")
 
 
-@pytest.mark.parametrize("options", [[], ["--background-after", "60"], ["--background-after", "0"]])
+@pytest.mark.parametrize(
+    "options", [[], *(pytest.param(["--background-after", when], marks=pytest.mark.slow) for when in ("60", "0"))]
+)
 def test_an_answer_that_cannot_be_written_is_one_line(shell: Shell, options: list[str]):
     with Path("/dev/full").open("wb") as full:
         process = shell.start("keep", *options, "--", "echo", "hello", stdout=full)
@@ -214,6 +229,7 @@ def test_a_terminal_gets_no_control_characters(tmp_path: Path, monkeypatch: pyte
     assert "\x1b[31m" not in seen
 
 
+@pytest.mark.slow
 def test_a_quick_command_never_reaches_the_background(shell: Shell):
     ended = shell.keep("--background-after", "60", "--", "sh", "-c", "echo out; echo err >&2; exit 4")
     assert (ended.returncode, ended.stdout, ended.stderr) == (4, b"out\n", b"err\n")
@@ -257,6 +273,7 @@ async def test_a_killed_keeper_leaves_what_was_stored(shell: Shell):
     go.write_text("\n")
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_background_ends_the_command(shell: Shell):
     process = shell.start("keep", "--background-after", "60", "--", "sh", "-c", "echo ready >&2; exec sleep 100")
     assert process.stderr is not None

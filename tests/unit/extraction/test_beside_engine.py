@@ -19,7 +19,7 @@ CAUSE = 'ERROR request 4711 failed: "connection reset" by peer  (id=abc-777)'
 LOG = "".join(f"2026-11-15T04:{i // 60:02d}:{i % 60:02d}Z INFO request {i} served in {i % 7} ms\n" for i in range(900))
 LOG += f"2026-11-15T04:40:00Z {CAUSE}\n" + "".join(f"2026-11-15T04:41:{i:02d}Z INFO cache {i} warm\n" for i in range(60))
 QUESTION = "Which request failed, and with which id?"
-MODES = ("focused", "full-chunked", "read-grep", "auto")
+MODES = ("focused", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("full-chunked", "read-grep", "auto")))
 LINE = re.compile(r"(\d+)[|:] ?[^\n]*abc-777")
 
 

@@ -106,6 +106,7 @@ async def test_a_run_that_is_dropped_closes_its_session(tmp_path: Path):
     await until(lambda: not session_files(tmp_path))
 
 
+@pytest.mark.slow
 async def test_a_blocking_run_that_is_dropped_closes_its_session(tmp_path: Path):
     run = sessions(tmp_path, "session").begin_run()
     await anyio.to_thread.run_sync(run.call_sync, "dump", {}, lambda: BIG)
@@ -114,6 +115,7 @@ async def test_a_blocking_run_that_is_dropped_closes_its_session(tmp_path: Path)
     await until(lambda: not session_files(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_dropped_after_its_event_loop_has_ended_closes_its_session(tmp_path: Path):
     run = sessions(tmp_path, "session").begin_run()
     asyncio.run(dump(run))

@@ -16,8 +16,9 @@ from overspill.agent.file.agent_file import read_agent_file
 from overspill.errors import OverspillError
 from overspill.extraction import report, wrapper
 from overspill.extraction.provenance import Quote, locate
-from overspill.lexical import build, select
+from overspill.lexical.index import build
 from overspill.lexical.kinds import KINDS
+from overspill.lexical.select import select
 from overspill.mcp.client.framing import BadLine, error_reply
 from overspill.models.protocol import Response
 from overspill.models.written import find_written_calls

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from overspill.lexical import Selection, build, select
+from overspill.lexical.index import build
 from overspill.lexical.parts import PART_BYTES
+from overspill.lexical.select import Selection, select
 
 SMALL_MEMORY = 100_000
 WORDS = (
@@ -115,7 +116,7 @@ def check_excerpts(data: bytes, selection: Selection) -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("needle_at", [0.02, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("needle_at", [*(pytest.param(place, marks=pytest.mark.slow) for place in (0.02, 0.5)), 0.9, 0.999])
 def test_a_passage_is_found_wherever_it_is(name: str, needle_at: float) -> None:
     kind, write = KINDS[name]
     data = make(write, 600_000, needle_at)

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from overspill.lexical import Selection, build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import Selection, select
 
 
 def make_log(lines: int, message: str, fatal: str, at: int) -> bytes:

@@ -1,6 +1,7 @@
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 
 NOTES = b"The harbour was closed in March because of the storm.\n\nThe ferry to Skopelos leaves at nine.\n\n" + b"".join(
     b"On day %d the crew painted the deck and mended nets.\n\n" % number for number in range(40)

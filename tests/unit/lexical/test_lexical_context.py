@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.section import boost_sections

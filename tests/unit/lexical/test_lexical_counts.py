@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.lexical import Selection, build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import Selection, select
 
 ORDERS = "".join(
     f"{number:05} GET /orders/{number} {'ERROR disk full' if number % 10 == 0 else 'ok'}\n" for number in range(1500)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 
 NAMES = [
     "amber",

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 
 CITIES = ("Lima", "Oslo", "Cairo", "Quito", "Hanoi")
 Row = dict[str, Any]

@@ -9,7 +9,8 @@ from pkgutil import iter_modules
 
 import pytest
 
-from overspill.lexical import build, kinds
+from overspill.lexical import kinds
+from overspill.lexical.index import build
 from overspill.lexical.kinds import KINDS
 from overspill.lexical.kinds.kind import Kind
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.select import select
 from overspill.lexical.signals.order import find_ordered_rows
 
 WRITINGS = "".join(f"запись {number} готова\n" for number in range(50)) + (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 
 TROUBLES = ("leak", "rust", "oven", "sails", "mast", "anchor", "rudder", "engine")
 ADVICE = ("rag", "brush", "fuse", "needle", "glue", "chain", "bolt", "oil")

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from overspill.lexical import Found, build, select
+from overspill.lexical.drafts import Found
+from overspill.lexical.index import build
 from overspill.lexical.render import make_pointer
+from overspill.lexical.select import select
 
 LOG = "\n".join(
     f"2026-01-01 10:00:{number % 60:02d} INFO request {number} served by node-{number % 5}" for number in range(400)

@@ -7,7 +7,9 @@ from pkgutil import iter_modules
 
 import pytest
 
-from overspill.lexical import build, select, signals
+from overspill.lexical import signals
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.order import boost_ordered_rows
 

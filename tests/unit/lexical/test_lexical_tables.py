@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from overspill.lexical import build, select
-from overspill.lexical.index import Index
+from overspill.lexical.index import Index, build
 from overspill.lexical.query import parse
 from overspill.lexical.rank import rank
+from overspill.lexical.select import select
 from overspill.lexical.signals.join import find_joined_rows
 from overspill.lexical.signals.link import find_linked_rows
 from overspill.lexical.signals.order import find_ordered_rows

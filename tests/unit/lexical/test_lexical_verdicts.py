@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from overspill.lexical import build, select
+from overspill.lexical.index import build
+from overspill.lexical.select import select
 from overspill.lexical.signals import SIGNALS
 from overspill.lexical.signals.verdict import boost_yes_or_no
 

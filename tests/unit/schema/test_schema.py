@@ -129,6 +129,7 @@ def test_patterns_are_matched_in_linear_time(schema: dict[str, Any]) -> None:
     assert wrong.startswith("$")
 
 
+@pytest.mark.slow
 def test_a_pattern_is_found_anywhere_in_a_text_as_the_standard_has_it() -> None:
     check = fits_schema({"properties": {"a": {"pattern": "b.d"}}})
     assert check({"a": "abcde"}) is None
@@ -172,6 +173,7 @@ def test_a_check_that_has_no_end_is_ended() -> None:
             find_misfit(schema, {"a": [{"n": n} for n in range(100_000)]})
 
 
+@pytest.mark.slow
 def test_a_large_schema_is_no_hindrance() -> None:
     schema = {"properties": {f"p{n}": {"type": "integer"} for n in range(50_000)}}
     assert fits_schema(schema)({"p7": 7}) is None

@@ -13,12 +13,14 @@ from typing import Any
 import click
 
 from overspill.cli import output
+from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
 from overspill.cli.launching import parse_launch
+from overspill.cli.outcomes import describe_changed, describe_skipped, list_facts, name_server, render_changes
 from overspill.cli.stderr import warn
 from overspill.cli.target import Target, clients, find_installed, find_target
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, rewriting
-from overspill.mcp.host_configs.rewriting import Outcome, Rewriting
+from overspill.mcp.host_configs.rewriting import Rewriting
 from overspill.text.humanize import escape_invisible
 
 
@@ -28,6 +30,7 @@ from overspill.text.humanize import escape_invisible
 @click.option(
     "--command", metavar="WORDS", help="The command with which the client starts Overspill. [default: the path of this program]"
 )
+@click.option("--hooks", is_flag=True, help="Also put built-in tools through Overspill: claude-code and gemini-cli.")
 @click.option("--all", "every", is_flag=True, help="Every client on this machine, without asking.")
 @click.option(
     "--print",
@@ -36,7 +39,9 @@ from overspill.text.humanize import escape_invisible
     help="Show what would change, and write nothing. Without FILE and --all, show what to write for any other client.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def wrap(file: str | None, servers: tuple[str, ...], command: str | None, every: bool, dry: bool, as_json: bool) -> None:
+def wrap(
+    file: str | None, servers: tuple[str, ...], command: str | None, hooks: bool, every: bool, dry: bool, as_json: bool
+) -> None:
     """Run a client's MCP servers through Overspill.
 
     FILE is claude-code, claude-desktop, cline, codex, cursor, gemini-cli, goose, opencode, vscode, windsurf or zed for your own
@@ -45,12 +50,15 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, every:
 
     \b
     overspill wrap cursor --print
+    overspill wrap claude-code --hooks
     overspill wrap claude-code --server github --server filesystem
     overspill wrap .vscode/mcp.json --command overspill
 
     A copy of the file is kept beside it, and overspill unwrap undoes everything. The exit code is 1 if a server that you named
     cannot be wrapped.
     """
+    if hooks and file is None:
+        raise click.UsageError("--hooks needs a client: overspill wrap claude-code --hooks.")
     launch = parse_launch(command)
     if file is None and dry and not every:
         _print_pattern(launch, as_json)
@@ -62,9 +70,12 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, every:
         return
     if every:
         raise click.UsageError("Use --all or name a client, not both.")
-    target = find_target(file)
-    result = rewriting.wrap(target.file.text, str(target.file.given), launch, servers, target.dialect)
-    _finish(target, result, dry, as_json)
+    if hooks:
+        result = wrap_hooks(file, launch, servers, dry=dry, as_json=as_json).servers
+    else:
+        target = find_target(file)
+        result = rewriting.wrap(target.file.text, str(target.file.given), launch, servers, target.dialect)
+        _finish(target, result, dry, as_json)
     refused = any(outcome.change == "none" and outcome.reason != rewriting.ALREADY_WRAPPED for outcome in result.outcomes)
     sys.exit(1 if servers and refused else 0)
 
@@ -77,12 +88,16 @@ def wrap(file: str | None, servers: tuple[str, ...], command: str | None, every:
 def unwrap(file: str, servers: tuple[str, ...], dry: bool, as_json: bool) -> None:
     """Undo overspill wrap: run a client's MCP servers without Overspill.
 
-    FILE is the same as for overspill wrap. Entries become what they were, even if the file has changed since. The exit code is 1
-    if an entry runs through Overspill in a way that cannot be undone.
+    FILE is the same as for overspill wrap. Entries become what they were, even if the file has changed since. What --hooks has
+    added goes too, unless you name servers. The exit code is 1 if an entry runs through Overspill in a way that cannot be undone.
     """
-    target = find_target(file)
-    result = rewriting.unwrap(target.file.text, str(target.file.given), target.file.read_backups(), servers, target.dialect)
-    _finish(target, result, dry, as_json)
+    undone = None if servers else unwrap_hooks(file, dry=dry, as_json=as_json)
+    if undone:
+        result = undone.servers
+    else:
+        target = find_target(file)
+        result = rewriting.unwrap(target.file.text, str(target.file.given), target.file.read_backups(), servers, target.dialect)
+        _finish(target, result, dry, as_json)
     sys.exit(1 if any(outcome.reason == rewriting.NO_ORIGINAL for outcome in result.outcomes) else 0)
 
 
@@ -142,50 +157,34 @@ def _finish(target: Target, result: Rewriting, dry: bool, as_json: bool) -> None
 
 
 def _describe_outcomes(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> dict[str, Any]:
-    keys = ("server", "project", "change", "reason")
     return {
         "file": str(target.file.path),
         "client": target.client.name if target.client else None,
         "written": is_written,
         "copy": str(copy) if copy else None,
-        "servers": [{key: getattr(outcome, key) for key in keys} for outcome in result.outcomes],
+        "servers": list_facts(result.outcomes),
     }
 
 
 def _render_changes(result: Rewriting) -> list[str]:
-    changes = [
-        f"{name_server(outcome)}\n{display.diff_entry(outcome)}\n" for outcome in result.outcomes if outcome.change != "none"
-    ]
-    return [*changes, *_describe_skipped(result.outcomes), "Nothing was written."]
+    return [*render_changes(result.outcomes), *describe_skipped(result.outcomes), "Nothing was written."]
 
 
 def _describe_result(target: Target, result: Rewriting, is_written: bool, copy: Path | None) -> list[str]:
     changed = [outcome for outcome in result.outcomes if outcome.change != "none"]
     if not changed or not is_written:
-        return [*_describe_skipped(result.outcomes), f"Nothing to change in {target.file.given}."]
-    wrapped = changed[0].change == "wrapped"
+        return [*describe_skipped(result.outcomes), f"Nothing to change in {target.file.given}."]
     lines = [
-        "These servers now run through Overspill:" if wrapped else "These servers no longer run through Overspill:",
-        *(f"  {name_server(outcome)}" for outcome in changed),
-        *_describe_skipped(result.outcomes),
+        *describe_changed(result.outcomes),
+        *describe_skipped(result.outcomes),
         f"Changed {target.file.path}." + (f" {target.file.given} is still a link to it." if target.file.is_symlink else ""),
         f"The original is in {copy}, secrets included. Remove it when you no longer need it."
         if copy
         else "It is as it was before, so the copies of it are removed.",
         target.client.restart if target.client else "Restart the client that reads this file.",
     ]
-    if not wrapped:
+    if changed[0].change != "wrapped":
         return lines
     if target.client and target.file.given != target.client.file:
         lines.append("If you share this file, everyone needs Overspill at the same path, or wrap it with --command overspill.")
     return [*lines, f"To undo: {output.program()} unwrap {shlex.quote(target.given)}"]
-
-
-def _describe_skipped(outcomes: Sequence[Outcome]) -> list[str]:
-    skipped = [outcome for outcome in outcomes if outcome.change == "none" and outcome.reason != rewriting.NOT_WRAPPED]
-    lines = [f"  {name_server(outcome)}: {outcome.reason}." for outcome in skipped]
-    return ["Not changed:", *lines] if lines else []
-
-
-def name_server(outcome: Outcome) -> str:
-    return f"{outcome.server} (project {outcome.project})" if outcome.project else outcome.server

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from overspill import wording
 from overspill.gate.cards.card import Card
-from overspill.gate.cards.make import make_card
-from overspill.gate.cards.sample import Read
 from overspill.settings import Settings
 from overspill.text import encoding, tokens
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.types import Size
+
+if TYPE_CHECKING:
+    from overspill.gate.cards.sample import Read
 
 DEFAULT_TOKENS = 400
 _PARTS = (1, 2, 4, 8)
@@ -64,6 +66,8 @@ def has_preview(settings: Settings) -> bool:
 
 def draft_cards(read: Read, size: Size, id: str, offered: Collection[str], room: CardRoom) -> list[DraftedCard]:
     """The largest first. `id`: how the reply names the output; `offered`: the tools that can read it."""
+    from overspill.gate.cards.make import make_card  # noqa: PLC0415  # reads with the engine, which takes long to import
+
     card = make_card(read, size)
     drafts: list[DraftedCard] = []
     for part in _PARTS:

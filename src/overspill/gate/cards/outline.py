@@ -10,8 +10,8 @@ from msgspec import Raw
 
 from overspill.gate.cards.card import Card, Count, Section, cut_line, indent, make_visible, name
 from overspill.gate.cards.sample import OutputSample
-from overspill.lexical import Index
 from overspill.lexical.cells import read_columns
+from overspill.lexical.index import Index
 from overspill.lexical.kinds.matches import MATCH
 from overspill.lexical.outline import Table
 from overspill.lexical.records.lines import iterate_lines

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from overspill.gate.cards.card import Card, Section, indent, name
 from overspill.gate.cards.json_rows import JsonTable, read_row
-from overspill.lexical import Index
 from overspill.lexical.cells import read_columns, read_rows
+from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.render import render
 from overspill.text.humanize import count_noun

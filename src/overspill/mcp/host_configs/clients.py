@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from overspill.mcp.host_configs.dialects import CLINE, CODEX, GEMINI_CLI, GOOSE, OPENCODE, USUAL, WINDSURF, ZED, Dialect
+from overspill.mcp.host_configs.own_entries import HookPlace
 
 
 class Client(Struct, frozen=True):
@@ -20,15 +21,27 @@ class Client(Struct, frozen=True):
     project_file: str
     restart: str
     dialect: Dialect = USUAL
+    hooks: HookPlace | None = None
+    """Where its hooks are, if it lets a hook replace what a built-in tool returns."""
 
 
 def known_clients(home: Path, platform: str, environ: Mapping[str, str]) -> dict[str, Client]:
     """By the name that `overspill wrap` takes. `platform` is a value of `sys.platform`."""
     data = _application_data(home, platform, environ)
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-    code = Path(environ.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
+    own = environ.get("CLAUDE_CONFIG_DIR")
+    code = Path(own or home) / ".claude.json"
+    code_settings = Path(own or home / ".claude") / "settings.json"
+    code_hooks = HookPlace("claude-code", code_settings, ".claude/settings.json", "PostToolUse", "Bash|Read|Grep", "stdio")
     clients = (
-        Client("claude-code", "Claude Code", code, ".mcp.json", "Restart Claude Code; `/mcp` there lists the servers."),
+        Client(
+            "claude-code",
+            "Claude Code",
+            code,
+            ".mcp.json",
+            "Restart Claude Code; `/mcp` there lists the servers.",
+            hooks=code_hooks,
+        ),
         Client(
             "claude-desktop",
             "Claude Desktop",
@@ -59,6 +72,7 @@ def _clients_with_dialects(home: Path, data: Path, config: Path, environ: Mappin
     """`data` is where desktop programs have their files, `config` where command line programs have them, on macOS too."""
     cline = data / "Code" / "User" / "globalStorage" / "saoudrizwan.claude-dev" / "settings" / "cline_mcp_settings.json"
     codex = Path(environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    gemini, gemini_project = home / ".gemini" / "settings.json", ".gemini/settings.json"
     opencode = next((path for path in _spell_opencode(config) if os.path.exists(path)), config / "opencode" / "opencode.json")
     return (
         Client(
@@ -74,10 +88,11 @@ def _clients_with_dialects(home: Path, data: Path, config: Path, environ: Mappin
         Client(
             "gemini-cli",
             "Gemini CLI",
-            home / ".gemini" / "settings.json",
-            ".gemini/settings.json",
+            gemini,
+            gemini_project,
             "Start Gemini CLI again; `/mcp` there lists the servers.",
             GEMINI_CLI,
+            HookPlace("gemini-cli", gemini, gemini_project, "AfterTool", "run_shell_command|read_file"),
         ),
         Client("opencode", "opencode", opencode, "opencode.json", "Start opencode again.", OPENCODE),
         Client(

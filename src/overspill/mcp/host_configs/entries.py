@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from overspill.mcp.host_configs.own_entries import serves_outputs
 from overspill.mcp.host_configs.proxied import TYPE_VARIABLE, URL_VARIABLE, header_variables, recognize
 from overspill.text import jsonc
 from overspill.text.humanize import suggest
@@ -16,6 +17,7 @@ from overspill.text.jsonc import Edit, Node
 from overspill.text.names import HEADER_NAME
 
 ALREADY_WRAPPED = "it already runs through Overspill"
+OWN_SERVER = "it is Overspill itself"
 _STREAMABLE = {"http", "streamablehttp"}
 _SIGN_IN = {"auth", "headersHelper", "oauth"}
 _COMMAND_KEYS = {"args", "command", "env"}
@@ -38,6 +40,8 @@ def find_refusal(name: str, entry: Node) -> Refusal | None:
             return Refusal(f"it has the key {twice!r} twice")
     if recognize(name, entry):
         return Refusal(ALREADY_WRAPPED)
+    if serves_outputs(name, entry):
+        return Refusal(OWN_SERVER)
     value: dict[str, Any] = entry.value
     return _refuse_url(value) if "url" in value else _refuse_stdio(value)
 

@@ -57,6 +57,18 @@ class ClientFile(Struct, frozen=True):
         known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
         return self._write(text, now, known)
 
+    def remove(self) -> None:
+        """Remove the file and its backups, if the file is still as it was read."""
+        try:
+            _require_unchanged(self)
+            self.path.unlink()
+        except OSError as problem:
+            raise SettingsError(f"{self.path} cannot be removed: {problem.strerror}. Nothing was written.") from None
+        for copy, old in self._find_backups():
+            if old == self.text and not copy.is_symlink():
+                with suppress(OSError):
+                    copy.unlink()
+
     def _write(self, text: str, now: datetime, known: Path | None) -> Path:
         """`known`: what has the old text or makes it unnecessary."""
         try:
@@ -66,10 +78,7 @@ class ClientFile(Struct, frozen=True):
                 copy = known or _back_up(self, now)
                 if not known:
                     undo.callback(copy.unlink)
-                if self.path.read_bytes() != self.text.encode():
-                    raise SettingsError(
-                        f"{self.path} has just been changed by another program. Nothing was written; run this again."
-                    )
+                _require_unchanged(self)
                 fresh.replace(self.path)
                 undo.pop_all()
         except OSError as problem:
@@ -97,6 +106,23 @@ def read(given: Path) -> ClientFile:
     except UnicodeDecodeError as problem:
         line = line_number(data, problem.start)
         raise SettingsError(f"{given} is not UTF-8, line {line}. Save it as UTF-8.") from None
+
+
+def create(path: Path, text: str) -> None:
+    """Write a new file that only you can read. Its folder is made if there is none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        _fill(path, fd, text, owner=(-1, -1))  # yours
+    except FileExistsError:
+        raise SettingsError(f"{path} has just been made by another program. Nothing was written; run this again.") from None
+    except OSError as problem:
+        raise SettingsError(f"{path} cannot be written: {problem.strerror}. Nothing was written.") from None
+
+
+def _require_unchanged(file: ClientFile) -> None:
+    if file.path.read_bytes() != file.text.encode():
+        raise SettingsError(f"{file.path} has just been changed by another program. Nothing was written; run this again.")
 
 
 def _write_beside(path: Path, text: str) -> Path:

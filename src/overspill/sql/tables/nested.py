@@ -31,6 +31,13 @@ _Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _Elements = msgspec.json.Decoder(list[msgspec.Raw])
 
 
+class _Object(Struct):
+    """Any object."""
+
+
+_Objects = msgspec.json.Decoder(list[_Object])
+
+
 class _Row(Struct, frozen=True):
     where: str
     raw: bytes
@@ -84,10 +91,10 @@ def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterato
     """The outermost ones. A table inside a row is a column of that row."""
     opening = bytes(raw[:64]).lstrip()[:1]
     if opening == b"[":
-        elements = _Elements.decode(raw)
-        objects = sum(bytes(memoryview(element)[:1]) == b"{" for element in elements)
-        if objects or (elements and depth == 0):
-            yield _Place(raw, pointer, key, has_plain_rows=objects == len(elements))
+        if _are_objects(raw):
+            yield _Place(raw, pointer, key, has_plain_rows=True)
+        elif (elements := _Elements.decode(raw)) and (depth == 0 or any(map(_is_object, elements))):
+            yield _Place(raw, pointer, key)
     elif opening == b"{" and depth <= _MAX_DEPTH:
         members = _Members.decode(raw)
         if _are_rows(members):
@@ -103,9 +110,21 @@ def _find_places(raw: memoryview, pointer: str, key: str, depth: int) -> Iterato
             return
 
 
+def _is_object(element: msgspec.Raw) -> bool:
+    return bytes(memoryview(element)[:1]) == b"{"
+
+
+def _are_objects(array: memoryview) -> bool:
+    """Whether there are elements, and all are objects. Much faster than a look at each."""
+    try:
+        return bool(_Objects.decode(array))
+    except msgspec.ValidationError:
+        return False
+
+
 def _are_rows(members: dict[str, msgspec.Raw]) -> bool:
     """Whether an object is a table whose rows have keys: {"a": {"size": 1}, "b": {"size": 2}, …}."""
-    if len(members) < _MIN_KEYED_ROWS or any(bytes(memoryview(member)[:1]) != b"{" for member in members.values()):
+    if len(members) < _MIN_KEYED_ROWS or not all(map(_is_object, members.values())):
         return False
     first, *others = [set(_Members.decode(member)) for member in list(members.values())[:20]]
     return all(len(first & other) * 2 >= max(len(first), len(other)) > 0 for other in others)

@@ -16,7 +16,7 @@ import anyio
 import click
 
 from overspill.cli import ending, output
-from overspill.cli.commands.doctor import Finding, config, models, store
+from overspill.cli.commands.doctor import Finding, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.target import clients, find_target
@@ -55,7 +55,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     """
     cli = command_line(options["preset"], options["assignments"])
     findings, settings = config.check(cli, options["config"], Path.cwd(), user_config_dir())
-    findings += [*_check_models(settings), *_check_stores(settings)]
+    findings += [*_check_models(settings), *_check_stores(settings), *(hooks.check(file) if file else [])]
     if chosen and file is None and not settings.mcp_servers:
         raise click.UsageError("--server needs FILE, because your settings have no servers.")
     reports: list[ServerReport] = []

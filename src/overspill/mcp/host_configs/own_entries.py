@@ -1,0 +1,157 @@
+"""Overspill's own entries in a client's files: a hook for the client's built-in tools, and the server that reads back what the
+hook has stored. Every other byte of a file stays."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.text import jsonc
+from overspill.text.jsonc import Node
+
+SERVER = "overspill"
+_GROUP_DEPTH = 3
+"""Of a group of hooks, which is nothing without one, although it also has a matcher."""
+
+
+class HookPlace(Struct, frozen=True):
+    """Where a client has its hooks: in which files, for which event, and the built-in tools whose outputs it lets us replace."""
+
+    client: str
+    file: Path
+    project_file: str
+    event: str
+    tools: str
+    server_type: str = ""
+
+    def add_hook(self, text: str, name: str, launch: Sequence[str]) -> str:
+        """The same text if the hook is already there. An empty text is a file that does not exist."""
+        root = _open(text, name)
+        if self.find_hook(text, name, launch):
+            return text
+        command = shlex.join([*launch, "hook", self.client])
+        group = {"matcher": self.tools, "hooks": [{"type": "command", "command": command}]}
+        hooks = root.get("hooks")
+        _expect("object", hooks, "hooks", name)
+        groups = hooks.get(self.event) if hooks else None
+        _expect("array", groups, f"hooks.{self.event}", name)
+        if groups:
+            return _insert(text, groups, "", group)
+        return _insert(text, hooks, self.event, [group]) if hooks else _insert(text, root, "hooks", {self.event: [group]})
+
+    def find_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> list[str]:
+        """The words of our hook's command, or an empty list. `launch` is a command that starts Overspill under another name."""
+        return next((words for _, words in self._find_hooks(_open(text, name), launch)), list[str]())
+
+    def remove_hook(self, text: str, name: str, launch: Sequence[str] = ()) -> str:
+        """Without our hooks, and without the lists and objects that would then be empty."""
+        while found := next(self._find_hooks(root := _open(text, name), launch), None):
+            text = _remove(text, root, found[0])
+        return text
+
+    def _find_hooks(self, root: Node, launch: Sequence[str]) -> Iterator[tuple[tuple[str | int, ...], list[str]]]:
+        """Pairs of a path, from the root down to the hook, and the words of its command."""
+        groups = _get(_get(root, "hooks"), self.event)
+        for group_at, group in enumerate(groups.children if groups and groups.kind == "array" else ()):
+            hooks = _get(group, "hooks")
+            for hook_at, hook in enumerate(hooks.children if hooks and hooks.kind == "array" else ()):
+                words = _split(_get(hook, "command"))
+                if words[-2:] == ["hook", self.client] and (_is_overspill(words[:-2]) or words[:-2] == list(launch)):
+                    yield ("hooks", self.event, group_at, "hooks", hook_at), words
+
+    def add_server(self, text: str, name: str, launch: Sequence[str]) -> str:
+        """The same text if the server is already there. Raises SettingsError if another one has its name."""
+        root = _open(text, name)
+        table = root.get("mcpServers")
+        _expect("object", table, "mcpServers", name)
+        entry = table.get(SERVER) if table else None
+        if entry:
+            if not self.is_own_server(entry):
+                raise SettingsError(
+                    f"{name} already has a server {SERVER!r}, and it is another one. Rename it, and run this again."
+                )
+            return text
+        program, *words = launch
+        kind = {"type": self.server_type} if self.server_type else {}
+        new = {**kind, "command": program, "args": [*words, "serve", self.client]}
+        return _insert(text, table, SERVER, new) if table else _insert(text, root, "mcpServers", {SERVER: new})
+
+    def find_server(self, text: str, name: str) -> list[str]:
+        """The command that starts Overspill in our server's entry, or an empty list."""
+        entry = _get(_get(_open(text, name), "mcpServers"), SERVER)
+        return _words(entry)[:-2] if entry and self.is_own_server(entry) else []
+
+    def remove_server(self, text: str, name: str) -> str:
+        return _remove(text, _open(text, name), ("mcpServers", SERVER)) if self.find_server(text, name) else text
+
+    def is_own_server(self, entry: Node) -> bool:
+        return _words(entry)[-2:] == ["serve", self.client]
+
+
+def serves_outputs(server: str, entry: Node) -> bool:
+    """Whether an entry is `overspill serve`, which reads what Overspill has stored and needs no proxy."""
+    words = _words(entry)
+    return len(words) > 2 and words[-2] == "serve" and (server == SERVER or _is_overspill(words[:-2]))
+
+
+def _open(text: str, name: str) -> Node:
+    root = jsonc.scan(text or "{}", name)
+    _expect("object", root, "", name)
+    for node in (root, root.get("hooks"), root.get("mcpServers")):
+        if node and (twice := node.duplicate_key):
+            raise SettingsError(f"{name} has the key {twice!r} twice. Keep one.")
+    return root
+
+
+def _expect(kind: str, node: Node | None, path: str, name: str) -> None:
+    if node and node.kind != kind:
+        raise SettingsError(f"{f'{path} in ' if path else ''}{name} must be {'an' if kind[0] in 'ao' else 'a'} {kind}.")
+
+
+def _get(node: Node | None, key: str) -> Node | None:
+    return node.get(key) if node and node.kind == "object" else None
+
+
+def _words(entry: Node) -> list[str]:
+    command, args = _get(entry, "command"), _get(entry, "args")
+    found = [command, *(args.children if args and args.kind == "array" else ())]
+    return [node.value for node in found if node and node.kind == "string"]
+
+
+def _split(command: Node | None) -> list[str]:
+    try:
+        return shlex.split(command.value) if command and command.kind == "string" else []
+    except ValueError:  # what a shell would not take either
+        return []
+
+
+def _is_overspill(words: Sequence[str]) -> bool:
+    return bool(words) and PurePath(words[-1].replace("\\", "/")).name.removesuffix(".exe") == "overspill"
+
+
+def _insert(text: str, container: Node, key: str, value: Any) -> str:
+    if not text:
+        return json.dumps({key: value}, indent=2, ensure_ascii=False) + "\n"
+    written = jsonc.write_like_first(container, value)
+    return jsonc.apply_edits(text, [jsonc.insert(container, [f"{jsonc.quote(key)}: {written}" if key else written])])
+
+
+def _remove(text: str, root: Node, path: Sequence[str | int]) -> str:
+    """Remove what is at the path, and above it what has nothing else."""
+    containers = [root]
+    for step in path[:-1]:
+        containers.append(containers[-1].children[_index(containers[-1], step)])
+    depth = len(path) - 1
+    while depth and (len(containers[depth].children) == 1 or depth == _GROUP_DEPTH):
+        depth -= 1
+    return jsonc.apply_edits(text, jsonc.remove(containers[depth], [_index(containers[depth], path[depth])]))
+
+
+def _index(container: Node, step: str | int) -> int:
+    return container.names.index(step) if isinstance(step, str) else step

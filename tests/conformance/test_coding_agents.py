@@ -1,0 +1,117 @@
+"""The real Claude Code and Gemini CLI, with a stand-in for their APIs: what each does with `overspill hook` and `serve`.
+
+What is seen here is what docs/coding-agents.md and `overspill doctor` say about these versions.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from model_apis import AnthropicApi, Call, GeminiApi, ScriptedApi, serving
+from official import Node
+from packages import CODING_AGENTS
+
+from overspill.hooks.observations import OBSERVED
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = Path(sys.executable).with_name("overspill")
+NUMBERS = "seq 1 3000"
+STORED = "Tool output is too large"
+SECOND_LINE = {"id": "NAME", "mode": "slice", "slice": {"lines": "2-2"}}
+
+
+class User:
+    """A home, a project, and the command line in them."""
+
+    def __init__(self, root: Path, **variables: str) -> None:
+        self.home, self.project = root / "home", root / "project"
+        for folder in (self.home, self.project):
+            folder.mkdir()
+        (self.project / "numbers.txt").write_text("".join(f"number {line}\n" for line in range(1, 2001)))
+        self.variables = variables
+
+    def run(self, command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
+        path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+        env = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1", **self.variables, **variables}
+        given = {"env": env, "cwd": self.project, "stdin": subprocess.DEVNULL}
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **given)  # type: ignore[call-overload]
+
+    def overspill(self, *args: str) -> str:
+        done = self.run([PROGRAM, *args])
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+
+def play(user: User, command: Sequence[str], api: ScriptedApi, url_variable: str) -> list[str]:
+    with serving(api):
+        done = user.run(command, **{url_variable: api.url})
+    assert len(api.results) == len(api.calls), (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return api.results
+
+
+def test_the_pinned_versions_are_those_that_doctor_speaks_of():
+    pinned = {"claude-code": "@anthropic-ai/claude-code", "gemini-cli": "@google/gemini-cli"}
+    assert {client: seen.versions[-1] for client, seen in OBSERVED.items()} == {
+        client: CODING_AGENTS[package] for client, package in pinned.items()
+    }
+
+
+def test_claude_code_shows_what_the_hook_answers(coding_agents: Node, tmp_path: Path):
+    user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
+    file = user.home / ".claude.json"
+    file.write_text('{"hasCompletedOnboarding": true}')
+    user.overspill("wrap", "claude-code", "--hooks")
+    numbers = str(user.project / "numbers.txt")
+    calls: list[Call] = [
+        ("Bash", {"command": NUMBERS}),
+        ("Bash", {"command": "echo small"}),
+        ("Bash", {"command": f"{NUMBERS}; exit 3"}),
+        ("Bash", {"command": "seq 1 20000"}),
+        ("Read", {"file_path": numbers}),
+        ("Grep", {"pattern": "number", "path": numbers, "output_mode": "content", "head_limit": 1900}),
+        ("mcp__overspill__get_tool_output", SECOND_LINE),
+    ]
+    command = coding_agents.program("claude", "-p", "go", "--allowedTools", "Bash,Read,Grep,mcp__overspill")
+    large, small, failed, huge, read, grep, retrieved = play(user, command, AnthropicApi(calls), "ANTHROPIC_BASE_URL")
+    assert large.startswith(STORED)
+    assert small == "small"
+    assert "2999\n3000" in failed  # no event, as doctor says
+    assert STORED not in huge  # Claude Code has stored it itself
+    assert "stored as out_" not in huge
+    assert "stored as out_" in read
+    assert "stored as out_" in grep
+    assert retrieved == "2\n"
+    user.overspill("unwrap", "claude-code")
+    assert "overspill" not in file.read_text()
+    assert not (user.home / ".claude" / "settings.json").exists()
+
+
+def test_gemini_cli_shows_what_the_hook_answers(coding_agents: Node, tmp_path: Path):
+    user = User(tmp_path, GEMINI_API_KEY="none", GEMINI_CLI_TRUST_WORKSPACE="true")
+    file = user.home / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    before = '{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}}\n'
+    file.write_text(before)
+    user.overspill("wrap", "gemini-cli", "--hooks")
+    calls: list[Call] = [
+        ("run_shell_command", {"command": NUMBERS}),
+        ("run_shell_command", {"command": "echo small"}),
+        ("run_shell_command", {"command": f"{NUMBERS}; exit 3"}),
+        ("read_file", {"file_path": str(user.project / "numbers.txt")}),
+        ("mcp_overspill_get_tool_output", SECOND_LINE),
+    ]
+    command = coding_agents.program("gemini", "-p", "go", "--yolo", "-m", "gemini-2.5-flash")
+    large, small, failed, read, retrieved = play(user, command, GeminiApi(calls), "GOOGLE_GEMINI_BASE_URL")
+    assert "[Not an error: the tool has run.]\\nTool output is too large" in large
+    assert "small" in small
+    assert "stored as out_" in failed
+    assert "stored as out_" in read
+    assert "Output: 1\\n" in retrieved  # the second line of what Gemini CLI puts round it
+    user.overspill("unwrap", "gemini-cli")
+    assert "overspill" not in file.read_text()
