@@ -58,13 +58,16 @@ class SettingsError(OverspillError):
 
 
 class MissingPackage(SettingsError):
-    """`extra` is the extra of Overspill that installs it."""
+    """`extra` is the extra of Overspill that installs it. `remedy` is a sentence with a quicker way, and a space."""
 
     def __init__(
-        self, what: str, extra: Literal["agent", "clients", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
+        self,
+        what: str,
+        extra: Literal["agent", "clients", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"],
+        remedy: str = "",
     ) -> None:
         super().__init__(
-            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
+            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. {remedy}"
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
         )
 
