@@ -32,13 +32,15 @@ _OUR_BYTES = 480
 """Of our own words in a reply: its first line, the marks of two blocks, and two headings."""
 _SPARE_TOKENS = 60
 """Of those that a reply reserves for our own words, as many are left when there are no citations of the engine to list."""
+_BYTES_PER_TOKEN = 5
+"""Of plain words."""
 _NO_LIMIT = 1 << 40
 _MAX_FITTING_ROUNDS = 4
 
 
 async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelMode) -> Extraction:
     passages = await _ask_engine(inquiry, inquiry.policy.max_tokens)
-    room = inquiry.policy.max_tokens - (_count_tokens(passages.text) if passages else 0)
+    room = _find_room(inquiry, passages.text if passages else "")
     try:
         if mode == "auto":
             inquiry = replace(inquiry, mode=_choose_mode(inquiry, passages))
@@ -51,6 +53,15 @@ async def extract_beside_engine(inquiry: Inquiry, mode: Literal["auto"] | ModelM
     if fault := find_fault(found, passages):
         return await _answer_instead(inquiry, found, passages, fault)
     return await _put_together(inquiry, found, passages) if passages and passages.found else found
+
+
+def _find_room(inquiry: Inquiry, passages: str) -> int:
+    """How many tokens of a model's words fit beside the passages."""
+    policy = inquiry.policy
+    room = policy.max_tokens - _count_tokens(passages)
+    if policy.max_bytes is None:
+        return room
+    return min(room, (policy.max_bytes - len(encode(passages)) - _OUR_BYTES) // _BYTES_PER_TOKEN)
 
 
 def find_fault(found: Extraction, passages: Extraction | None) -> str:

@@ -33,6 +33,7 @@ MAX_SEARCHES = 2
 """At the same time. Each may build an index, which takes memory and processor time, and none can be interrupted."""
 _LONG_KIND = "a long name of a kind"  # in place of the kind that is not known yet
 _MIN_TOKENS = 64  # anything smaller has no room for a passage and for what it is
+_MIN_MODEL_TOKENS = 400  # for what a model answers, its citations and the passages
 _MIN_BYTES_PER_TOKEN = 3  # in a reply that has to stay below the limit in bytes
 
 
@@ -59,6 +60,14 @@ class Search(Protocol):
         ...
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None: ...
+
+    async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
+        """What a model answers, with checked citations and passages, as a model reads it. Empty if no model answered."""
+        ...
+
+
+_BY_MODEL = Passages("", "", 1.0, 0, "", 0)
+"""In place of what the engine found."""
 
 
 class _Asked(Struct, frozen=True):
@@ -116,7 +125,7 @@ class IntentAnswers:
         size, found = kept.size, answer.found
         if found is not None and answer.block:
             shown = found.text
-            cut = Cut(shown, "passages", max(0, size.lines - shown.count("\n") - 1), max(0, size.chars - len(shown)))
+            cut = Cut(shown, "passages", max(0, size.lines - len(shown.splitlines())), max(0, size.chars - len(shown)))
             return [_append(shortest, answer.block, cut), *drafts]
         has_no_room = found is not None and found.matched > 0 and (not found.text or found.confidence >= MIN_CONFIDENCE)
         if not intent.is_explicit or has_no_room:
@@ -140,6 +149,9 @@ class IntentAnswers:
             return None
         started = time.perf_counter()
         try:
+            asks_model = settings.intent_model and intent.is_explicit and asked.max_tokens >= _MIN_MODEL_TOKENS
+            if asks_model and (block := await self._ask_model(self.search, asked)):
+                return _Answer(intent.questions[0], _BY_MODEL, block)
             answer = await self._find_in_time(asked, settings.intent_within_secs)
         except OverspillError:  # asking for it says what is wrong
             return None
@@ -159,6 +171,12 @@ class IntentAnswers:
             max_bytes = settings.size_cap - len(encoding.encode(message))
             limits.append(max_bytes // _MIN_BYTES_PER_TOKEN)
         return _Asked(kept, intent, min(limits), max_bytes, time.monotonic() + settings.intent_within_secs)
+
+    async def _ask_model(self, search: Search, asked: _Asked) -> str:
+        most = asked.max_tokens * _MIN_BYTES_PER_TOKEN
+        max_bytes = most if asked.max_bytes is None else min(most, asked.max_bytes)
+        block = await search.ask_model(asked.kept, asked.intent.questions[0], asked.max_tokens, max_bytes)
+        return block if self._count_tokens(block) <= asked.max_tokens else ""
 
     async def _find_in_time(self, asked: _Asked, seconds: float) -> _Answer | None:
         """None: it takes too long. A search that has begun continues, so that its index serves the next question."""

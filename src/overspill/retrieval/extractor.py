@@ -107,6 +107,9 @@ class Extractor:
         first = settings.extraction_model or request.turn_model or next(iter(self._given), None)
         return (first,) if first else ()
 
+    def has_model(self, request: ExtractionRequest) -> bool:
+        return bool(self._model_names(request))
+
     def _model(self, request: ExtractionRequest, op: str) -> Targets | None:
         models = [self._open_model(name) for name in self._model_names(request)]
         if not models:

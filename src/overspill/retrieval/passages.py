@@ -1,15 +1,19 @@
-"""Search a stored output with the built-in engine for what a caller was looking for, and record what it was shown."""
+"""Find what a caller was looking for in a stored output, with the built-in engine or a model, and record what it was shown."""
 
 from __future__ import annotations
 
 import hashlib
 
+import anyio.to_thread
+
 from overspill import handles
 from overspill.extraction import BUILTIN, Document
 from overspill.gate.passages import Passages
+from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, Quote, now_ms
 from overspill.record.ledger import Ledger, log_extraction
-from overspill.retrieval.extractor import Extractor
+from overspill.retrieval.extracted import format_abstract
+from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.types import Kept
 
@@ -38,6 +42,14 @@ class PassageSearch:
         )
         formats = text.decoding.formats if text.decoding else ()
         return Passages(passages, closing, found.confidence, found.matched, found.kind, found.searched_bytes, quotes, formats)
+
+    async def ask_model(self, kept: Kept, question: str, max_tokens: int, max_bytes: int) -> str:
+        request = ExtractionRequest(tool=_TOOL, query=question, max_tokens=max_tokens, max_bytes=max_bytes)
+        if not self._extractor.has_model(request):
+            return ""
+        stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
+        found = await self._extractor.extract(stored, "{}", request)
+        return "" if found.model == BUILTIN else format_abstract(kept, found, Bound(max_bytes), stored.shown_id).text
 
     def record(self, kept: Kept, found: Passages, milliseconds: int) -> None:
         event = OutputExtracted(

@@ -56,6 +56,7 @@ class SyncSession:
         preload: bool = True,
         tool_prefix: str = "",
         observers: Observers = (),
+        jobs: str | None = None,
     ) -> None:
         self._session = Session(
             settings,
@@ -70,6 +71,7 @@ class SyncSession:
             preload=preload,
             tool_prefix=tool_prefix,
             observers=observers,
+            jobs=jobs,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None

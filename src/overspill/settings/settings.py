@@ -98,6 +98,12 @@ class Settings:
     intent_within_secs: Annotated[
         Seconds, Key("A reply waits this many seconds for such passages, and shows none if they take longer.", "agent")
     ] = 0.3
+    intent_model: Annotated[
+        bool,
+        Key(
+            "Whether the model that extracts answers an intent given in words. The call then takes as long as the model.", "owner"
+        ),
+    ] = False
     repeats: Annotated[
         Repeats,
         Key(
@@ -119,21 +125,15 @@ class Settings:
             "All four work when called. `overspill get` is the command, for a model that has a shell.",
             "agent",
         ),
-    ] = (
-        "tool_output",
-        "get_tool_output",
-        "wait_for_tool_output",
-    )
+    ] = ("tool_output", "get_tool_output", "wait_for_tool_output")
     extraction_model: Annotated[
         Name | None, Key("The model that extracts if `toolOutput.models` names none.", "agent", names_models=True)
     ] = None
     extraction_fallback: Annotated[
         tuple[Fallback, ...], Key("What answers if no model can extract, tried in this order.", "agent")
-    ] = (
-        "builtin",
-        "truncate",
-    )
+    ] = ("builtin", "truncate")
     extraction_retries: Annotated[Retries, Key("How often an extraction retries a failed model call.", "agent")] = 2
+    jobs: Annotated[Name | None, Key("The URL of the queue that `overspill worker` serves.", "owner", private=True)] = None
     store_dir: Annotated[
         Name | None, Key("Where outputs are stored: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
     ] = None

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from extras import needs
 from msgspec.structs import replace
 from waiting import until
 
@@ -26,7 +27,7 @@ from overspill.settings import Settings
 from overspill.settings.keys import ProviderKind
 from overspill.types import ToolCall
 
-pytest.importorskip("pydantic_ai", reason="the extra 'models' is not installed: pip install '.[models]'")
+pytestmark = needs("pydantic_ai", "models")
 
 KEY = "sk-very-secret-0123456789"
 GREP = {

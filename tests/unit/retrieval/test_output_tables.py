@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 import pytest
+from extras import needs
 from waiting import until
 
 from overspill import Session, Settings, SyncSession, wording
 from overspill.errors import BadRequest
 from overspill.testing import SlowTool
 
-pytest.importorskip("duckdb")
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, needs("duckdb", "sql")]
 
 ORDERS = json.dumps({"data": [{"id": n, "user": n % 3, "total": n * 1.5} for n in range(300)]})
 USERS = "id,name\n0,Ann\n1,Ben\n2,Eve\n"

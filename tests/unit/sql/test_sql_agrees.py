@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 import pytest
+from extras import needs
 
 from overspill.sql.library import Source, SqlLibrary
 from overspill.store.readers import BytesReader
 
-pytest.importorskip("duckdb")
+pytestmark = needs("duckdb", "sql")
 
 Row: TypeAlias = dict[str, Any]
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from extras import needs
 
 from overspill.errors import BadRequest
 from overspill.sql.library import MAX_SQL_CHARS, Source, SqlLibrary
 from overspill.store.readers import BytesReader
 
-pytest.importorskip("duckdb")
+pytestmark = needs("duckdb", "sql")
 
 SECRET = "the-words-of-a-file-that-nobody-may-read"  # noqa: S105
 TABLE = b"id,name\n1,a\n2,b\n3,c\n4,d\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from extras import needs
 from linear import is_linear
 
 from overspill.errors import BadRequest
@@ -19,7 +20,7 @@ from overspill.sql.tables.elements import find_elements
 from overspill.sql.tables.table import MAX_TABLES
 from overspill.store.readers import BytesReader
 
-pytest.importorskip("duckdb")
+pytestmark = needs("duckdb", "sql")
 
 
 def load(text: str | bytes, kind: str = "") -> dict[str, tuple[int, dict[str, str]]]:
