@@ -17,7 +17,7 @@ from overspill.engine.address import QueueAddress
 from overspill.engine.payload import decode_call
 from overspill.engine.pickles import guard_unpickling
 from overspill.engine.queue import make_docket, read_state, task_name
-from overspill.errors import BadRequest, QueueError
+from overspill.errors import BadRequest
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.worker.run_call import CallRunner
@@ -108,7 +108,7 @@ class ToolWorker:
         async def is_wanted() -> bool:
             try:
                 return await read_state(docket, call.job) != "ended"
-            except QueueError:
+            except (RedisError, OSError):  # a queue that is away cancels nothing
                 return True
 
         ending = await self._runner.run(call, tool, is_wanted, self._hurry)
