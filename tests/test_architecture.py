@@ -62,9 +62,9 @@ ROOMS: dict[str, Room] = {
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
-        "confined decoding errors lexical store text types",
+        "confined decoding errors lexical reading store text types",
         "duckdb",
-        "a process of its own imports what it runs, after it was told where packages are",
+        "a process of its own imports what it runs, after it was told where packages are; and the engine takes long to import",
     ),
     "gate": Room(
         "pass, keep or cut a tool's result",
@@ -91,14 +91,27 @@ ROOMS: dict[str, Room] = {
         "wording",
         late="the engine takes long to import, and most sessions ask nothing",
     ),
+    "engine": Room(
+        "slow tools on the workers of an existing task engine: the session's side",
+        "calls errors gate handles retrieval settings text types wording",
+        "docket redis",
+        "what speaks to a queue is imported when one is opened, and most sessions have none",
+    ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls errors extraction gate handles models reading record retrieval settings sql store text types wording",
+        "budget calls engine errors extraction gate handles models reading record retrieval settings sql store text types "
+        "wording",
     ),
     "overspill": Room(
         "the public door, `__init__.py`",
         "budget calls errors session settings types",
         late="the door loads a name when it is first used, so that importing the package costs next to nothing",
+    ),
+    "worker": Room(
+        "the worker's side of a task engine: takes calls from a queue and runs them",
+        "calls engine errors gate handles record retrieval session settings store types wording",
+        "docket redis",
+        "a user's tools are named on the command line",
     ),
     "testing": Room("stand-ins for tests: scripted models, tools that end when told to", "errors models types"),
     "mcp": Room(
@@ -132,16 +145,16 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql store "
-        "text types view wording",
+        "agent engine errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
+        "store text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),
 }
 FRAMEWORKS = set(ROOMS["integrations"].packages.split())
 CONFINED = {
-    "click", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "opentelemetry", "psycopg", "re2", "rich", "ruamel",
-    "starlette", "tomlkit", "uvicorn",
+    "click", "docket", "duckdb", "jinja2", "markdown_it", "markupsafe", "obstore", "opentelemetry", "psycopg", "re2", "redis",
+    "rich", "ruamel", "starlette", "tomlkit", "uvicorn",
 } | FRAMEWORKS  # fmt: skip
 
 MAX_FILE_LINES = 300

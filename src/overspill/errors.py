@@ -14,6 +14,7 @@ OverspillError
 ├── StoreError             the store does not work
 │   ├── StoreFull          a quota or the disk is full
 │   └── NameInUse          another live session has that name
+├── QueueError             (503) the queue of jobs does not answer
 ├── ServerError            (502) an MCP server did not start, exited, or does not answer
 │   ├── Ended              the server exited before it answered
 │   └── Unheard            the request never reached the server, so it is safe to send it again
@@ -23,11 +24,12 @@ OverspillError
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 _PACKAGES = {
     "agent": "jsonschema",
     "clients": "tomlkit or ruamel.yaml",
+    "docket": "pydocket",
     "mcp": "mcp",
     "models": "pydantic-ai-slim",
     "otel": "opentelemetry-api",
@@ -45,6 +47,10 @@ class OverspillError(Exception):
     code = 500
 
 
+class RemoteFailure(Exception):
+    """A tool failed on a worker. Its message is what the worker said, with the type of the error."""
+
+
 class Unwritable(TypeError):
     """A tool returned something that cannot be written as text: `value`."""
 
@@ -57,14 +63,15 @@ class SettingsError(OverspillError):
     code = 400
 
 
-class MissingPackage(SettingsError):
-    """`extra` is the extra of Overspill that installs it."""
+Extra: TypeAlias = Literal["agent", "clients", "docket", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
 
-    def __init__(
-        self, what: str, extra: Literal["agent", "clients", "mcp", "models", "otel", "pdf", "postgres", "s3", "sql", "view"]
-    ) -> None:
+
+class MissingPackage(SettingsError):
+    """`extra` is the extra of Overspill that installs it. `remedy` is a sentence with a quicker way, and a space."""
+
+    def __init__(self, what: str, extra: Extra, remedy: str = "") -> None:
         super().__init__(
-            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
+            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. {remedy}"
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
         )
 
@@ -138,6 +145,10 @@ class StoreFull(StoreError):
 
 class NameInUse(StoreError):
     pass
+
+
+class QueueError(OverspillError):
+    code = 503
 
 
 class ServerError(OverspillError):

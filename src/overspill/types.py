@@ -138,6 +138,10 @@ class Truncation(Struct, frozen=True):
 JobState: TypeAlias = Literal["queued", "running", "ready", "failed"]
 
 
+OutputForm: TypeAlias = Literal["text", "json", "blocks", "bytes", "none"]
+"""What a tool returned, so that it can be made again from what was stored."""
+
+
 class JobInfo(Struct, frozen=True):
     """A background job at the time of the reply."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from overspill.calls.job import Job
 from overspill.record.events import Entry, JobChanged
 from overspill.wording import INTERRUPTED
 
+_MAX_QUEUED_SECONDS = 86_400  # after which a job that no worker took is taken for lost
 MAX_FINISHED_JOBS = 1_000
 """Finished jobs in memory. The others have only their ids there, and the journal has how they ended."""
 
@@ -74,11 +76,18 @@ def find_last_change(happened: Iterable[Entry], id: str) -> JobChanged | None:
 def restore_job(change: JobChanged, *, is_live: bool = False) -> Job:
     """Restore a job that is not in memory from the last thing the journal says about it.
 
-    A job that had not ended, or that its session's end cancelled, was interrupted, unless its session `is_live` elsewhere.
+    A job that had not ended, or that its session's end cancelled, was interrupted, unless its session `is_live` elsewhere, or it
+    waits in the queue of a task engine.
     """
     is_unfinished = change.state in ("queued", "running")
-    if is_live and is_unfinished:
-        return Job.watch(change.id, change.tool, change.server, change.state, change.t)
+    if is_unfinished and (is_live or _is_queued(change)):
+        state = change.state if is_live and not change.is_elsewhere else "queued"
+        return Job.watch(change.id, change.tool, change.server, state, change.t)
     was_interrupted = is_unfinished or change.error == "cancelled"
     state, error = ("failed", INTERRUPTED) if was_interrupted else (change.state, change.error)
     return Job.restore(change.id, change.tool, change.server, state, change.seconds, error)
+
+
+def _is_queued(change: JobChanged) -> bool:
+    is_recent = time.time() - change.t / 1000 < _MAX_QUEUED_SECONDS
+    return is_recent and (change.is_elsewhere or change.is_repeatable)

@@ -10,6 +10,7 @@ import anyio
 from msgspec import Struct
 
 from overspill import wording
+from overspill.calls.elsewhere import StoredElsewhere
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job
 from overspill.errors import SessionClosed
@@ -37,7 +38,9 @@ class ToolBody(Struct, frozen=True):
         try:
             with job.scope:
                 result = await invoke_tool(self.tool, self.args, job, self.threads)
-                if not collected.take_now(result):
+                if isinstance(result, StoredElsewhere):
+                    job.kept, job.error, job.result = result.kept, result.error, None
+                elif not collected.take_now(result):
                     await collected.take(result, partial(self.threads.run, job))
         except anyio.get_cancelled_exc_class():
             _fail(job, collected, _interruption(job))

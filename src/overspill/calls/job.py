@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import anyio
 
 from overspill import handles
-from overspill.types import Block, JobInfo, JobState, Kept
+from overspill.types import Block, JobInfo, JobState, Kept, OutputForm
 
 _MIN_RECHECK_SECONDS = 0.05  # between two looks at a call that waits for a person
 
@@ -32,6 +32,7 @@ class Job:
     progress = ""
     """How far the tool is, in its words."""
     result: Any = None
+    form: OutputForm = "text"
     blocks: Sequence[Block] = ()
     """What came besides the text of its output: images, links."""
     background = False
@@ -52,6 +53,12 @@ class Job:
     overdue = ""
     """Why its time is up."""
     concluded = False
+    is_elsewhere = False
+    """Whether a worker of a task engine runs its tool. That worker writes down what becomes of it."""
+    is_repeatable = False
+    """Whether another worker runs it again if this one dies."""
+    is_handed_over = False
+    """Whether it keeps running after this session has ended."""
     unwanted = False
     """Its caller was cancelled and the model does not know of it."""
     _ended: float | None = None

@@ -16,6 +16,7 @@ from overspill.budget import ContextBudget
 from overspill.calls.arguments import check_arguments
 from overspill.calls.background import find_last_change, restore_job
 from overspill.calls.body import ToolBody
+from overspill.calls.elsewhere import RemoteTool
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
 from overspill.calls.scheduler import JobScheduler
@@ -44,6 +45,14 @@ Deliver: TypeAlias = Callable[[JobInfo], Awaitable[Reply | None]]
 """Answers with the output of a job; None while it is running."""
 
 
+StandIn: TypeAlias = Callable[[Job], Awaitable[Reply]]
+"""Answers with what stands for an output that a worker has stored."""
+
+
+async def _has_none(job: Job) -> Reply:
+    raise BadRequest(f"{job.tool} ran on a worker, and this session has none.")
+
+
 class CallService:
     """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
 
@@ -57,6 +66,7 @@ class CallService:
         self._budget = budget
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
+        self.stand_in: StandIn = _has_none
         ledger.schedule_flush = self._write_soon
 
     async def call(
@@ -81,7 +91,7 @@ class CallService:
                 raise
             return self.refuse(call, str(error))
         run = ToolBody(call, args, tool, settings, self._gate, self._threads)
-        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        job = self._make_job(call, tool, settings)
         try:
             if background == "now":
                 self.jobs.start(job, run)
@@ -96,6 +106,8 @@ class CallService:
         if job.background:
             self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
             return self._record(call, written, self._running(job), started)
+        if job.kept is not None:
+            return self._record(call, written, await self.stand_in(job), started)
         # Break the cycle between the job and its result, so that both are freed without the garbage collector.
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
@@ -114,7 +126,11 @@ class CallService:
         check_arguments(call.name, args)
         if _has_references(call, meter.encode_arguments(args), settings):
             args = await self._fill_references(call, settings, None)
-        job = Job(call.name, settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        return self.start_job(self._make_job(call, tool, settings), call, args, tool)
+
+    def start_job(self, job: Job, call: ToolCall, args: Mapping[str, Any], tool: Tool) -> Job:
+        """Start a call whose references are filled in."""
+        settings = self._gate.settings.for_tool(call.name, call.server)
         self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
         self.jobs.start(job, ToolBody(call, args, tool, settings, self._gate, self._threads))
         return job
@@ -198,6 +214,12 @@ class CallService:
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
         return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter())
 
+    def _make_job(self, call: ToolCall, tool: Tool, settings: Settings) -> Job:
+        is_elsewhere = isinstance(tool, RemoteTool)
+        job = Job(call.name, None if is_elsewhere else settings.tool_timeout, self.jobs.new_scope, server=call.server)
+        job.is_elsewhere = is_elsewhere
+        return job
+
     def _running(self, job: Job) -> Reply:
         answer, fits = self._gate.reserve(
             [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
@@ -206,6 +228,8 @@ class CallService:
         return Reply(text=answer.text, content=content, fits=fits, job=job.info, new=False, model=self._gate.settings.model)
 
     def _record_job_change(self, job: Job) -> None:
+        if job.is_handed_over:
+            return
         self._ledger.record(
             JobChanged(
                 now_ms(),
@@ -215,13 +239,18 @@ class CallService:
                 round(job.seconds, 3),
                 job.error or job.missing,
                 server=job.server,
-                kept=job.id in self._gate.kept,
+                kept=job.kept is not None or job.id in self._gate.kept,
+                form=job.form,
+                is_elsewhere=job.is_elsewhere,
+                is_repeatable=job.is_repeatable,
             )
         )
 
     def _recall_job(self, id: str) -> Job | None:
         change = find_last_change(self._ledger.events_about(id), id)
-        return change and restore_job(change)
+        if change is None or change.is_elsewhere:  # what a worker does is written down elsewhere
+            return None
+        return restore_job(change)
 
 
 def _has_references(call: ToolCall, written: bytes | None, settings: Settings) -> bool:

@@ -31,6 +31,7 @@ COMMANDS = {
     "extract": Entry("overspill.cli.commands.extract:extract", "Print the parts of a file or stream that answer a question."),
     "keep": Entry("overspill.cli.commands.keep:keep", "Run a command, and store its output if it is large."),
     "get": Entry("overspill.cli.commands.get:get", "Read a stored output: lines, matches, a query, an answer."),
+    "worker": Entry("overspill.cli.commands.worker:worker", "Run the slow tools of sessions, on any number of machines."),
     "skill": Entry("overspill.cli.commands.skill:skill", "Print what to tell a coding agent about `keep` and `get`."),
     "hook": Entry("overspill.cli.commands.hook:hook", "Answer a hook of a coding agent."),
     "serve": Entry("overspill.cli.commands.serve:serve", "Serve what hooks have stored, over MCP."),

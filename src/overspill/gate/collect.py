@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from overspill import wording
-from overspill.errors import Unwritable
+from overspill.errors import RemoteFailure, Unwritable
 from overspill.gate.serialise import to_json, write_json, write_small
 from overspill.store.spool import MEMORY, Spool
 from overspill.text import encoding
@@ -68,8 +68,7 @@ class CollectedResult:
 
     @property
     def spool(self) -> Spool:
-        """Created on first use, off the event loop if it is large: most texts are small and pass without being encoded or
-        measured."""
+        """Created on first use, off the event loop if it is large. Most texts are small and pass without it."""
         if self._spool is None:
             spool, starts = self._make_spool(), list[int]()
             for text in self.in_hand or ():
@@ -280,6 +279,8 @@ def describe(error: BaseException) -> str:
         message = str(error)
     except Exception:  # foreign code too: then only the type is known
         message = ""
+    if isinstance(error, RemoteFailure):
+        return message
     return f"{name}: {message}" if message else name
 
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from overspill.store.protocols import Retention
-from overspill.types import JobState, Kept, Kind, Reason, Support
+from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 
 Status: TypeAlias = Literal["ok", "failed"]
 Fallback: TypeAlias = Literal["", "builtin", "truncate"]
@@ -92,6 +92,11 @@ class JobChanged(Event, frozen=True, tag="job"):
     server: str = ""
     kept: bool = False
     """Whether its output, or part of it, can be retrieved."""
+    form: OutputForm = "text"
+    is_elsewhere: bool = False
+    """Whether a worker of a task engine runs it. Its own record is in the part of the session that has the job's id."""
+    is_repeatable: bool = False
+    """Whether another worker runs it again if the one that runs it dies."""
 
 
 class CommandEnded(Event, frozen=True, tag="exit"):

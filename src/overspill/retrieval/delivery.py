@@ -7,13 +7,15 @@ from contextlib import suppress
 import anyio.to_thread
 from msgspec.structs import replace
 
+from overspill.calls.job import Job
 from overspill.errors import OverspillError
 from overspill.gate import replies
 from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.retrieval.handlers import RetrievalTools
-from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.types import JobInfo, Kept, Reply
 
@@ -32,18 +34,23 @@ class Delivery:
         kept = job.kept
         if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
             with suppress(OverspillError):  # it may be gone already; the retrieval below says so
-                stored = await anyio.to_thread.run_sync(self._outputs.recent, info.id)
-                drafts = await anyio.to_thread.run_sync(self._draft, stored)
-                intent = None if kept.missing else self._gate.intents.noted(kept.id)
-                drafts = await self._gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self._gate.room)
-                answer, fits = self._gate.reserve(drafts)
-                job.is_announced = True
-                content = [{"type": "text", "text": answer.text}, *job.blocks]
-                return Reply(
-                    text=answer.text, content=content, fits=fits, kept=kept, job=job.info, model=self._gate.settings.model
-                )
+                return replace(await self.stand_in(job), job=job.info)
         reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
         return replace(reply, job=job.info)
+
+    async def stand_in(self, job: Job) -> Reply:
+        """What stands for the job's output, which is stored."""
+        kept = job.kept
+        assert kept is not None
+        stored = await anyio.to_thread.run_sync(self._outputs.recent, kept.handle)
+        drafts = await anyio.to_thread.run_sync(self._draft, stored)
+        intent = None if kept.missing else self._gate.intents.noted(kept.id)
+        drafts = await self._gate.intents.extend(drafts, kept, intent, self._settings_of(kept), self._gate.room)
+        answer, fits = self._gate.reserve(drafts)
+        job.is_announced = True
+        content = [{"type": "text", "text": answer.text}, *job.blocks]
+        model, is_error = self._gate.settings.model, bool(job.error)
+        return Reply(text=answer.text, content=content, fits=fits, kept=kept, is_error=is_error, model=model)
 
     def _draft(self, stored: StoredOutput) -> list[ReplyDraft]:
         kept = stored.kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 
 import anyio
@@ -23,9 +23,12 @@ class JobsElsewhere:
         self._group = group
         self._announced: set[str] = set()
 
-    async def look(self) -> tuple[list[Job], list[Job]]:
-        """The jobs that have ended and that no model has been told of here or has read anywhere, and those that still run."""
-        jobs = await anyio.to_thread.run_sync(self._group.list_unread_jobs)
+    async def look(self, here: Container[str] = ()) -> tuple[list[Job], list[Job]]:
+        """The jobs that have ended and that no model has been told of here or has read anywhere, and those that still run.
+
+        Without those that are `here`, as the session knows about them itself.
+        """
+        jobs = [job for job in await anyio.to_thread.run_sync(self._group.list_unread_jobs) if job.id not in here]
         ended = [job for job in jobs if job.done and job.id not in self._announced]
         return ended, [job for job in jobs if not job.done]
 
@@ -42,7 +45,7 @@ async def wait_for_jobs(jobs: JobScheduler, elsewhere: JobsElsewhere | None, sec
         async with anyio.create_task_group() as group:
             group.start_soon(partial(_wait_here, jobs, seconds, done, group))
             group.start_soon(partial(_wait_elsewhere, jobs, elsewhere, done, group))
-    return done, [*jobs.pending(), *(await elsewhere.look())[1]] if not done else []
+    return done, [*jobs.pending(), *(await elsewhere.look(jobs.background))[1]] if not done else []
 
 
 async def _wait_here(jobs: JobScheduler, seconds: float, done: list[Job], group: TaskGroup) -> None:
@@ -55,7 +58,7 @@ async def _wait_elsewhere(jobs: JobScheduler, elsewhere: JobsElsewhere, done: li
     """Nobody can be told by another machine, so it looks, less and less often."""
     pause = _FIRST_LOOK_SECONDS
     while True:
-        ended, running = await elsewhere.look()
+        ended, running = await elsewhere.look(jobs.background)
         if ended:
             elsewhere.note_announced(ended)
             done += ended

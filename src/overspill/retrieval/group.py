@@ -24,6 +24,16 @@ class GroupOutput(Struct, frozen=True):
     shelf: Shelf
 
 
+class JobRecord(Struct, frozen=True):
+    """What a worker of a task engine has written down about a job, which has a part of the session for itself."""
+
+    change: JobChanged
+    """The last one."""
+    kept: Kept | None
+    is_live: bool
+    """Whether the worker lives."""
+
+
 class SessionGroup:
     """The sessions whose names begin with `name` and a slash. All methods block.
 
@@ -33,7 +43,7 @@ class SessionGroup:
 
     def __init__(self, store: Store, name: str, shared_by: str = "") -> None:
         self._store = store
-        self._name = name
+        self.name = name
         self._prefix = f"{name}/"
         self._shared_by = shared_by
 
@@ -43,7 +53,7 @@ class SessionGroup:
 
     def find(self, spelling: str) -> GroupOutput | None:
         session, file = handles.parse(spelling)
-        for shelf, _ in self._readable_sessions(session):
+        for shelf, _ in self._readable_sessions(session, file):
             with suppress(HandleError, StoreError), ExitStack() as undo:
                 undo.callback(shelf.close)
                 if session is None:
@@ -74,20 +84,45 @@ class SessionGroup:
     def find_job(self, spelling: str) -> Job | None:
         """A job of an ended session that failed, or was still running when the session ended; or one that another worker runs."""
         session, file = handles.parse(spelling)
-        for shelf, is_live in self._readable_sessions(session):
+        for shelf, is_live in self._readable_sessions(session, file):
             with suppress(StoreError), closing(shelf):
                 if change := find_last_change(_events_about(shelf, file), file):
                     return None if change.state == "ready" else restore_job(change, is_live=is_live)
         return None
 
     def list_unread_jobs(self) -> list[Job]:
-        """The jobs of other workers that are live: those that still run, and those that have ended and that nobody has read."""
-        jobs: list[Job] = []
+        """The jobs of other workers that are live, and of task engines: those that still run, and those that have ended and that
+        nobody has read."""
+        found: dict[str, tuple[JobChanged, bool]] = {}
+        read: set[str] = set()
         for shelf, is_live in self._readable_sessions():
             with suppress(HandleError, StoreError), closing(shelf):
-                if is_live:
-                    jobs += _unread_jobs(shelf)
-        return jobs
+                changes, read_here = _read_job_lines(shelf)
+                read |= read_here
+                for id, change in changes.items():
+                    # Whoever runs a job knows more about it than whoever queued it.
+                    is_own = id == shelf.session
+                    if is_own or (id not in found and (is_live or change.is_elsewhere)):
+                        found[id] = (change, is_live)
+        return [restore_job(change, is_live=is_live) for id, (change, is_live) in found.items() if id not in read]
+
+    def read_job(self, id: str) -> JobRecord | None:
+        """What a worker of a task engine has written down about a job. Raises StoreError."""
+        try:
+            label = self._store.label(id)
+            if label.name != self._prefix + id:
+                return None
+            with closing(self._store.read_shelf(id)) as shelf:
+                entries = list(_events_about(shelf, id))
+        except HandleError:
+            return None
+        change = find_last_change(entries, id)
+        kept = next((each.kept for each in entries if isinstance(each, OutputStored) and each.kept.id == id), None)
+        return change and JobRecord(change, kept, label.live)
+
+    def read_output(self, kept: Kept) -> bytes:
+        with closing(self._store.read_shelf(kept.session)) as shelf, closing(shelf.open(kept.id)) as reader:
+            return reader.read(0, kept.size.bytes)
 
     def list_kept(self) -> list[Kept]:
         """What the others have kept, oldest session first."""
@@ -105,9 +140,11 @@ class SessionGroup:
                     return True
         return False
 
-    def _readable_sessions(self, session: str | None = None) -> Iterator[tuple[Shelf, bool]]:
-        """Those that have ended, or if the session is shared, all others."""
-        return self._sessions(session, is_wanted=lambda label: not label.live or self.is_shared)
+    def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
+        """Those that have ended, or if the session is shared, all others. What is a job's own part comes first."""
+        if session is None and file:
+            yield from self._sessions(file, is_wanted=lambda label: not label.live or self.is_shared)
+        yield from self._sessions(session, is_wanted=lambda label: not label.live or self.is_shared)
 
     def _sessions(
         self, session: str | None = None, *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True
@@ -120,7 +157,7 @@ class SessionGroup:
                     yield self._store.read_shelf(label.session), label.live
 
     def _has(self, label: ShelfLabel) -> bool:
-        if self.is_shared and label.name == self._name:
+        if self.is_shared and label.name == self.name:
             return True
         return label.name.startswith(self._prefix) and label.session != self._shared_by
 
@@ -150,15 +187,17 @@ def _read_names(shelf: Shelf) -> dict[str, str]:
     return {kept.id: kept.name for kept in stored if kept.session == shelf.session and handles.is_uuid(kept.id)}
 
 
-def _unread_jobs(shelf: Shelf) -> list[Job]:
+def _read_job_lines(shelf: Shelf) -> tuple[dict[str, JobChanged], set[str]]:
+    """The last change of each job, and the ids of what was read."""
     lines = (line for line in shelf.journal() if b'"event":"job"' in line or b'"event":"retrieval"' in line)
     last: dict[str, JobChanged] = {}
+    read: set[str] = set()
     for event in events.decode_events(lines):
         if isinstance(event, JobChanged):
             last[event.id] = event
-        elif isinstance(event, OutputRetrieved):
-            last.pop(event.id, None)
-    return [restore_job(change, is_live=True) for change in last.values()]
+        elif isinstance(event, OutputRetrieved) and event.id:
+            read.add(event.id)
+    return last, read
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

@@ -9,6 +9,7 @@ from typing import Any, cast, get_args
 
 from overspill.budget import ContextBudget
 from overspill.calls.service import Errors
+from overspill.engine.address import QueueAddress, parse_address
 from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
 from overspill.record.observers import Observer
@@ -52,6 +53,11 @@ def find_store(store: Store | str | None, settings: Settings) -> Store:
     if isinstance(store, str):
         return open_store(store, run_bytes=settings.max_run_bytes)
     return store or open_configured_store(settings)
+
+
+def find_queue(jobs: object) -> QueueAddress | None:
+    require("jobs", jobs, (str, _NONE), "the URL of a queue")
+    return parse_address(jobs) if isinstance(jobs, str) else None
 
 
 def check_observers(observers: Sequence[Observer]) -> tuple[Observer, ...]:

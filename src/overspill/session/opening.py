@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import anyio.to_thread
 from msgspec import Struct
 
 from overspill.budget import ContextBudget
+from overspill.engine.address import QueueAddress
+from overspill.engine.opening import open_queue
+from overspill.engine.remote import RemoteTools
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
@@ -28,6 +32,7 @@ class Opening(Struct, frozen=True):
     endpoints: Mapping[str, Endpoint]
     observers: Observers
     notice: bool
+    jobs: QueueAddress | None = None
 
     async def open(self, id: str, name: str, family: str, budget: ContextBudget | None, *, is_shared: bool) -> SessionParts:
         """`id` is for a session without a name."""
@@ -37,5 +42,8 @@ class Opening(Struct, frozen=True):
             group = SessionGroup(self.store, family, shelf.session if is_shared else "") if family else None
             parts = SessionParts(self.settings, shelf, ledger, extractor, budget, group, notice=self.notice)
             parts.retrieval.inherits = group is not None and await anyio.to_thread.run_sync(group.has_outputs)
+            if self.jobs is not None:
+                assert group is not None
+                parts.remote = RemoteTools(open_queue(self.jobs), group, partial(parts.keep, count_tokens=False), self.settings)
             await parts.calls.jobs.open()
             return parts

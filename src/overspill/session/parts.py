@@ -14,6 +14,7 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
+from overspill.engine.remote import RemoteTools
 from overspill.errors import BadRequest, StoreError, require
 from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
@@ -73,6 +74,8 @@ class SessionParts:
         self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
+        self.calls.stand_in = self.delivery.stand_in
+        self.remote: RemoteTools | None = None
         self.compactor = Compactor(partial(self.keep, count_tokens=True), settings, offered_tools(settings))
         for event in events.decode_events(shelf.journal()):
             self.ledger.counters.add(event)
@@ -120,7 +123,11 @@ class SessionParts:
         """Close everything. Returns the jobs whose threads could not be interrupted."""
         left: list[Job] = []
         with anyio.CancelScope(shield=True):
+            if self.remote is not None:
+                self.remote.is_leaving = True
             left = await self.calls.jobs.abort() if abort else []
+            if self.remote is not None:
+                await self.remote.close()
             await anyio.to_thread.run_sync(self._close)
             if remove_empty and not self.gate.kept and not self.calls.jobs.background:  # true of most sessions of a family
                 await anyio.to_thread.run_sync(remove_empty, self.shelf.session)

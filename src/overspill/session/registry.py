@@ -9,6 +9,7 @@ from typing import Any, ParamSpec
 
 from overspill import wording
 from overspill.calls.invoke import Tool
+from overspill.engine.remote import RemoteTools
 from overspill.errors import BadRequest
 from overspill.retrieval.definitions import TOOLS
 
@@ -21,6 +22,8 @@ class ToolRegistry:
     def __init__(self, surface: Sequence[str]) -> None:
         self._tools: dict[str, Tool] = {}
         self._surface = surface
+        self.remote: RemoteTools | None = None
+        """The tools of workers, if the session has a queue."""
 
     def register(
         self, function: Callable[P, Any], call: Callable[[str, dict[str, Any]], Awaitable[str]]
@@ -49,6 +52,8 @@ class ToolRegistry:
     def find(self, name: str, tool: Tool | None = None) -> Tool:
         """The tool that was given, or else the one that is registered under the name."""
         if tool is None:
+            if name not in self._tools and self.remote is not None:
+                return self.remote.find(name)
             if name not in self._tools:
                 raise BadRequest(wording.unknown_tool(name, [*self._tools, *self._surface]))
             return self._tools[name]

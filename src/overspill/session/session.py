@@ -27,7 +27,7 @@ from overspill.record.observers import Observers
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
 from overspill.session.offered import OfferedTools
 from overspill.session.opening import Opening
@@ -52,6 +52,7 @@ class Session:
     are reached at their provider or at `endpoints`. `notice`: whether you show the model a notice each turn. If not, it is told
     to wait instead. `preload`: whether to load the vocabulary that counts tokens when the session begins. If not, the first large
     output does; `keep` estimates. `tool_prefix` precedes the names of retrieval tools. `observers` see each event.
+    `jobs` is the URL of a queue: tools that you do not have here run on the workers that serve it.
     """
 
     def __init__(
@@ -69,18 +70,20 @@ class Session:
         preload: bool = True,
         tool_prefix: str = "",
         observers: Observers = (),
+        jobs: str | None = None,
     ) -> None:
         checks.check_session(settings, budget, store, name=name, family=family, models=models, endpoints=endpoints)
         self.settings = settings or Settings()
         self._new_id = handles.new()
-        self.is_shared = shared
+        self.is_shared = shared = shared or jobs is not None
+        name = name or ("" if family or jobs is None else self._new_id)
         self.family = family = checks.find_family(name, family, shared=shared)
         self.name = f"{family}/{self._new_id}" if family and (shared or not name) else name
         self.budget = budget
         self._store = checks.find_store(store, self.settings)
         endpoints = {**configured_endpoints(self.settings, {}), **(endpoints or {})}
         observers = checks.check_observers(observers)
-        self._opening = Opening(self.settings, self._store, models or {}, endpoints, observers, notice)
+        self._opening = Opening(self.settings, self._store, models or {}, endpoints, observers, notice, checks.find_queue(jobs))
         self._preloads = preload
         self._offered = OfferedTools(self.settings, tool_prefix)
         self._registry = ToolRegistry(self._offered.names)
@@ -98,7 +101,7 @@ class Session:
                 await anyio.to_thread.run_sync(tokens.load, self.settings.model)
             id, self._new_id = self._new_id, handles.new()
             parts = await self._opening.open(id, self.name, self.family, self.budget, is_shared=self.is_shared)
-            self._open, self._loop = parts, checks.find_loop()
+            self._open, self._loop, self._registry.remote = parts, checks.find_loop(), parts.remote
 
     async def close(self) -> list[JobInfo]:
         """Cancel running jobs, close the files and apply retention. Returns the jobs whose threads could not be interrupted."""

@@ -23,7 +23,7 @@ from overspill.record.counters import Counters
 from overspill.record.observers import Observers
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -57,6 +57,7 @@ class SyncSession:
         preload: bool = True,
         tool_prefix: str = "",
         observers: Observers = (),
+        jobs: str | None = None,
     ) -> None:
         self._session = Session(
             settings,
@@ -71,6 +72,7 @@ class SyncSession:
             preload=preload,
             tool_prefix=tool_prefix,
             observers=observers,
+            jobs=jobs,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None

@@ -133,6 +133,7 @@ class Settings:
         tuple[Fallback, ...], Key("What answers if no model can extract, tried in this order.", "agent")
     ] = ("builtin", "truncate")
     extraction_retries: Annotated[Retries, Key("How often an extraction retries a failed model call.", "agent")] = 2
+    jobs: Annotated[Name | None, Key("The URL of the queue that `overspill worker` serves.", "owner", private=True)] = None
     store_dir: Annotated[
         Name | None, Key("Where outputs are stored: a path, `file:///…` or `memory:`; null: the temporary directory.", "owner")
     ] = None

@@ -74,7 +74,7 @@ def make_log_card(sample: OutputSample, index: Index) -> Card:
     signs, events = index.signs, _read_events(index)
     levels = _count_levels(events)
     facts = [Section(title, rank=1) for title in _describe_times_and_levels(events, levels)]
-    summary = _find_summary(index)
+    summary = _find_summary(index) if sample.has_end else []
     ending = [Section("sums up at the end", [indent(line) for line in summary])] if summary else []
     if signs.gave_up or signs.verdicts:
         failures = Section(
@@ -85,8 +85,8 @@ def make_log_card(sample: OutputSample, index: Index) -> Card:
     is_log = bool(facts or summary or first >= 0)
     failed = [Section("first error", ["\n".join(_join_events(sample, index, _quote_around(index, first)))], rank=2)]
     shapes = _show_shapes(sample, index, _count_shapes(index, events), _find_loggers(events) if is_log else None, first)
-    last = _list_last_lines(index)
-    sections = [*ending, *facts, *(failed if first >= 0 else ()), *shapes, Section("last lines", last, rank=5, first=len(last))]
+    last = [Section("last lines", lines, rank=5, first=len(lines)) for lines in _list_last_lines(sample, index)]
+    sections = [*ending, *facts, *(failed if first >= 0 else ()), *shapes, *last]
     steps = _suggest(sample, index, first, levels) if is_log else [NextStep("lines", _FIRST_LINES, "what it lists")]
     return Card(sections, steps, "log" if is_log else "lines of text")
 
@@ -265,10 +265,11 @@ def _strip_heading(line: str, loggers: Collection[str]) -> str:
     return line
 
 
-def _list_last_lines(index: Index) -> list[str]:
-    end = index.total_bytes
-    lines = render(index, max(0, end - _LAST_LINES * MAX_LINE_CHARS), end).rstrip().split("\n")
-    return [indent(line) for line in lines[-_LAST_LINES:] if line.strip()]
+def _list_last_lines(sample: OutputSample, index: Index) -> Iterator[list[str]]:
+    if sample.has_end:
+        end = index.total_bytes
+        lines = render(index, max(0, end - _LAST_LINES * MAX_LINE_CHARS), end).rstrip().split("\n")
+        yield [indent(line) for line in lines[-_LAST_LINES:] if line.strip()]
 
 
 def _suggest(sample: OutputSample, index: Index, failed: int, levels: Counter[str]) -> list[NextStep]:

@@ -50,10 +50,16 @@ def _describe(sample: OutputSample, index: Index) -> Card:
     return make_outline_card(sample, index)
 
 
+def _say_where(sample: OutputSample) -> str:
+    if len(sample.windows) == 1:
+        return "at the beginning"
+    places = f"in {len(sample.windows)} places"
+    return f"{places} from beginning to end" if sample.has_end else f"{places}. The last line is too long to be among them"
+
+
 def _put_title(card: Card, sample: OutputSample, kind: str, *, is_whole: bool) -> Card:
     size = sample.size
     title = f"{card.kind or _KIND_NAMES.get(kind, kind)}, {count_noun(size.lines, 'line')}, {format_size(size.bytes)}"
     if not is_whole:
-        where = "at the beginning" if len(sample.windows) == 1 else f"in {len(sample.windows)} places from beginning to end"
-        title += f". Sampled: everything below is of {format_size(len(sample.data))} {where}"
+        title += f". Sampled: everything below is of {format_size(len(sample.data))} {_say_where(sample)}"
     return Card([Section(title), *card.sections], card.steps)

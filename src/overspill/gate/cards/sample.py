@@ -59,6 +59,11 @@ class OutputSample:
     def is_whole(self) -> bool:
         return len(self.data) == self.size.bytes
 
+    @property
+    def has_end(self) -> bool:
+        """Not if the last line is longer than a window."""
+        return self.windows[-1].end == self.size.bytes
+
     def locate(self, position: int) -> str:
         """Where a position in `data` is in the output: `L12`, or the byte `@4096` if lines are too long or were not counted."""
         number = bisect_right(self._joints, position) - 1

@@ -237,3 +237,29 @@ async def test_calls_that_come_next_can_be_made():
                 answer = await session.invoke("get_tool_output", {"id": asked[1], **values})
                 assert not answer.is_error, (name, values, answer.text)
                 assert len(answer.text) > 20
+
+
+ROWS = b"id,name,total\n" + b"".join(b"%d,user%d,%d.5\n" % (n, n, n) for n in range(20_000))
+LINE = json.dumps([{"id": n, "name": f"x{n}"} for n in range(20_000)]).encode()
+
+
+@pytest.mark.parametrize(("before", "kind"), [(LOG[:900_000], "log"), (ROWS, "delimited rows")])
+def test_an_output_that_ends_with_something_else_is_not_said_to_end_as_it_began(before: bytes, kind: str):
+    shown = card(before + LINE)
+    assert shown.startswith(f"{kind}, ")
+    assert "The last line is too long to be among them" in shown.splitlines()[0]
+    assert "last lines" not in shown
+    assert "at the end" not in shown
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (ROWS + LOG[:900_000], ["of these rows have another number of cells"]),
+        (LOG[:900_000] + ROWS, ["served request", ",user"]),
+    ],
+)
+def test_an_output_that_changes_in_the_middle_is_described_by_both_parts(data: bytes, told: list[str]):
+    shown = card(data)
+    assert "from beginning to end" in shown.splitlines()[0]
+    assert [words for words in told if words not in shown] == []

@@ -1,0 +1,1 @@
+"""Slow tools on the workers of an existing task engine: the session's side."""

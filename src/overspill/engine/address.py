@@ -1,0 +1,58 @@
+"""Where jobs go: the URL of a queue, and whether it is safe to use."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from overspill.errors import SettingsError
+from overspill.text.urls import mask_password
+
+_SCHEMES = ("docket+redis", "docket+rediss")
+_DEFAULT_NAME = "overspill"
+_OWN_PARAMETERS = ("name", "insecure")
+
+
+class QueueAddress(Struct, frozen=True):
+    url: str
+    """As the engine takes it, with the password."""
+    name: str
+    shown: str
+    """Without the password."""
+
+
+def parse_address(url: str, *, insecure: bool = False) -> QueueAddress:
+    """Raises SettingsError for what is not the URL of a queue, or not safe to use over a network."""
+    shown = mask_password(url)
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES or not parts.netloc:
+        raise SettingsError(
+            f"{shown!r} is not the address of a queue. Write docket+redis://user:password@host:port/0, or docket+rediss://… for "
+            "TLS."
+        )
+    given = dict(parse_qsl(parts.query, keep_blank_values=True))
+    try:
+        is_safe = _is_loopback(parts.hostname or "") or (parts.scheme.endswith("rediss") and bool(parts.password))
+        _ = parts.port
+    except ValueError:
+        raise SettingsError(f"{shown!r} is not the address of a queue: its port is not a number up to 65535.") from None
+    if not is_safe and not insecure and given.get("insecure") != "true":
+        raise SettingsError(
+            f"{shown} is another machine and has no password or no TLS. Anyone who can write to the queue can call your tools. "
+            "Use docket+rediss:// with a password, or, in a network that only your own machines can reach, add ?insecure=true to "
+            "the URL or start the worker with --insecure."
+        )
+    query = urlencode({key: value for key, value in given.items() if key not in _OWN_PARAMETERS})
+    plain = urlunsplit((parts.scheme.removeprefix("docket+"), parts.netloc, parts.path, query, ""))
+    return QueueAddress(plain, given.get("name") or _DEFAULT_NAME, shown)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,138 @@
+"""Tools that a session does not have itself: their calls go to the workers that have them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+from msgspec.structs import replace
+
+from overspill.calls.elsewhere import RemoteTool, StoredElsewhere
+from overspill.calls.job import Job, current
+from overspill.engine.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_arguments
+from overspill.engine.records import find_end, restore_result
+from overspill.errors import OverspillError, QueueError, RemoteFailure
+from overspill.gate.decide import Keep, decide
+from overspill.retrieval.group import JobRecord, SessionGroup
+from overspill.settings import Settings
+from overspill.text.humanize import one_line
+from overspill.types import Kept
+
+_FIRST_PAUSE_SECONDS = 0.02
+_MAX_PAUSE_SECONDS = 1.0
+_LONGER = 1.3
+_SECONDS_BETWEEN_LOOKS = 5.0  # at the store, while the queue says that the job is not over
+_PATIENCE_SECONDS = 10.0  # with a queue that does not know the job
+_CANCEL_SECONDS = 3.0
+_MAX_NAMES_SHOWN = 20
+
+KeepArguments: TypeAlias = Callable[[bytes, str], Awaitable[Kept]]
+
+
+class Queue(Protocol):
+    async def put(self, call: QueuedCall) -> None: ...
+    async def cancel(self, job: str) -> None: ...
+    async def find_state(self, job: str) -> str: ...
+    async def list_tools(self) -> set[str]: ...
+    async def close(self) -> None: ...
+
+
+class RemoteTools:
+    """`keep` stores arguments that are too large for the queue."""
+
+    def __init__(self, queue: Queue, group: SessionGroup, keep: KeepArguments, settings: Settings) -> None:
+        self.is_leaving = False
+        """Whether the session ends. Jobs in the background then keep running on their workers."""
+        self._queue = queue
+        self._group = group
+        self._keep = keep
+        self._settings = settings
+        self._known: set[str] = set()
+
+    def find(self, name: str) -> RemoteTool:
+        return _ToolOnWorkers(self, name)
+
+    async def close(self) -> None:
+        await self._queue.close()
+
+    async def cancel(self, job: str) -> None:
+        await self._queue.cancel(job)
+
+    async def run(self, tool: str, args: dict[str, Any]) -> Any:
+        job = current.get()
+        assert job is not None
+        try:
+            await self._put(tool, args, job)
+            return await self._finish(job, await self._wait(job.id))
+        except anyio.get_cancelled_exc_class():
+            if self.is_leaving and job.background and not job.unwanted:
+                job.is_handed_over = True
+            else:
+                await self._cancel_in_time(job.id)
+            raise
+        except OverspillError as error:
+            raise RemoteFailure(str(error)) from error
+
+    async def _put(self, tool: str, args: dict[str, Any], job: Job) -> None:
+        if tool not in self._known:
+            self._known |= await self._queue.list_tools()
+        if tool not in self._known:
+            names = ", ".join(sorted(map(one_line, self._known))[:_MAX_NAMES_SHOWN]) or "none"
+            raise RemoteFailure(f"no worker has a tool named {one_line(tool)}. Tools that workers have: {names}.")
+        may_take = self._settings.for_tool(tool, job.server).tool_timeout
+        call = QueuedCall(job.id, self._group.name, tool, args, server=job.server, may_take=may_take)
+        written = encode_arguments(tool, args)
+        if len(written) > MAX_ARGUMENT_BYTES:
+            call = replace(call, args={}, args_in=(await self._keep(written, "arguments")).handle)
+        await self._queue.put(call)
+
+    async def _wait(self, id: str) -> JobRecord:
+        """Ask the queue, and look into the store when it says that the job is over, does not know, or is away."""
+        pause, looked, known = _FIRST_PAUSE_SECONDS, time.monotonic(), time.monotonic()
+        while True:
+            try:
+                state = await self._queue.find_state(id)
+            except QueueError:
+                state = "away"
+            now = time.monotonic()
+            known = now if state != "unknown" else known
+            if state not in ("queued", "running") or now - looked > _SECONDS_BETWEEN_LOOKS:
+                looked = now
+                record = await anyio.to_thread.run_sync(self._group.read_job, id)
+                is_queued = state in ("queued", "running", "away") or (state == "unknown" and now - known < _PATIENCE_SECONDS)
+                if end := find_end(record, is_queued=is_queued):
+                    return end
+            await anyio.sleep(pause)
+            pause = min(pause * _LONGER, _MAX_PAUSE_SECONDS)
+
+    async def _finish(self, job: Job, record: JobRecord) -> Any:
+        change, kept = record.change, record.kept
+        if kept is None and change.error:
+            raise RemoteFailure(change.error)
+        if kept is None:
+            raise RemoteFailure("its worker has stored nothing. Call the tool again.")
+        settings = self._settings.for_tool(kept.tool, kept.server)
+        stays = kept.missing or kept.media == "binary" or isinstance(decide(kept.size, settings), Keep)
+        if job.background or stays:
+            return StoredElsewhere(kept, change.error)
+        data = await anyio.to_thread.run_sync(self._group.read_output, kept)
+        return restore_result(change.form, data, is_error=bool(change.error))
+
+    async def _cancel_in_time(self, id: str) -> None:
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+            try:
+                await self._queue.cancel(id)
+            except QueueError:
+                return  # the worker stops it when its time is up
+
+
+class _ToolOnWorkers(RemoteTool):
+    def __init__(self, tools: RemoteTools, name: str) -> None:
+        self._tools = tools
+        self._name = name
+
+    async def __call__(self, /, **args: Any) -> Any:
+        return await self._tools.run(self._name, args)

@@ -1,0 +1,147 @@
+"""Run one queued call, in a part of its session that only one worker can hold: no two workers run it at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from overspill import handles
+from overspill.calls.background import find_last_change
+from overspill.calls.invoke import Threads, invoke_tool
+from overspill.calls.job import Job, current
+from overspill.engine.payload import QueuedCall
+from overspill.errors import BadRequest, HandleError, StoreError
+from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
+from overspill.retrieval.group import SessionGroup
+from overspill.session.opening import Opening
+from overspill.session.parts import SessionParts
+from overspill.settings import Settings
+from overspill.store.protocols import Store
+from overspill.types import ToolCall
+from overspill.wording import INTERRUPTED
+from overspill.worker.results import prepare_result
+from overspill.worker.tools import WorkerTool
+
+MAX_ATTEMPTS = 3
+"""How often a repeatable tool is run if each of its workers dies: it may be what kills them."""
+_SECONDS_BETWEEN_LOOKS = 2.0  # for a cancellation that was not heard
+
+Ending: TypeAlias = Literal["over", "busy", "handed over"]
+"""`busy`: another worker has it, or the store is away. `handed over`: another worker has to run it again."""
+
+
+class CallRunner:
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._opening = Opening(settings, store, {}, {}, (), notice=True)
+        self._threads = Threads(settings.max_running)
+
+    async def run(
+        self, call: QueuedCall, tool: WorkerTool, is_wanted: Callable[[], Awaitable[bool]], hurry: anyio.Event
+    ) -> Ending:
+        """`is_wanted` says whether the job was not cancelled. `hurry` is set when the worker has to end."""
+        try:
+            async with self._open_part(call) as parts:
+                earlier = list(parts.ledger.events_about(call.job))
+                if (end := _find_end(call, tool, earlier)) is not None:
+                    parts.ledger.record(end)
+                elif not _is_over(call.job, earlier):
+                    return await self._run_tool(parts, call, tool, is_wanted, hurry)
+                return "over"
+        except StoreError:
+            return "busy"
+
+    @asynccontextmanager
+    async def _open_part(self, call: QueuedCall) -> AsyncGenerator[SessionParts]:
+        """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
+        is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
+        id, name = call.job if is_new else handles.new(), f"{call.family}/{call.job}"
+        parts = await self._opening.open(id, name, "", None, is_shared=False)
+        try:
+            yield parts
+        finally:
+            await parts.end(abort=True, remove_empty=None)
+
+    def _exists(self, id: str) -> bool:
+        try:
+            self._store.label(id)
+        except HandleError:
+            return False
+        return True
+
+    async def _run_tool(
+        self,
+        parts: SessionParts,
+        call: QueuedCall,
+        tool: WorkerTool,
+        is_wanted: Callable[[], Awaitable[bool]],
+        hurry: anyio.Event,
+    ) -> Ending:
+        job = Job(call.tool, call.may_take, parts.calls.jobs.new_scope, server=call.server)
+        job.id, job.is_repeatable = call.job, tool.is_repeatable
+        try:
+            args = await anyio.to_thread.run_sync(self._read_arguments, call)
+        except BadRequest as error:
+            parts.ledger.record(JobChanged(now_ms(), call.job, call.tool, "failed", error=str(error), server=call.server))
+            return "over"
+        named = ToolCall("", call.tool, args, call.server)
+        parts.calls.start_job(job, named, args, partial(self._call_tool, tool))
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_unwanted, job, is_wanted)
+            group.start_soon(_hand_over, job, hurry)
+            await job.answered.wait()
+            group.cancel_scope.cancel()
+        return "handed over" if job.is_handed_over else "over"
+
+    async def _call_tool(self, tool: WorkerTool, /, **args: Any) -> Any:
+        job = current.get()
+        assert job is not None
+        result = await invoke_tool(tool.function, args, job, self._threads)
+        prepared, job.form = prepare_result(result)
+        return prepared
+
+    def _read_arguments(self, call: QueuedCall) -> Mapping[str, Any]:
+        """Arguments that were stored are read as the session itself would: from its own family only."""
+        if not call.args_in:
+            return call.args
+        group = SessionGroup(self._store, call.family, shared_by=call.job)
+        try:
+            found = group.find(call.args_in)
+            return msgspec.json.decode(group.read_output(found.kept) if found else b"", type=dict[str, Any])
+        except (HandleError, msgspec.DecodeError):
+            raise BadRequest(f"the arguments of {call.tool} were stored and are gone. Call the tool again.") from None
+
+
+def _is_over(job: str, earlier: Sequence[Entry]) -> bool:
+    change = find_last_change(earlier, job)
+    return change is not None and change.state in ("ready", "failed")
+
+
+def _find_end(call: QueuedCall, tool: WorkerTool, earlier: Sequence[Entry]) -> JobChanged | None:
+    """How a job has to be recorded that another worker began and did not end; None if it is over or has to be run."""
+    attempts = sum(isinstance(each, JobChanged) and each.state == "running" for each in earlier)
+    if not attempts or _is_over(call.job, earlier):
+        return None
+    if any(isinstance(each, OutputStored) and each.kept.id == call.job for each in earlier):
+        return JobChanged(now_ms(), call.job, call.tool, "ready", server=call.server, kept=True)
+    if tool.is_repeatable and attempts < MAX_ATTEMPTS:
+        return None
+    return JobChanged(now_ms(), call.job, call.tool, "failed", error=INTERRUPTED, server=call.server)
+
+
+async def _cancel_unwanted(job: Job, is_wanted: Callable[[], Awaitable[bool]]) -> None:
+    while await is_wanted():  # noqa: ASYNC110  # another process cancels it
+        await anyio.sleep(_SECONDS_BETWEEN_LOOKS)
+    job.cancel()
+
+
+async def _hand_over(job: Job, hurry: anyio.Event) -> None:
+    await hurry.wait()
+    job.is_handed_over = job.is_repeatable
+    job.cancel()

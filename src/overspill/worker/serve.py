@@ -1,0 +1,140 @@
+"""Take calls from a queue and run them, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import anyio
+from docket import ConcurrencyLimit, CurrentExecution, Docket, Execution, Worker
+from docket.dependencies import AdmissionBlocked
+from msgspec import Struct
+from redis.exceptions import RedisError
+
+from overspill.engine.address import QueueAddress
+from overspill.engine.payload import decode_call
+from overspill.engine.pickles import guard_unpickling
+from overspill.engine.queue import make_docket, read_state, task_name
+from overspill.errors import BadRequest, QueueError
+from overspill.settings import Settings
+from overspill.store.protocols import Store
+from overspill.worker.run_call import CallRunner
+from overspill.worker.tools import WorkerTool, WorkerTools
+
+_REDELIVERY = timedelta(seconds=30)  # after so long without a sign of life, another worker takes a worker's calls
+_AGAIN_AFTER = timedelta(seconds=2)  # if another worker has the call, or the store is away
+_CHECK_EVERY = timedelta(milliseconds=50)
+_LOOK_EVERY = timedelta(seconds=5)
+
+_CURRENT: Execution = CurrentExecution()
+
+logger = logging.getLogger("overspill.worker")
+
+
+class WorkerOptions(Struct, frozen=True):
+    max_running: int = 10
+    """How many calls this worker runs at the same time."""
+    grace_seconds: float = 30.0
+    """How long calls may take to end after the worker was told to stop. Repeatable ones are then left to another worker."""
+    redelivery_seconds: float = _REDELIVERY.total_seconds()
+
+
+_USUAL = WorkerOptions()
+
+
+class ToolWorker:
+    def __init__(
+        self, tools: WorkerTools, store: Store, address: QueueAddress, settings: Settings, options: WorkerOptions = _USUAL
+    ) -> None:
+        self._tools = tools
+        self._address = address
+        self._options = options
+        self._runner = CallRunner(store, settings)
+        self._hurry = anyio.Event()
+
+    async def serve(self, stop: anyio.Event, ready: Callable[[], None] = lambda: None) -> None:
+        docket = make_docket(self._address)
+        with guard_unpickling():
+            async with docket:
+                for tool in self._tools.values():
+                    docket.register(self._make_task(docket, tool), names=[task_name(tool.name)])
+                async with anyio.create_task_group() as group:
+                    worker = Worker(
+                        docket,
+                        concurrency=self._options.max_running,
+                        redelivery_timeout=timedelta(seconds=self._options.redelivery_seconds),
+                        minimum_check_interval=_CHECK_EVERY,
+                        schedule_automatic_tasks=False,
+                        fallback_task=_refuse,
+                    )
+                    async with worker:
+                        group.start_soon(worker.run_forever)
+                        group.start_soon(_watch_queue, docket, worker.name, self._address.shown, ready)
+                        await stop.wait()
+                        group.start_soon(self._end_calls)
+                    group.cancel_scope.cancel()
+
+    async def _end_calls(self) -> None:
+        await anyio.sleep(self._options.grace_seconds)
+        self._hurry.set()
+
+    def _make_task(self, docket: Docket, tool: WorkerTool) -> Callable[..., Any]:
+        async def run(payload: str, execution: Execution = _CURRENT) -> None:
+            await self._run(docket, tool, payload, execution)
+
+        async def run_few(
+            payload: str,
+            execution: Execution = _CURRENT,
+            limit: ConcurrencyLimit = ConcurrencyLimit(max_concurrent=tool.max_running or 1),  # noqa: B008  # pydocket's way
+        ) -> None:
+            await self._run(docket, tool, payload, execution)
+
+        return run_few if tool.max_running else run
+
+    async def _run(self, docket: Docket, tool: WorkerTool, payload: str, execution: Execution) -> None:
+        try:
+            call = decode_call(payload)
+            if call.job != execution.key or call.tool != tool.name:
+                raise BadRequest("This is not a call that Overspill has queued: it names another job or tool.")
+        except BadRequest as refused:
+            logger.warning("Refused a message of the queue. %s", refused)
+            return
+
+        async def is_wanted() -> bool:
+            try:
+                return await read_state(docket, call.job) != "ended"
+            except QueueError:
+                return True
+
+        ending = await self._runner.run(call, tool, is_wanted, self._hurry)
+        if ending == "busy":
+            raise AdmissionBlocked(execution, "another worker, or a store that is away", retry_delay=_AGAIN_AFTER)
+        if ending == "handed over":
+            raise asyncio.CancelledError  # so the engine leaves the message to another worker
+
+
+async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> None:
+    logger.warning("Refused a message of the queue: it names something that is no tool of this worker.")
+
+
+async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[], None]) -> None:
+    """Call `ready` when sessions know the worker's tools, and say when the queue is away. It is tried for as long as it takes."""
+    is_ready, is_away = False, False
+    while True:
+        try:
+            is_known = any(each.name == name for each in await docket.workers())
+        except (RedisError, OSError) as error:
+            if not is_away:
+                logger.warning("The queue %s does not answer (%s). Trying again until it does.", shown, type(error).__name__)
+            is_away = True
+        else:
+            if is_away:
+                logger.warning("The queue %s answers again.", shown)
+            is_away = False
+            if is_known and not is_ready:
+                is_ready = True
+                ready()
+        await anyio.sleep((_LOOK_EVERY if is_ready else _CHECK_EVERY).total_seconds())
