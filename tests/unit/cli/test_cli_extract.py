@@ -151,7 +151,7 @@ def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
     done = run(place, *args)
     assert done.returncode == 2
     assert done.stderr.startswith("overspill: error: ")
-    assert "\n\nUsage: overspill extract [OPTIONS] WHAT [FILE]\n" in done.stderr
+    assert "\n\nUsage: overspill extract [OPTIONS] WHAT [FILES]...\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 
