@@ -37,12 +37,12 @@ def examples(group: click.Context) -> Iterator[str]:
 
 
 LINES = list(examples(click.Context(overspill, info_name="overspill")))
-# A proxy serves until its client ends it, and the viewer until you do; `keep` runs other people's programs, a pipe joins them,
+# A proxy serves until its client ends it, and the viewer and a worker until you do; `keep` runs other people's programs, a pipe joins them,
 # and a shell writes to files.
 ELSEWHERE = [
     line
     for line in LINES
-    if line.startswith(("overspill proxy", "overspill keep", "overspill view")) or "|" in line or ">" in line
+    if line.startswith(("overspill proxy", "overspill keep", "overspill view", "overspill worker")) or "|" in line or ">" in line
 ]
 HERE = [line for line in LINES if line not in ELSEWHERE]
 
@@ -93,4 +93,5 @@ def test_the_examples_are_found() -> None:
         "get",
         "skill",
         "view",
+        "worker",
     }
