@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from engine_recall import normal
 
-from overspill.lexical.confidence import WEIGHTS, Features, Weights, measure_features, weigh
+from overspill.lexical.confidence import CONFIDENCE_WEIGHTS, ConfidenceWeights, Features, measure_features, weigh
 from overspill.lexical.index import Index, build
 from overspill.lexical.plan import plan
 from overspill.lexical.query import parse
@@ -104,7 +104,7 @@ def ask(document: Document, question: Question, *, is_absent: bool) -> Case:
     return Case(question["kind"], draw(question["id"]) % 2 == 1, is_absent, is_right, features, selection.confidence)
 
 
-def fit(cases: Sequence[Case]) -> Weights:
+def fit(cases: Sequence[Case]) -> ConfidenceWeights:
     """Logistic regression, with the base lowered until enough of the confident answers are right."""
     rows = [(1.0, *(getattr(case.features, name) for name in NAMES)) for case in cases]
     weights = [0.0] * (1 + len(NAMES))
@@ -115,9 +115,9 @@ def fit(cases: Sequence[Case]) -> Weights:
             error = 1 / (1 + math.exp(-odds)) - case.is_right
             gradient = [slope + error * value for slope, value in zip(gradient, row, strict=True)]
         weights = [weight - RATE * slope / len(cases) for weight, slope in zip(weights, gradient, strict=True)]
-    fitted = Weights(*weights)
+    fitted = ConfidenceWeights(*weights)
     for hundredths in range(300):
-        lowered = Weights(fitted.base - hundredths / 100, *weights[1:])
+        lowered = ConfidenceWeights(fitted.base - hundredths / 100, *weights[1:])
         if keeps_promise([case._replace(confidence=weigh(case.features, lowered)) for case in cases]):
             return lowered
     return fitted
@@ -202,10 +202,10 @@ def main() -> None:
             sys.exit(f"No question set at {folder}: pass folders with questions.jsonl.")
     cases = [case for folder in given.sets for case in collect(folder, given.half)]
     fitting, checking = [case for case in cases if not case.is_check], [case for case in cases if case.is_check]
-    print("in use: ", WEIGHTS)
+    print("in use: ", CONFIDENCE_WEIGHTS)
     if given.half == "seen":
         fitted = fit(fitting)
-        print("fitted: ", Weights(*(round(getattr(fitted, name), 2) for name in Weights.__struct_fields__)))
+        print("fitted: ", ConfidenceWeights(*(round(getattr(fitted, name), 2) for name in ConfidenceWeights.__struct_fields__)))
         report("fit, with the weights fitted", [case._replace(confidence=weigh(case.features, fitted)) for case in fitting])
         report("check, with the weights fitted", [case._replace(confidence=weigh(case.features, fitted)) for case in checking])
     report("check, with the weights in use", checking)

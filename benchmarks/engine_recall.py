@@ -1,16 +1,18 @@
 """How often the built-in engine's selection holds the answer, by source and by kind, on a set of questions with known answers.
 
     python benchmarks/engine_recall.py SET          or with the path in OVERSPILL_EVALSET
-    python benchmarks/engine_recall.py SET --ablate     what each signal is worth, by source
+    python benchmarks/engine_recall.py SET --ablate [--by kind]     what each signal is worth, by source or kind
     python SET/score.py --plugin engine_recall:plugin    the set's own scorer, run from benchmarks/
 
 A set is a folder with questions.jsonl (id, doc, source, kind, question, answers, all_of) and, optionally, negatives.jsonl
 (questions whose answer is not in the document). A question counts when one of `answers` and all of `all_of` are in the text,
-white space and colours aside. Documents are split into halves by the hash of their name: tune on one, check on the other.
+white space and colours aside. Documents are split into halves by the hash of their name: tune on one, check on the other. Of a
+set whose questions say which half they are in (`half`), only the seen half is used, unless you ask for the other.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -107,8 +109,8 @@ class Watched:
         return boost
 
 
-def ablate(folder: Path, questions: list[Question]) -> None:
-    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source.
+def ablate(folder: Path, questions: list[Question], by: str) -> None:
+    """Points that each signal is worth at two budgets, and the milliseconds that it takes for a question, by source or kind.
 
     A question to which a signal adds nothing is not asked again without it.
     """
@@ -121,9 +123,9 @@ def ablate(folder: Path, questions: list[Question]) -> None:
 
     results = run(folder, questions, budgets, holds, watched, ask)
     fired = {each.signal: list(each.fired.values()) for each in watched}
-    whole = group(results, "source")
+    whole = group(results, by)
     print(
-        "| signal | source | asked | "
+        f"| signal | {by} | asked | "
         + " | ".join(f"points at {budget}" for budget in budgets)
         + " | ms |\n|---|---|---|---|---|---|"
     )
@@ -135,14 +137,14 @@ def ablate(folder: Path, questions: list[Question]) -> None:
             for source, kept in whole.items()
         }
         for source, kept in sorted(whole.items()):
-            count = sum(question["source"] == source for question in fired[signal])
+            count = sum(question[by] == source for question in fired[signal])
             worth = [recall(kept, budget) - recall(without[source], budget) for budget in budgets]
             took = 1000 * sum(one.seconds - other.seconds for one, other in zip(kept, without[source], strict=True))
             if count:
                 points = " | ".join(f"{points:+.1f}" for points in worth)
                 print(f"| {signal.__name__} | {source} | {count} | {points} | {took / len(kept):.1f} |", flush=True)
         means = " | ".join(f"{mean_of_groups(whole, budget) - mean_of_groups(without, budget):+.1f}" for budget in budgets)
-        print(f"| {signal.__name__} | mean over sources | {len(fired[signal])} | {means} | |", flush=True)
+        print(f"| {signal.__name__} | mean over {by}s | {len(fired[signal])} | {means} | |", flush=True)
 
 
 def half(question: Question) -> int:
@@ -187,16 +189,20 @@ def pooled(results: list[Result]) -> None:
 
 
 def main() -> None:
-    paths = [argument for argument in sys.argv[1:] if argument != "--ablate"]
-    named = paths[0] if paths else os.environ.get("OVERSPILL_EVALSET", "")
-    folder = Path(named)
-    if not named or not (folder / "questions.jsonl").is_file():
-        sys.exit(
-            f"No question set at {named or '(no path given)'}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET."
-        )
-    questions = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
-    if "--ablate" in sys.argv:
-        ablate(folder, questions)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", metavar="SET", nargs="?", type=Path, default=os.environ.get("OVERSPILL_EVALSET", ""))
+    parser.add_argument("--ablate", action="store_true", help="switch each signal off in turn")
+    parser.add_argument("--by", choices=["source", "kind"], default="source", help="of --ablate (default: source)")
+    parser.add_argument("--half", choices=["seen", "unseen"], default="seen", help="of a set that has halves (default: seen)")
+    given = parser.parse_args()
+    folder = Path(given.folder)
+    if not str(given.folder) or not (folder / "questions.jsonl").is_file():
+        place = given.folder or "(no path given)"
+        sys.exit(f"No question set at {place}: pass a folder with questions.jsonl, or set OVERSPILL_EVALSET.")
+    rows = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
+    questions = [row for row in rows if row.get("half", given.half) == given.half]
+    if given.ablate:
+        ablate(folder, questions, given.by)
         return
     results = run(folder, questions, BUDGETS, holds)
     table(results, "source")

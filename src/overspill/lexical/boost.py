@@ -10,8 +10,7 @@ from msgspec import Struct
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-
-_TIERS = 10
+from overspill.lexical.weights import WEIGHTS
 
 Order: TypeAlias = list[tuple[int, float]]
 """Records and their scores, best first."""
@@ -58,4 +57,4 @@ def order_by_score(scores: dict[int, float]) -> Order:
 def order_by_tier(scores: dict[int, float]) -> Order:
     """If no record is best: groups of about equal score, each in document order."""
     top = max(scores.values(), default=1.0) or 1.0
-    return sorted(scores.items(), key=lambda pair: (-round(_TIERS * pair[1] / top), pair[0]))
+    return sorted(scores.items(), key=lambda pair: (-round(WEIGHTS.tiers * pair[1] / top), pair[0]))

@@ -31,7 +31,7 @@ class Features(Struct, frozen=True):
     """Whether the best record has an identifier or number of the question: words may mean something else, these do not."""
 
 
-class Weights(Struct, frozen=True):
+class ConfidenceWeights(Struct, frozen=True):
     base: float = -1.41
     share: float = 1.6
     missing: float = -3.06
@@ -39,7 +39,7 @@ class Weights(Struct, frozen=True):
     literal: float = 1.44
 
 
-WEIGHTS = Weights()
+CONFIDENCE_WEIGHTS = ConfidenceWeights()
 
 
 def measure_features(index: Index, query: Query, ranking: Ranking, evidence: float) -> Features:
@@ -64,10 +64,10 @@ def estimate_confidence(query: Query, ranking: Ranking, features: Features) -> f
     """0…1. Of answers at 0.5 or more, at least four in five should be right."""
     if ranking.everywhere or query.vague:
         return _ARBITRARY_CONFIDENCE
-    return round(weigh(features, WEIGHTS), 3)
+    return round(weigh(features, CONFIDENCE_WEIGHTS), 3)
 
 
-def weigh(features: Features, weights: Weights) -> float:
+def weigh(features: Features, weights: ConfidenceWeights) -> float:
     odds = (
         weights.base
         + weights.share * features.share

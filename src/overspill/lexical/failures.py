@@ -16,6 +16,7 @@ from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Outline, Source, Text
 from overspill.lexical.pieces import search_pieces
 from overspill.lexical.reading import find_red
+from overspill.lexical.weights import WEIGHTS
 from overspill.text.patterns import Match, Pattern, compile_pattern
 
 _CAUSE_REACH_BYTES = 8_000
@@ -30,12 +31,6 @@ _MAX_VERDICT_PLACES, _MAX_WORD_PLACES = 8, 16
 _MAX_SCANNED_WORDS = 5_000
 """Failure words that are compared to find the rarest of them in a large output."""
 _NAME_GOES_ON = (b".", b"-", b"_", b"/")
-_FADE_BYTES = 1_500.0
-_LATER_SIGN_WEIGHT = 0.5
-_END_OF_TEXT_WEIGHT = 0.6
-_NEIGHBOUR_SHARE = 0.6
-_SIGNS_EVIDENCE = 0.75
-_STRONG, _WEAK, _RED = 2.0, 1.0, 1.5
 
 _NONE = (
     rb"\b(?:no|without|any|ignor\w+) (?:\w+ )?(?:errors?|failures?|failed|failing|exceptions?|problems?)\b"
@@ -128,7 +123,7 @@ def read_signs(index: Read) -> Signs:
         verdicts=verdicts,
         failing={record: own[record] for record in sure},
         scores=_score_causes(index, own, gave_up),
-        evidence=_SIGNS_EVIDENCE if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
+        evidence=WEIGHTS.evidence_of_failure if gave_up or message or (verdicts and index.traits.is_log) else 0.0,
         gave_up=bool(gave_up),
     )
 
@@ -165,7 +160,10 @@ def _list_backwards(last: int) -> list[int]:
 
 def _score_causes(index: Read, own: dict[int, float], gave_up: list[int]) -> dict[int, float]:
     near = _score_nearness(index, gave_up)
-    scores = {record: own.get(record, 0.0) * (0.4 + near.get(record, 0.0)) + near.get(record, 0.0) for record in {*own, *near}}
+    scores = {
+        record: own.get(record, 0.0) * (WEIGHTS.away_from_end + near.get(record, 0.0)) + near.get(record, 0.0)
+        for record in {*own, *near}
+    }
     scores = _spread_to_neighbours(scores, len(index.outline))
     top = max(scores.values(), default=1.0)
     return {record: score / top for record, score in scores.items()}
@@ -180,36 +178,42 @@ def _score_wording(index: Read) -> tuple[dict[int, float], set[int]]:
         start, end = match.span()
         word = bytes(text[start:end]).lower()
         if word not in weights:
-            weights[word] = 0.0 if _is_none.fullmatch(word) else _WEAK if _is_weak.fullmatch(word) else _STRONG
+            weights[word] = _weigh_word(word)
         if weights[word] and (record := outline.record_at(start)) >= 0:
             part_of_name = text[end : end + 1] in _NAME_GOES_ON
-            found.setdefault(record, {})[word] = weights[word] * (0.4 if part_of_name else 1.0)
+            found.setdefault(record, {})[word] = weights[word] * (WEIGHTS.word_in_name if part_of_name else 1.0)
     spread = Counter(word for words in found.values() for word in words)
     own = {
-        record: min(3.0, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
+        record: min(WEIGHTS.most_words, sum(weight / (1 + math.log10(1 + spread[word] / 10)) for word, weight in words.items()))
         for record, words in found.items()
     }
-    sure = {record for record, words in found.items() if max(words.values()) >= _STRONG}
+    sure = {record for record, words in found.items() if max(words.values()) >= WEIGHTS.strong_word}
     red = (position for span in index.spans for position in find_red(index.source, *span))
     for position in islice(red, _MAX_FAILURE_WORDS):
         if (record := outline.record_at(position)) >= 0:
-            own[record] = max(own.get(record, 0.0) + _RED / 2, _RED)
+            own[record] = max(own.get(record, 0.0) + WEIGHTS.red / 2, WEIGHTS.red)
             sure.add(record)
     return own, sure
+
+
+def _weigh_word(word: bytes) -> float:
+    if _is_none.fullmatch(word):
+        return 0.0
+    return WEIGHTS.weak_word if _is_weak.fullmatch(word) else WEIGHTS.strong_word
 
 
 def _score_nearness(index: Read, signs: list[int]) -> dict[int, float]:
     """How close each record precedes a sign of giving up. The first sign counts most; the end of the text is one too."""
     outline = index.outline
-    weights = {position: 1.0 if number == 0 else _LATER_SIGN_WEIGHT for number, position in enumerate(signs[:50])}
-    weights.setdefault(index.total_bytes, _END_OF_TEXT_WEIGHT if signs else 1.0)
+    weights = {position: 1.0 if number == 0 else WEIGHTS.later_sign for number, position in enumerate(signs[:50])}
+    weights.setdefault(index.total_bytes, WEIGHTS.end_of_text if signs else 1.0)
     near: dict[int, float] = {}
     for position, weight in weights.items():
         record = outline.record_at(position - 1)
         if record < 0:
             record = len(outline) - 1
         while record >= 0 and (distance := position - outline.ends[record]) < _CAUSE_REACH_BYTES:
-            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / _FADE_BYTES))
+            near[record] = max(near.get(record, 0.0), weight * math.exp(-max(0, distance) / WEIGHTS.cause_fade_bytes))
             record -= 1
     return near
 
@@ -219,11 +223,11 @@ def _spread_to_neighbours(scores: dict[int, float], total: int) -> dict[int, flo
     spread = dict(scores)
     for record, score in scores.items():
         for step, share in (
-            (1, _NEIGHBOUR_SHARE),
-            (2, _NEIGHBOUR_SHARE**2),
-            (3, _NEIGHBOUR_SHARE**3),
-            (-1, _NEIGHBOUR_SHARE),
-            (-2, _NEIGHBOUR_SHARE**2),
+            (1, WEIGHTS.beside_cause),
+            (2, WEIGHTS.beside_cause**2),
+            (3, WEIGHTS.beside_cause**3),
+            (-1, WEIGHTS.beside_cause),
+            (-2, WEIGHTS.beside_cause**2),
         ):
             if 0 <= record + step < total and spread.get(record + step, 0.0) < share * score:
                 spread[record + step] = share * score

@@ -16,13 +16,12 @@ from overspill.lexical.kinds.kind import Traits
 from overspill.lexical.outline import Source, Span
 from overspill.lexical.query import Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder, TermSamples
+from overspill.lexical.weights import WEIGHTS
 
 BLOCK_BYTES = 512
 """About a record: terms in one block are near each other."""
 _MAX_BLOCKS = 2_000
 """The best blocks, from which parts are chosen."""
-_BESIDE_SHARE = 0.5
-"""How much terms in the next block count: they may be in the same record."""
 _MAX_TAG_BYTES = 512
 _MIN_BYTES_PER_HIT = 1_000
 """Terms that together occur more often hardly tell one part of a large output from another."""
@@ -99,7 +98,7 @@ def _choose(masks: array[int], terms: tuple[Term, ...], is_cut: bool) -> Places:
         for block, mask in enumerate(masks):
             if mask:
                 beside = (masks[block - 1] if block else 0) | (masks[block + 1] if block < last else 0)
-                yield value(mask) + _BESIDE_SHARE * value(beside & ~mask), -block
+                yield value(mask) + WEIGHTS.beside_block * value(beside & ~mask), -block
 
     best = [-block * BLOCK_BYTES for _, block in nlargest(_MAX_BLOCKS, score())]
     wanted = telling or -1

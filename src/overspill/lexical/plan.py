@@ -12,13 +12,9 @@ from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 
-_MIN_SCORE_SHARE = 0.05
-"""A record below this share of the best score only shares a common word with the question."""
-_MAX_LEADS, _LEAD_SHARE, _LEAD_STEP = 24, 0.95, 0.01
-"""Rows that the question leads to come just after the best record."""
-_ROW_SHARE, _ROW_STEP = 1.2, 0.01
-"""Rows that answer the question come before everything else."""
+_MAX_LEADS = 24
 
 
 class Plan(Struct, frozen=True):
@@ -72,10 +68,10 @@ def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boos
             scores[record] = max(scores.get(record, 0.0), score)
     top = max(scores.values(), default=1.0)
     for number, record in enumerate(ranking.leads[:_MAX_LEADS]):
-        scores[record] = max(scores.get(record, 0.0), top * (_LEAD_SHARE - _LEAD_STEP * number))
+        scores[record] = max(scores.get(record, 0.0), top * (WEIGHTS.lead - WEIGHTS.row_step * number))
     for number, record in enumerate(rows):
-        scores[record] = max(scores.get(record, 0.0), top * (_ROW_SHARE - _ROW_STEP * number))
-    least = 0.0 if query.listing else _MIN_SCORE_SHARE * top
+        scores[record] = max(scores.get(record, 0.0), top * (WEIGHTS.answering_row - WEIGHTS.row_step * number))
+    least = 0.0 if query.listing else WEIGHTS.least * top
     order = order_by_tier(scores) if query.listing and not rows else order_by_score(scores)
     steps = [Step([pair for pair in order if pair[1] >= least])]
     if query.listing and index.traits.has_definitions:

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
@@ -99,7 +100,7 @@ def parse(question: str) -> Query:
     for phrase in quoted:
         said = frozenset[str]() if read_lexicon("stop").issuperset(split_words(phrase)) else silent
         for token in _TOKEN.findall(phrase):
-            _add_token(token, 1.6, said, terms.add)
+            _add_token(token, WEIGHTS.quoted, said, terms.add)
     for token in tokens:
         _add_token(token, 1.0, silent, terms.add)
     for numbers in _COUNTED.findall(text):
@@ -138,12 +139,12 @@ def _add_token(token: str, weight: float, silent: frozenset[str], add: Callable[
     lower = token.lower()
     parts = split_subwords(token)
     if _NUMBER.match(token) or (len(token) > 2 and _IDENTIFIER.match(token)) or not parts:
-        add(Term(lower, 2.0 * weight, literal=True))
+        add(Term(lower, WEIGHTS.identifier * weight, literal=True))
         for part in parts if len(parts) > 1 else ():
             if part not in read_lexicon("stop") and (len(part) > 1 or part.isdigit()):
-                add(Term(stem(part), 0.3 * weight, role="part"))
+                add(Term(stem(part), WEIGHTS.part_of_identifier * weight, role="part"))
         return
     for word in split_words(lower):
         if word not in silent:
             wording = word in read_lexicon("wording") and weight <= 1.0
-            add(Term(stem(word), 0.35, role="wording") if wording else Term(stem(word), weight))
+            add(Term(stem(word), WEIGHTS.wording, role="wording") if wording else Term(stem(word), weight))

@@ -14,20 +14,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
+from overspill.lexical.weights import WEIGHTS
 
-_K1 = 1.2
-_B = 0.5
-_LABEL_WEIGHT = 0.8
-"""How much a term in a heading, key or column counts, compared with one in the record."""
-_LABEL_AND_RECORD_WEIGHT = 0.3
-"""How much of that counts if the record has the term too."""
 _MAX_PHRASE_GAP_BYTES = 8
 """Two terms further apart do not make a phrase."""
-_PHRASE_WEIGHT = 0.5
 _MAX_RECORDS_BY_LABEL = 400
 """A label alone makes the records below it candidates only if there are no more than this."""
-_WHOLE_CELL_WEIGHT = 3.0
-"""How often a term counts that fills a whole cell."""
 _CELL_MARKS = (b",", b";", b"|", b"\t", b'"', b"\r", b"\n")
 _CELL_GAPS = (b"  ", b"| ", b" |")
 _MAX_FEW_RECORDS = 20
@@ -195,7 +187,7 @@ def _collect(index: Index, terms: tuple[Term, ...], most: int | None) -> _Hits:
             first, last = (outline.starts[record], outline.ends[record]) if record >= 0 else (start, start)
         if record >= 0:
             alone = celled and exactness == 1 and _is_cell(text, start, end, first, last)
-            found.add(record, (start, end, term), _WHOLE_CELL_WEIGHT if alone else exactness)
+            found.add(record, (start, end, term), WEIGHTS.whole_cell if alone else exactness)
     if (left := next(hits, None)) is not None:
         found.seen = max(1, outline.record_from(left[0]) - 1)
     return found
@@ -269,14 +261,14 @@ def _score(
     literal: set[int],
 ) -> float:
     size = outline.ends[record] - outline.starts[record]
-    norm = _K1 * (1 - _B + _B * size / mean)
-    shares = {term: times * (_K1 + 1) / (times + norm) for term, times in counts.items()}
+    norm = WEIGHTS.saturation * (1 - WEIGHTS.length + WEIGHTS.length * size / mean)
+    shares = {term: times * (WEIGHTS.saturation + 1) / (times + norm) for term, times in counts.items()}
     above: dict[int, float] = {}
     for label in outline.lineage(record) if labels else ():
         for term, exactness in labels.get(label, {}).items():
-            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else _LABEL_WEIGHT))
+            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else WEIGHTS.label))
     for term, share in above.items():
-        shares[term] = max(share, shares[term] + _LABEL_AND_RECORD_WEIGHT * share) if term in shares else share
+        shares[term] = max(share, shares[term] + WEIGHTS.label_and_record * share) if term in shares else share
     return sum(worth[term] * share for term, share in shares.items())
 
 
@@ -294,5 +286,5 @@ def _score_phrases(
             if (first, second) in wanted and (start == later or 0 <= later - end <= _MAX_PHRASE_GAP_BYTES):
                 held.setdefault(record, set()).add((first, second))
     spread = Counter(pair for phrases in held.values() for pair in phrases)
-    worth = {pair: _PHRASE_WEIGHT * _idf(total, times) for pair, times in spread.items()}
+    worth = {pair: WEIGHTS.phrase * _idf(total, times) for pair, times in spread.items()}
     return {record: sum(worth[pair] for pair in phrases) for record, phrases in held.items()}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from overspill.lexical.outline import Text
 from overspill.lexical.pieces import iterate_pieces
 from overspill.lexical.query import Term
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import KEYWORDS, is_unspaced, split_subwords, split_words, stem
 from overspill.text.encoding import decode
 from overspill.text.patterns import compile_pattern, find_spans
@@ -37,8 +38,6 @@ _MATCHER_MEMORY = 64 << 20
 """With less memory for its states, the matcher is many times slower."""
 _LAST_ASCII = b"\x7f"
 _MAX_CHARACTER_BYTES = 4
-_PART_EXACTNESS = 0.4
-_ATTACHED_EXACTNESS = 0.7
 _MAX_SHORT_ESCAPE = 0xFFFF
 _ESCAPED_LETTER = re.compile(r"\\u([0-9a-fA-F]{4})")
 _EDGES = tuple(bytes((byte,)) for byte in b"\"'` \t\r\n|,;:.()[]{}<>=")
@@ -138,7 +137,7 @@ class Finder:
             if (number := self._stems.get(stem(part))) is not None:
                 found[number] = 1.0
             elif part and (near := self._nearest(part)) is not None:
-                found.setdefault(near, 0.5)
+                found.setdefault(near, WEIGHTS.resemblance)
         return tuple(found.items())
 
     def _nearest(self, word: str) -> int | None:
@@ -154,8 +153,8 @@ def _measure_exactness(text: Text, start: int, end: int) -> float:
     """How exactly a spelling matches: 3 hardly in 66.3, nor 1.2 in 1.2.3; 2.0 mostly in ^2.0."""
     before, after = text[max(0, start - 2) : start], text[end : end + 2]
     if (after[:1] in _JOINTS and after[1:].isalnum()) or (before[1:] in _JOINTS and before[:1].isalnum()):
-        return _PART_EXACTNESS
-    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else _ATTACHED_EXACTNESS
+        return WEIGHTS.within_identifier
+    return 1.0 if (not before or before[-1:] in _EDGES) and (not after or after[:1] in _EDGES) else WEIGHTS.attached
 
 
 def _is_part_of_word(text: Text, start: int, end: int) -> bool:

@@ -11,6 +11,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Text
 from overspill.lexical.rank import Ranking
 from overspill.lexical.records.lines import iterate_lines, split_long
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 
 _PIECE_BYTES = 160
@@ -101,7 +102,7 @@ def _weigh_parts(ranking: Ranking, record: int, parts: list[Span]) -> list[float
         held[bisect_right(starts, position) - 1].add(term)
     worths = [sum(ranking.worth[term] for term in sorted(terms)) for terms in held]
     smooth = [
-        0.5 * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
+        WEIGHTS.beside_piece * max(worths[max(0, number - 1) : number] + worths[number + 1 : number + 2], default=0.0)
         for number in range(len(worths))
     ]
     return [own + beside for own, beside in zip(worths, smooth, strict=True)]

@@ -16,7 +16,7 @@ _CYRILLIC = re.compile(r"[\u0400-\u052f]")
 _SUBWORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\dA-Za-z_]+|\d+")
 
 
-Lexicon: TypeAlias = Literal["stop", "wording", "high", "low", "first", "last", "time", "speed", "runs", "keys"]
+Lexicon: TypeAlias = Literal["stop", "wording", "high", "low", "first", "last", "time", "speed", "runs", "keys", "verdict"]
 """The lists of words in `lexicon/`."""
 
 

@@ -27,7 +27,7 @@ from overspill.record.observers import Observers
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
 from overspill.session.offered import OfferedTools
 from overspill.session.opening import Opening

@@ -23,7 +23,7 @@ from overspill.record.counters import Counters
 from overspill.record.observers import Observers
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer

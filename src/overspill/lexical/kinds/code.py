@@ -10,6 +10,7 @@ from overspill.lexical.outline import Outline, Text
 from overspill.lexical.records.lines import find_first, is_blank, iterate_lines, split_long
 
 _MAX_BLOCK_BYTES = 900
+_CLOSING = (b")", b"]", b"}")
 _CODE = re.compile(
     r"\s*+(?:(?:async |export |default |public |private |protected |static |final |abstract |pub(?:\(\w+\))? |unsafe |override )*"
     r"(?:def|class|import|from|function|const|let|var|package|func|fn|use|return|if|else|elif|for|while|try|except|catch|with|struct|impl|enum"
@@ -68,8 +69,10 @@ def cut_blocks(text: Text, start: int, end: int, outline: Outline, cut_embedded:
 
 
 def _indent(line: bytes | bytearray) -> int:
+    """A line that closes what another opened belongs below it, and so does what follows: `) -> int:` and the body."""
     plain = line.expandtabs(4)
-    return len(plain) - len(plain.lstrip(b" "))
+    bare = plain.lstrip(b" ")
+    return len(plain) - len(bare) + bare.startswith(_CLOSING)
 
 
 def _find_block_ends(lines: list[tuple[int, int, int]]) -> list[int]:

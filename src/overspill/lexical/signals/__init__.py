@@ -11,6 +11,7 @@ from overspill.lexical.listings import lists_sizes
 from overspill.lexical.query import Query
 from overspill.lexical.signals.context import boost_context
 from overspill.lexical.signals.count import boost_counts
+from overspill.lexical.signals.definition import boost_definitions
 from overspill.lexical.signals.expansion import boost_related_words
 from overspill.lexical.signals.failure import boost_failures
 from overspill.lexical.signals.filter import boost_filtered_rows
@@ -19,6 +20,7 @@ from overspill.lexical.signals.link import asks_for_likeness, boost_linked_rows,
 from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
 from overspill.lexical.signals.section import boost_sections
+from overspill.lexical.signals.verdict import boost_yes_or_no
 
 
 def compares_rows(index: Index, query: Query) -> bool:
@@ -32,6 +34,8 @@ SIGNALS: tuple[Signal, ...] = (
     boost_related_words,
     boost_context,
     boost_sections,
+    boost_definitions,
+    boost_yes_or_no,
     boost_counts,
     boost_failures,
     boost_bodies,

@@ -6,21 +6,14 @@ from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 
-_AFTER_SHARE, _BEFORE_SHARE = 0.6, 0.4
-"""How much a term counts that is just before a record, or just after it. Answers come after questions."""
-_HALF_BYTES = 250
-"""At this distance from the record it counts half as much."""
 _MAX_DISTANCE_BYTES = 1_000
 _MAX_RECORDS = 4
 """How many records on each side of a term gain by it."""
-_SHORT_BYTES = 300
-"""A longer record says by itself what it is about, so that its context counts less."""
-_QUOTE_FACTOR = 0.5
-"""How much a record counts that only repeats another."""
 
 
-_FADE = tuple(0.5 ** (distance / _HALF_BYTES) for distance in range(_MAX_DISTANCE_BYTES + 1))
+_FADE = tuple(0.5 ** (distance / WEIGHTS.context_half_bytes) for distance in range(_MAX_DISTANCE_BYTES + 1))
 
 
 def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
@@ -36,11 +29,11 @@ def boost_context(index: Index, query: Query, ranking: Ranking) -> Boost | None:
         for _, _, term in ranking.hits.get(record, ()):
             shares.pop(term, None)
         gain = sum(worth[term] * share for term, share in shares.items())
-        scores[record] = scores.get(record, 0.0) + min(1.0, _SHORT_BYTES / (ends[record] - starts[record])) * gain
+        scores[record] = scores.get(record, 0.0) + min(1.0, WEIGHTS.context_full_bytes / (ends[record] - starts[record])) * gain
     if quotes := index.traits.quotes:
         for record in scores:
             if quotes.match(index.text, starts[record]):
-                scores[record] *= _QUOTE_FACTOR
+                scores[record] *= WEIGHTS.quote
     return Boost(rescored=scores)
 
 
@@ -56,12 +49,12 @@ def _find_near_terms(index: Index, ranking: Ranking) -> dict[int, dict[int, floa
         for after in range(record + 1, min(total, record + 1 + _MAX_RECORDS)):
             if starts[after] - ends[record] > _MAX_DISTANCE_BYTES:
                 break
-            _note(near.setdefault(after, {}), starts[after], last, _AFTER_SHARE)
+            _note(near.setdefault(after, {}), starts[after], last, WEIGHTS.before_record)
         first = {term: start for start, _, term in reversed(spots)}
         for before in range(record - 1, max(-1, record - 1 - _MAX_RECORDS), -1):
             if starts[record] - ends[before] > _MAX_DISTANCE_BYTES:
                 break
-            _note(near.setdefault(before, {}), ends[before], first, _BEFORE_SHARE)
+            _note(near.setdefault(before, {}), ends[before], first, WEIGHTS.after_record)
     return near
 
 

@@ -9,12 +9,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.query import Query, Term
 from overspill.lexical.rank import Ranking, score_wording
 from overspill.lexical.render import render
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon, split_words, stem
 
 _SAMPLED_PASSAGES, _MIN_PASSAGES_SHARING = 8, 3
 """How many of the best passages to read, and in how many of them a word must occur."""
 _MAX_ADDED_WORDS = 30
-_ADDED_WORD_WEIGHT = 0.3
 _MIN_WORD_CHARS = 4
 _MAX_PASSAGE_BYTES = 4_000
 
@@ -34,7 +34,7 @@ def boost_related_words(index: Index, query: Query, ranking: Ranking) -> Boost |
     ]
     if not company:
         return None
-    terms = tuple(Term(word, _ADDED_WORD_WEIGHT, role="wording") for word in company)
+    terms = tuple(Term(word, WEIGHTS.related, role="wording") for word in company)
     scores = dict(ranking.scores)
     for record, more in score_wording(index, ranking, terms).items():
         scores[record] = scores.get(record, 0.0) + more

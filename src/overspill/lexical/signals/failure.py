@@ -10,6 +10,7 @@ from overspill.lexical.failures import Signs
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 
 _LONG_NUMBER = re.compile(r"\d{4,}")
 _STRETCH_TOKENS = 450
@@ -18,8 +19,6 @@ _RARE_TOKENS, _RARE_SHARE = 200.0, 0.2
 _MAX_RARE_RECORDS = 3
 """A word of the question in no more records than this is what is looked for, even if the question is about a failure."""
 _VERDICTS_SHARE = 0.7
-_FAILURE_TERMS_FACTOR = 0.3
-"""How much the words of a question about a failure count, compared with what looks like its cause."""
 _SMALL_OUTPUT_BYTES = 4_000_000
 
 
@@ -56,7 +55,7 @@ def _score_rare(ranking: Ranking) -> dict[int, float]:
 
 def _score_blame(ranking: Ranking, signs: Signs) -> dict[int, float]:
     top = max(ranking.scores.values(), default=1.0)
-    scores = {record: score * _FAILURE_TERMS_FACTOR for record, score in ranking.scores.items()}
+    scores = {record: score * WEIGHTS.failure_terms for record, score in ranking.scores.items()}
     for record, share in signs.scores.items():
         scores[record] = scores.get(record, 0.0) + top * share
     return scores

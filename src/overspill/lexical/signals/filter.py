@@ -9,15 +9,12 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Text
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import split_subwords, stem
 
 _MAX_VALUE_BYTES = 80
 """A longer value is a description, which mentions much that is not so."""
-_MIN_SHARE = 0.85
-"""Rows that meet nearly as much of the question as the best one belong to the answer."""
 _MAX_ROWS = 60
-_UNNAMED_NUMBER_FACTOR = 0.3
-"""How much a number counts in a field that the question does not name."""
 _ROW = re.compile(rb"\{")
 _KEY_BEFORE = re.compile(rb"\"([^\"\\]{1,60})\"\s{0,4}:\s{0,4}\"?\Z")
 _AFTER_NUMBER = re.compile(rb"\s{0,40}[,}\]\"]| ")
@@ -32,7 +29,7 @@ def boost_filtered_rows(index: Index, query: Query, ranking: Ranking) -> Boost |
         if _ROW.match(index.text, index.outline.starts[record]):
             met[record] = _score(index.text, ranking, spots)
     most = max(met.values(), default=0.0)
-    rows = sorted((record for record in met if met[record] >= _MIN_SHARE * most), key=lambda record: (-met[record], record))
+    rows = sorted((record for record in met if met[record] >= WEIGHTS.filtered * most), key=lambda record: (-met[record], record))
     return Boost(rows=rows[:_MAX_ROWS], brief=frozenset(rows)) if most and len(rows) <= _MAX_ROWS else None
 
 
@@ -50,7 +47,7 @@ def _score(text: Text, ranking: Ranking, spots: list[tuple[int, int, int]]) -> f
     for (start, end), terms in values.items():
         filled = min(1.0, sum(terms.values()) / (end - start))
         for term in terms:
-            shares[term] = max(shares.get(term, 0.0), 0.5 + 0.5 * filled)
+            shares[term] = max(shares.get(term, 0.0), WEIGHTS.value_part + (1 - WEIGHTS.value_part) * filled)
     return sum(ranking.worth[term] * share for term, share in shares.items())
 
 
@@ -60,7 +57,7 @@ def _measure_number(text: Text, start: int, end: int, asked: frozenset[str]) -> 
     if not key or not _AFTER_NUMBER.match(text, end):
         return 0.0
     names = {stem(part) for part in split_subwords(key[1].decode("utf-8", "replace"))}
-    return 1.0 if names & asked else _UNNAMED_NUMBER_FACTOR
+    return 1.0 if names & asked else WEIGHTS.unnamed_number
 
 
 def _find_value(text: Text, start: int, end: int) -> tuple[int, int] | None:

@@ -16,6 +16,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query, parse
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import stem
 
 _SAME = re.compile(r"\bsame (?P<what>[^.?!]{2,60}?) (?:as|with|of|like) (?P<whom>[^?!]+)", re.IGNORECASE)
@@ -25,15 +26,12 @@ _KEY = re.compile(rb"[^\"\\]{0,60}\"\s*:")
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 _MAX_ANCHORS, _ANCHOR_SHARES = 6, (0.8, 0.95)
 """A question may start from the rows that contain about as much of it as the best one, unless there are too many."""
-_WHOLE_CELL_FACTOR = 1.5
-"""How much more a word counts that is all of a cell: a name, not a mention."""
 _MIN_USUAL_SHARE = 0.1
 """Share of rows that must have a word in a column before the rows without it can be asked for."""
 _MAX_COMPARED_TABLES = 2
 _SAMPLED_ROWS = 1_000
 _MAX_CELL_CHARS = 100
 _MAX_UNLIKE_ROWS = 24
-_UNLIKE_EVIDENCE = 0.7
 
 
 class Row(Struct, frozen=True):
@@ -47,7 +45,7 @@ def asks_for_likeness(query: Query) -> bool:
 
 def boost_unlike_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     rows = find_unlike_rows(index, query, ranking)
-    return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=_UNLIKE_EVIDENCE) if rows else None
+    return Boost(leads=rows, rows=rows[:_MAX_UNLIKE_ROWS], evidence=WEIGHTS.evidence_of_value) if rows else None
 
 
 def boost_linked_rows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
@@ -136,7 +134,7 @@ def find_anchors(index: Index, ranking: Ranking, keys: set[str] | None = None) -
         for start, end, term in spots:
             if term in counted and not _KEY.match(index.text, end):
                 is_cell = index.text[start - 1 : start] == b'"' == index.text[end : end + 1]
-                shares[term] = max(shares.get(term, 0.0), _WHOLE_CELL_FACTOR if is_cell else 1.0)
+                shares[term] = max(shares.get(term, 0.0), WEIGHTS.anchor_cell if is_cell else 1.0)
         if shares:
             held[record] = sum(ranking.worth[term] * share for term, share in shares.items())
     most = max(held.values(), default=0.0)

@@ -17,11 +17,11 @@ from overspill.lexical.measures import Scale, are_measures, find_scale, measure
 from overspill.lexical.outline import Table
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.weights import WEIGHTS
 from overspill.lexical.words import read_lexicon
 
 _MAX_ROWS = 12
 _MAX_TABLES = 4
-_VALUE_EVIDENCE, _PLACE_EVIDENCE = 0.7, 0.4
 _WORDS_AFTER_SUPERLATIVE = 4
 
 _DATES = ("date", "year", "created", "timestamp")
@@ -87,11 +87,11 @@ def find_ordered_rows(index: Index, query: Query, ranking: Ranking, among: Seque
         table = index.outline.table_of(among[0])
         same = [record for record in among if table and table.first <= record < table.last]
         rows = _order_by_value(index, table, asked, ranking, same) if table else []
-        return Rows(rows, _VALUE_EVIDENCE if rows else 0.0)
+        return Rows(rows, WEIGHTS.evidence_of_value if rows else 0.0)
     tables = _find_likeliest_tables(index, ranking)
     for table in tables:
         if rows := _order_by_value(index, table, asked, ranking, range(table.first, table.last)):
-            return Rows(rows, _VALUE_EVIDENCE)
+            return Rows(rows, WEIGHTS.evidence_of_value)
     return _order_without_column(index, tables, asked)
 
 
@@ -114,10 +114,10 @@ def _order_without_column(index: Index, tables: list[Table], asked: _OrderQuesti
         rows = _find_commonest(index, tables[0], asked) if tables and asked.high else []
         rows = rows or find_listed_rows(index, high=asked.high)
     if rows or asked.place < 0:
-        return Rows(rows, _PLACE_EVIDENCE if rows else 0.0)
+        return Rows(rows, WEIGHTS.evidence_of_place if rows else 0.0)
     dated = _order_by_date(index, tables[0], asked) if tables else []
     rows = [*dated, *_order_by_place(tables, asked)] if tables else find_newest_rows(index, asked.many, newest=asked.last)
-    return Rows(rows, _PLACE_EVIDENCE if rows else 0.0, compared=bool(dated))
+    return Rows(rows, WEIGHTS.evidence_of_place if rows else 0.0, compared=bool(dated))
 
 
 def _find_likeliest_tables(index: Index, ranking: Ranking) -> list[Table]:
@@ -234,4 +234,4 @@ def _list_conditions(ranking: Ranking, records: set[int]) -> list[set[int]]:
         {record for record, found in terms.items() if term in found}
         for term in sorted(telling, key=lambda term: -ranking.worth[term])
     ]
-    return [{record for record, worth in held.items() if worth >= 0.6 * best}, records, *alone]
+    return [{record for record, worth in held.items() if worth >= WEIGHTS.condition * best}, records, *alone]

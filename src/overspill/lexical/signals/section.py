@@ -9,11 +9,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-
-_SECTION_SHARE = 0.8
-"""How much the terms of a section count for each record in it."""
-_HALF_BYTES = 2_000
-"""A section of this size counts half: the larger it is, the more terms it has by chance."""
+from overspill.lexical.weights import WEIGHTS
 
 
 def boost_sections(index: Index, query: Query, ranking: Ranking) -> Boost | None:
@@ -25,7 +21,7 @@ def boost_sections(index: Index, query: Query, ranking: Ranking) -> Boost | None
     scores = dict(ranking.scores)
     for record, label in enumerate(outline.under):
         if label >= 0 and best[label]:
-            scores[record] = scores.get(record, 0.0) + _SECTION_SHARE * best[label]
+            scores[record] = scores.get(record, 0.0) + WEIGHTS.section * best[label]
     return Boost(rescored=scores)
 
 
@@ -52,6 +48,6 @@ def _weigh_sections(outline: Outline, ranking: Ranking) -> list[float]:
 
     best: list[float] = []
     for label, parent in enumerate(outline.label_parents):
-        own = value(held[label]) / (1 + sizes[label] / _HALF_BYTES)
+        own = value(held[label]) / (1 + sizes[label] / WEIGHTS.section_half_bytes)
         best.append(max(own, best[parent]) if parent >= 0 else own)
     return best

@@ -1,0 +1,136 @@
+"""What counts how much when records are ranked. Sizes and other limits are where they are used.
+
+Halving or doubling most of these changes few answers; `benchmarks/engine_recall.py` shows which.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Weights(Struct, frozen=True):
+    # What a word of the question counts.
+    quoted: float = 1.6
+    """In quotation marks: somebody took care to spell it."""
+    identifier: float = 2.0
+    """A number or a name with signs in it: it means one thing only."""
+    part_of_identifier: float = 0.3
+    """A word in such a name: it helps only where the name itself is spelt differently."""
+    wording: float = 0.35
+    """A word that asks ("show", "list"): the answer need not have it."""
+    related: float = 0.3
+    """A word that the best passages share: the question does not have it."""
+
+    # How well a spelling in the text matches.
+    resemblance: float = 0.5
+    """Slightly shorter or longer than a word of the question: Asia, Asian."""
+    attached: float = 0.7
+    """An identifier with something attached to it, as 2.0 in ^2.0."""
+    within_identifier: float = 0.4
+    """Part of a longer number or name, as 1.2 in 1.2.3."""
+    whole_cell: float = 3.0
+    """A word that fills a cell, as often as it counts: a value, not a mention."""
+
+    # What a record scores.
+    saturation: float = 1.2
+    """BM25's k1: how slowly further occurrences in a record stop counting."""
+    length: float = 0.5
+    """BM25's b, below the usual 0.75: records of one kind differ in length for reasons other than their subject."""
+    label: float = 0.8
+    """A word in a heading, key or column above the record: it is about everything below it."""
+    label_and_record: float = 0.3
+    """The same, if the record has the word too."""
+    phrase: float = 0.5
+    """Two words that follow each other as in the question, beside what they count alone."""
+    beside_block: float = 0.5
+    """A word in the next block of a large text: it may be in the same record."""
+    beside_piece: float = 0.5
+    """Words in the next piece of a record that is shortened: a sentence may extend into it."""
+
+    # What is around a record.
+    before_record: float = 0.6
+    """A word just before a record. More than after it, because answers come after questions."""
+    after_record: float = 0.4
+    """A word just after a record."""
+    context_half_bytes: int = 250
+    """The distance at which a word beside a record counts half."""
+    context_full_bytes: int = 300
+    """A longer record says by itself what it is about, so that its context counts less."""
+    quote: float = 0.5
+    """A record that only repeats another."""
+    section: float = 0.8
+    """The words of a section, for each record in it: about as much as a label."""
+    section_half_bytes: int = 2_000
+    """A section of this size counts half: the larger it is, the more words it has by chance."""
+
+    definition: float = 2.0
+    """A name where it is defined, beside what it counts anywhere: the question is about what it does."""
+    yes_or_no: float = 2.0
+    """A passage that begins with yes or no, if the question asks for that, beside how rare such passages are."""
+
+    # Records that others lead to, as a share of the score of those.
+    body: float = 0.95
+    """What is below a matching heading: just after it."""
+    heading: float = 0.8
+    """Of the best score: a heading with less shares a word with the question, and what is below it may be about others."""
+    asked_side: float = 0.95
+    """The record after one, if the question says "after"."""
+    other_side: float = 0.6
+    """The record on the side that was not asked for: it may say what the two have to do with each other."""
+    lead: float = 0.95
+    """Rows that the question leads to through others, as a share of the best score: just after the row that it names."""
+    answering_row: float = 1.2
+    """Rows that answer the question, as a share of the best score: before everything else."""
+    row_step: float = 0.01
+    """What each of these has less than the one before, so that their order stays."""
+    least: float = 0.05
+    """A record below this share of the best score only shares a common word with the question."""
+    tiers: int = 10
+    """Records of a list whose scores differ by less than one part in this many are shown in the order of the document."""
+
+    # Rows.
+    anchor_cell: float = 1.5
+    """A word that is all of a cell, when looking for the row that a question names: its name, not a mention."""
+    unnamed_number: float = 0.3
+    """A number in a field that the question does not name: it may be any number."""
+    value_part: float = 0.5
+    """A word in a longer value, compared with all of a value."""
+    filtered: float = 0.85
+    """Rows of a list that meet this share of what the best one meets belong to the answer."""
+    condition: float = 0.6
+    """Rows with this share of the best one's words meet the condition of a question about order."""
+
+    # Failures.
+    failure_terms: float = 0.3
+    """The words of a question about a failure, compared with what looks like its cause: they name what failed, not why."""
+    strong_word: float = 2.0
+    """fatal, panic, error: programs say this when they fail."""
+    weak_word: float = 1.0
+    """missing, invalid, denied: often a cause, but also said in passing."""
+    red: float = 1.5
+    """Red text: the program's own mark for what matters."""
+    word_in_name: float = 0.4
+    """Such a word in a longer name, as in error.log."""
+    most_words: float = 3.0
+    """All such words of a record together, so that a list of them is not the cause."""
+    away_from_end: float = 0.4
+    """Such words far from any sign of giving up, compared with those right before one."""
+    cause_fade_bytes: float = 1_500.0
+    """The distance before a sign of giving up at which a record counts a third."""
+    later_sign: float = 0.5
+    """Signs of giving up after the first: mostly consequences."""
+    end_of_text: float = 0.6
+    """The end of the output, if there is another sign of giving up."""
+    beside_cause: float = 0.6
+    """A record beside one that looks like the cause: messages take several lines."""
+
+    # How sure the structure of a text makes an answer.
+    evidence_of_failure: float = 0.75
+    """A program says that it gave up, or begins a message of failure."""
+    evidence_of_value: float = 0.7
+    """Rows that were compared by a column, or have something else where many have what is excluded."""
+    evidence_of_place: float = 0.4
+    """Rows by their place in the table: its order may mean nothing."""
+
+
+WEIGHTS = Weights()
