@@ -1,6 +1,6 @@
 """What shared stores cost beside the library they use, and how that grows with what is kept. Starts its own servers.
 
-    python benchmarks/cluster.py [--kept 100 10000] [--rounds 15]
+    python benchmarks/cluster.py [--kept 100 10000] [--rounds 15] [--only postgresql|s3]
 
 Every figure is a ratio of two things that are measured in turns in one run, on loopback: keeping 10 MB through Overspill's
 writer and hashing it, beside the library's own upload of the same bytes and hashing them; reading 64 KB out of the middle, beside
@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,10 @@ def count_calls(kind: type, names: list[str]) -> Iterator[list[str]]:
 class Growing:
     """A session with so many outputs."""
 
-    def __init__(self, store: Any, count: int) -> None:
+    def __init__(self, store: Any, count: int, fill: Callable[[Any, int], None]) -> None:
         self.store = store
         self.shelf = store.open_shelf(handles.new(), retention="keep")
-        for _ in range(count):
-            keep(self.shelf, SMALL[:100])
+        fill(self.shelf, count)
         self.id = keep(self.shelf, SMALL)
 
     def keep_one(self) -> None:
@@ -108,10 +108,34 @@ class Growing:
         self.store.read_shelf(self.shelf.session).open(self.id).read(0, 100)
 
 
-def measure_growth(make: Callable[[str], Any], counts: list[int], rounds: int) -> None:
-    few = Growing(make("few"), counts[0])
+def fill_one_by_one(shelf: Any, count: int) -> None:
+    for _ in range(count):
+        keep(shelf, SMALL[:100])
+
+
+def fill_tables(url: str, shelf: Any, count: int) -> None:
+    """The same rows as one by one, in a hundredth of the time."""
+    keep(shelf, SMALL[:100])
+    values = {"session": shelf.session, "hold": shelf.hold, "count": count, "data": SMALL[:100], "lines": SMALL[:150] + b"\n"}
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            """WITH ids AS (SELECT gen_random_uuid() AS id, n FROM generate_series(1, %(count)s) n), made AS (
+                INSERT INTO overspill.outputs (session, id, hold, size, complete)
+                SELECT %(session)s, id, %(hold)s, 100, true FROM ids RETURNING id
+            ), pieces AS (
+                INSERT INTO overspill.pieces (session, id, start, data) SELECT %(session)s, id, 0, %(data)s FROM made
+            ) INSERT INTO overspill.journal (session, hold, nth, lines)
+                SELECT %(session)s, %(hold)s, 1000000 + n, %(lines)s FROM ids""",
+            values,
+        )
+
+
+def measure_growth(
+    make: Callable[[str], Any], counts: list[int], rounds: int, fill: Callable[[Any, int], None] = fill_one_by_one
+) -> None:
+    few = Growing(make("few"), counts[0], fill)
     for count in counts[1:]:
-        many = Growing(make(f"many-{count}"), count)
+        many = Growing(make(f"many-{count}"), count, fill)
         for name in ("keep_one", "read_one", "read_elsewhere"):
             ratio = compare(rounds * 4, getattr(many, name), getattr(few, name))
             print(f"  {name.replace('_', ' ')} with {count:,} kept: {ratio:.2f} of the same with {counts[0]:,}")
@@ -146,7 +170,7 @@ def run_on_postgres(url: str, counts: list[int], rounds: int) -> None:
     print(f"  keeping 20 KB: {len(called)} round trips")
     plain.close()
     store.close()
-    measure_growth(lambda name: PostgresStore(url, tenant=name), counts, rounds)
+    measure_growth(lambda name: PostgresStore(url, tenant=name), counts, rounds, partial(fill_tables, url))
 
 
 def run_on_s3(url: str, counts: list[int], rounds: int) -> None:
@@ -179,9 +203,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kept", type=int, nargs="+", default=[100, 10_000])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", choices=["postgresql", "s3"])
     given = parser.parse_args()
-    with run_postgres(uuid.uuid4().hex) as url:
-        run_on_postgres(url, given.kept, given.rounds)
+    if given.only != "s3":
+        with run_postgres(uuid.uuid4().hex) as url:
+            run_on_postgres(url, given.kept, given.rounds)
+    if given.only == "postgresql":
+        return
     with run_s3(uuid.uuid4().hex) as port:
         os.environ.update({**S3_KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ALLOW_HTTP": "true"})
         run_on_s3(f"s3://{S3_BUCKET}/{uuid.uuid4()}", given.kept, given.rounds)

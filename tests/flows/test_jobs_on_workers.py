@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
+from store_servers import Relay
 from tool_workers import Workers, count, running_workers
 from waiting import until
 
@@ -230,6 +233,28 @@ async def test_a_worker_whose_time_is_up_hands_repeatable_calls_over(tmp_path: P
             (folder / "go").touch()
             await one.invoke("wait_for_tool_output")
             assert await ask(one, reply.job.id) == "second"
+    finally:
+        workers.end()
+
+
+async def test_a_tool_ends_as_usual_while_the_queue_is_away_from_its_worker(tmp_path: Path, queue_url: str):
+    server = urlsplit(queue_url)
+    relay = Relay(socket.AF_INET, (server.hostname, server.port))
+    workers = Workers(tmp_path, queue_url.replace(f":{server.port}/", f":{relay.port}/"), str(tmp_path / "store"))
+    try:
+        workers.start()
+        workers.queue = queue_url
+        folder = workers.make_folder("job")
+        async with workers.session(asyncTimeoutSecs=0.3) as one:
+            reply = await one.call("slow", {"folder": str(folder), "answer": "finished"})
+            assert reply.job is not None
+            await until(lambda: count(folder, "began"))
+            relay.stop()
+            await anyio.sleep(3)  # the worker asks every two seconds whether the job is still wanted
+            assert not (folder / "cancelled").exists()
+            (folder / "go").touch()
+            assert reply.job.id in (await one.invoke("wait_for_tool_output")).text
+            assert await ask(one, reply.job.id) == "finished"
     finally:
         workers.end()
 

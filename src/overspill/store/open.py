@@ -37,7 +37,17 @@ def _open_postgres(url: str, run_bytes: int) -> Store:
         from overspill.store.postgres.store import postgres_store  # noqa: PLC0415  # most stores are folders
     except ImportError as missing:
         raise MissingPackage(f"The store {mask_password(url)}", "postgres") from missing
-    return postgres_store(url, "", run_bytes)
+    place, tenant = take_tenant(url)
+    return postgres_store(place, tenant, run_bytes)
+
+
+def take_tenant(url: str) -> tuple[str, str]:
+    """The URL without its parameter `tenant`, which is ours and not the database's."""
+    place, question, query = url.partition("?")
+    given = query.split("&") if question else []
+    mine = [each for each in given if each.startswith("tenant=")]
+    rest = "&".join(each for each in given if each not in mine)
+    return place + ("?" + rest if rest else ""), unquote(mine[-1].removeprefix("tenant=")) if mine else ""
 
 
 def _open_objects(url: str, run_bytes: int) -> Store:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +17,7 @@ from overspill.engine.address import QueueAddress
 from overspill.engine.payload import decode_call
 from overspill.engine.pickles import guard_unpickling
 from overspill.engine.queue import make_docket, read_state, task_name
-from overspill.errors import BadRequest, QueueError
+from overspill.errors import BadRequest
 from overspill.settings import Settings
 from overspill.store.protocols import Store
 from overspill.worker.run_call import CallRunner
@@ -26,7 +25,9 @@ from overspill.worker.tools import WorkerTool, WorkerTools
 
 _REDELIVERY = timedelta(seconds=30)  # after so long without a sign of life, another worker takes a worker's calls
 _AGAIN_AFTER = timedelta(seconds=2)  # if another worker has the call, or the store is away
-_CHECK_EVERY = timedelta(milliseconds=50)
+_CHECK_EVERY = timedelta(milliseconds=250)  # for calls that have ended; a new one arrives without waiting for it
+_SCHEDULE_EVERY = timedelta(seconds=1)  # for calls that are tried again
+_START_CHECK_SECONDS = 0.05
 _LOOK_EVERY = timedelta(seconds=5)
 
 _CURRENT: Execution = CurrentExecution()
@@ -67,6 +68,7 @@ class ToolWorker:
                         concurrency=self._options.max_running,
                         redelivery_timeout=timedelta(seconds=self._options.redelivery_seconds),
                         minimum_check_interval=_CHECK_EVERY,
+                        scheduling_resolution=_SCHEDULE_EVERY,
                         schedule_automatic_tasks=False,
                         fallback_task=_refuse,
                     )
@@ -106,14 +108,14 @@ class ToolWorker:
         async def is_wanted() -> bool:
             try:
                 return await read_state(docket, call.job) != "ended"
-            except QueueError:
+            except (RedisError, OSError):  # a queue that is away cancels nothing
                 return True
 
         ending = await self._runner.run(call, tool, is_wanted, self._hurry)
-        if ending == "busy":
-            raise AdmissionBlocked(execution, "another worker, or a store that is away", retry_delay=_AGAIN_AFTER)
-        if ending == "handed over":
-            raise asyncio.CancelledError  # so the engine leaves the message to another worker
+        if ending != "over":  # back into the queue, in one step with taking this message out of it
+            raise AdmissionBlocked(
+                execution, "another worker, a store that is away, or the end of this worker", retry_delay=_AGAIN_AFTER
+            )
 
 
 async def _refuse(*args: Any, execution: Execution = _CURRENT, **more: Any) -> None:
@@ -137,4 +139,4 @@ async def _watch_queue(docket: Docket, name: str, shown: str, ready: Callable[[]
             if is_known and not is_ready:
                 is_ready = True
                 ready()
-        await anyio.sleep((_LOOK_EVERY if is_ready else _CHECK_EVERY).total_seconds())
+        await anyio.sleep(_LOOK_EVERY.total_seconds() if is_ready else _START_CHECK_SECONDS)

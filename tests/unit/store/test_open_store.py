@@ -18,7 +18,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.memory import MemoryStore
 from overspill.store.objects.store import ObjectStore
-from overspill.store.open import STORES, open_store
+from overspill.store.open import STORES, open_store, take_tenant
 from overspill.store.postgres.store import PostgresStore
 from overspill.store.protocols import Store
 from overspill.store.recovering import RecoveringStore
@@ -110,3 +110,16 @@ async def test_a_session_stores_its_outputs_at_the_url(tmp_path: Path):
     open_store("memory:").remove_shelf(kept.session)
     with pytest.raises(SettingsError, match="'ftp'"):
         Session(Settings(store_dir="ftp://bucket"))
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "tenant"),
+    [
+        ("postgresql://u@h/d", "postgresql://u@h/d", ""),
+        ("postgresql://u@h/d?tenant=alice", "postgresql://u@h/d", "alice"),
+        ("postgresql://u@h/d?sslmode=require&tenant=a%2Fb", "postgresql://u@h/d?sslmode=require", "a/b"),
+        ("postgresql://u@h/d?tenant=&sslmode=require", "postgresql://u@h/d?sslmode=require", ""),
+    ],
+)
+def test_a_tenant_is_part_of_a_databases_url(url: str, place: str, tenant: str):
+    assert take_tenant(url) == (place, tenant)
