@@ -33,6 +33,7 @@ from overspill.wording.replies import (
 from overspill.wording.retrieval import (
     BUILTIN_ANSWERED,
     EXPANDED,
+    NEAREST,
     NULL,
     PASSAGES,
     QUERY_REQUIRED,
@@ -73,6 +74,7 @@ __all__ = [
     "CANCELLED_ITSELF",
     "EXPANDED",
     "INTERRUPTED",
+    "NEAREST",
     "NONE_RUNNING",
     "NO_OUTPUT",
     "NULL",
