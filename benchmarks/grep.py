@@ -22,7 +22,7 @@ import anyio
 from overspill import Session, Settings
 from overspill.reading import Bound, grep
 from overspill.reading.positions import View
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 
 NEEDLE = "needle-4f1c"
 ROUNDS = 5

@@ -24,6 +24,7 @@ NPM = {
 }
 INSPECTOR = {"node": NPM["node"], "@modelcontextprotocol/inspector": "2.12.0"}
 CODING_AGENTS = {"node": NPM["node"], "@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"}
+MCPB = {"@anthropic-ai/mcpb": "2.1.2"}
 PYTHON = {
     "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),
     "mcp-1.30": ("mcp==1.30.0", "mcp-server-git==2025.12.18", "mcp-server-fetch==2025.4.7", "mcp-server-time==2025.9.25"),

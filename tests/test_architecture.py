@@ -62,9 +62,9 @@ ROOMS: dict[str, Room] = {
     "reading": Room("stored bytes, read exactly: ranges, grep, JSON queries, references", "errors store text types"),
     "sql": Room(
         "SQL over stored outputs, in processes that can open nothing else",
-        "confined decoding errors lexical store text types",
+        "confined decoding errors lexical reading store text types",
         "duckdb",
-        "a process of its own imports what it runs, after it was told where packages are",
+        "a process of its own imports what it runs, after it was told where packages are; and the engine takes long to import",
     ),
     "gate": Room(
         "pass, keep or cut a tool's result",

@@ -67,11 +67,11 @@ Extra: TypeAlias = Literal["agent", "clients", "docket", "mcp", "models", "otel"
 
 
 class MissingPackage(SettingsError):
-    """`extra` is the extra of Overspill that installs it."""
+    """`extra` is the extra of Overspill that installs it. `remedy` is a sentence with a quicker way, and a space."""
 
-    def __init__(self, what: str, extra: Extra) -> None:
+    def __init__(self, what: str, extra: Extra, remedy: str = "") -> None:
         super().__init__(
-            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. "
+            f"{what} needs the package {_PACKAGES[extra]}, which is not installed or too old. {remedy}"
             f"In a clone of Overspill: `pip install '.[{extra}]'`."
         )
 

@@ -14,7 +14,7 @@ import overspill
 from overspill import ContextBudget, OverspillError, Reply, Session, SyncSession
 from overspill.cli import COMMANDS
 from overspill.retrieval.definitions import TOOLS
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.settings import PRESETS
 from overspill.truncate import STRATEGIES
 from overspill.types import Extraction, Kept, Truncation

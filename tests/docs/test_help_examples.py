@@ -37,8 +37,8 @@ def examples(group: click.Context) -> Iterator[str]:
 
 
 LINES = list(examples(click.Context(overspill, info_name="overspill")))
-# A proxy serves until its client ends it, and the viewer and a worker until you do; `keep` runs other people's programs, a pipe joins them,
-# and a shell writes to files.
+# A proxy serves until its client ends it, and the viewer and a worker until you do; `keep` runs other people's programs, a pipe
+# joins them, and a shell writes to files.
 ELSEWHERE = [
     line
     for line in LINES
@@ -90,4 +90,5 @@ def test_the_examples_are_found() -> None:
         "get",
         "skill",
         "view",
+        "worker",
     }

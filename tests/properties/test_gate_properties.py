@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from overspill.budget import ContextBudget
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.memory import MemoryStore

@@ -15,7 +15,7 @@ from overspill.cli import ending
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.signals import run_until_signal
-from overspill.cli.stderr import inform
+from overspill.cli.stderr import inform, with_uvx
 from overspill.cli.tracing import find_observers
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
@@ -86,7 +86,7 @@ def _load_serve() -> Callable[..., Awaitable[None]]:
     try:
         from overspill.cli.serving import serve
     except ImportError as missing:
-        raise MissingPackage("`overspill proxy`", "mcp") from missing
+        raise MissingPackage("`overspill proxy`", "mcp", with_uvx("proxy")) from missing
     finally:
         gc.enable()
     return serve

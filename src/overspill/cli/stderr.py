@@ -41,6 +41,11 @@ def report_usage(problem: click.ClickException) -> None:
         click.echo(f"\n{context.get_usage()}\n\nFor more information, try '{context.command_path} --help'.", err=True)
 
 
+def with_uvx(command: str) -> str:
+    """How to run a command that needs MCP without installing anything."""
+    return f"With uv: `uvx --from 'overspill[mcp]' overspill {command}`. "
+
+
 def suggest_nearest(given: str, known: Iterable[str]) -> str:
     """` Did you mean 'config'?`, to put after a sentence, or nothing."""
     near = get_close_matches(given, list(known), n=1)

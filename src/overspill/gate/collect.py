@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence, Sized
 from contextlib import closing
 from inspect import isasyncgen, isgenerator
 from typing import Any, TypeAlias, TypeVar, cast
@@ -38,6 +38,8 @@ class CollectedResult:
         """What the tool returned, unless it is a stream."""
         self.plain: str | None = None
         """The text, if the tool returned one. It passes as the same object, without a round trip through bytes."""
+        self.texts: Sequence[str] = ()
+        """The texts in `content`."""
         self.media: Media = media
         self.boundaries: tuple[int, ...] = ()
         self.error: BaseException | None = None
@@ -50,31 +52,37 @@ class CollectedResult:
 
     @property
     def produced(self) -> int:
-        """Bytes so far; the tool may still be running."""
-        return 0 if self._spool is None else self._spool.total
+        """Bytes so far, or at least how many; the tool may still be running."""
+        return sum(map(len, self.texts)) if self._spool is None else self._spool.total
+
+    @property
+    def in_hand(self) -> Sequence[str] | None:
+        """All texts, if they are in memory as they came; None for a stream and for large JSON."""
+        return (self.plain,) if self.plain is not None else None if self.content is None else self.texts
 
     @property
     def least_bytes(self) -> int:
         """How many bytes there are at least. A text that was not encoded yet has no fewer than it has characters."""
-        return self.spool.total if self._spool is not None or self.plain is None else len(self.plain)
+        texts = self.in_hand
+        return self.spool.total if self._spool is not None or texts is None else sum(map(len, texts))
 
     @property
     def spool(self) -> Spool:
-        """Created on first use, off the event loop if it is large: most texts are small and pass without being encoded or
-        measured."""
+        """Created on first use, off the event loop if it is large. Most texts are small and pass without it."""
         if self._spool is None:
-            self._spool = self._make_spool()
-            if self.plain is not None:
-                self._spool.add_text(self.plain)
+            spool, starts = self._make_spool(), list[int]()
+            for text in self.in_hand or ():
+                starts.append(spool.total)
+                spool.add_text(text)
+            self._spool, self.boundaries = spool, tuple(starts[1:])
         return self._spool
 
     def take_now(self, result: Any) -> bool:
         """Take a short text without waiting, as most results are. Return False for anything else."""
-        if type(result) is not str or len(result) > _MAX_CHARS_ON_LOOP:
-            return False
-        self.plain = self.value = result
-        self.complete = True
-        return True
+        if type(result) is str and len(result) <= _MAX_CHARS_ON_LOOP:
+            self.plain = self.value = result
+            self.complete = True
+        return self.complete
 
     async def take(self, result: Any, run_in_thread: RunInThread = anyio.to_thread.run_sync) -> None:
         """Take whatever a tool returned. Long work is done off the event loop; the tool's own code runs in `run_in_thread`."""
@@ -173,20 +181,10 @@ class CollectedResult:
             await anyio.to_thread.run_sync(lambda: self.spool)
 
     async def _take_blocks(self, blocks: Sequence[Block]) -> None:
-        starts: list[int] = []
-
-        def add(texts: Iterable[str]) -> None:
-            for content in texts:
-                starts.append(self.spool.total)
-                self.spool.add_text(content)
-
         texts = await _run_if_many(lambda: [text for block in blocks if (text := block_text(block)) is not None], blocks)
+        self.content, self.texts = list(blocks), texts
         if len(texts) > _MAX_ENTRIES_ON_LOOP or any(len(text) > _MAX_CHARS_ON_LOOP for text in texts):
-            await anyio.to_thread.run_sync(add, texts)
-        else:
-            add(texts)
-        self.content = list(blocks)
-        self.boundaries = tuple(starts[1:])
+            await anyio.to_thread.run_sync(lambda: self.spool)
 
     async def _take_json(self, value: Any) -> None:
         try:
@@ -267,6 +265,8 @@ def replace_texts(content: Sequence[Block] | None, texts: Sequence[str]) -> list
 
 
 def field(block: Any, name: str) -> Any:
+    if type(block) is dict:  # most are, and asking whether it is a Mapping takes longer
+        return cast("dict[str, Any]", block).get(name)
     return cast("Mapping[str, Any]", block).get(name) if isinstance(block, Mapping) else getattr(block, name, None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -68,10 +69,12 @@ def is_over_size_cap(count: int, settings: Settings) -> bool:
     return not keeps_nothing(settings) and 0 < settings.size_cap < count
 
 
-def passes_for_sure(text: str, settings: Settings) -> bool:
-    """Whether the text cannot exceed any limit, so that nothing has to be counted: no token is shorter than a byte."""
-    length = len(text)
-    max_bytes = length if text.isascii() else length * 4
+def passes_for_sure(texts: Sequence[str], settings: Settings) -> bool:
+    """Whether the texts cannot exceed any limit together, so that nothing has to be counted: no token is shorter than a byte."""
+    if settings.off:
+        return True
+    length = sum(map(len, texts))
+    max_bytes = length if all(map(str.isascii, texts)) else length * 4
     cap, threshold = settings.size_cap, settings.effective_token_threshold
     chars = settings.truncation.inline_limit
     return (not cap or max_bytes <= cap) and (threshold is None or max_bytes <= threshold) and (chars is None or length <= chars)

@@ -29,18 +29,9 @@ from overspill.gate.decide import (
 )
 from overspill.gate.images import SealedKept
 from overspill.gate.intent import find_intent
-from overspill.gate.kept import (
-    MAX_ARGUMENT_CHARS,
-    MAX_CHECKPOINTS,
-    MAX_INLINE_BLOB_BYTES,
-    BoundedCache,
-    HeldOutputs,
-    KeptOutputs,
-    LateOutput,
-    describe_kept,
-)
+from overspill.gate.kept import CallArguments, Checkpoints, HeldOutputs, KeptOutputs, LateOutput, describe_kept
 from overspill.gate.names import OutputNames
-from overspill.gate.off_loop import run_off_loop
+from overspill.gate.off_loop import MAX_BYTES_ON_LOOP, run_off_loop
 from overspill.gate.passages import IntentAnswers
 from overspill.gate.repeats import ShownOutputs
 from overspill.gate.replies import OutputText, ReplyDraft
@@ -61,10 +52,8 @@ class Gate:
     def __init__(self, settings: Settings, shelf: Shelf, ledger: Ledger, budget: ContextBudget | None = None) -> None:
         self.settings = settings
         self.kept = KeptOutputs(ledger)
-        self.checkpoints = BoundedCache[list[tuple[int, int, int]]](MAX_CHECKPOINTS, len)
-        """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
-        self.arguments = BoundedCache[str](MAX_ARGUMENT_CHARS, len)
-        """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
+        self.checkpoints = Checkpoints()
+        self.arguments = CallArguments()
         self.held = HeldOutputs()
         self.names = OutputNames()
         self._count_tokens: Callable[[str], int] = lambda shown: tokens.count(shown, settings.model).tokens
@@ -73,7 +62,6 @@ class Gate:
         self._shelf = shelf
         self._ledger = ledger
         self._budget = budget
-        self._inline_blob_bytes = 0  # of results that finished in the background
 
     def collector(self, settings: Settings, new_id: Callable[[], str] = handles.new) -> CollectedResult:
         """`settings`, here and below, are the tool's."""
@@ -81,8 +69,9 @@ class Gate:
 
     async def deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
         """Decide, reserve room, store and word the reply: in the caller, at the time the reply is given."""
-        if collected.plain is not None and self._budget is None and (settings.off or passes_for_sure(collected.plain, settings)):
-            return self._reply_text(collected, collected.plain)
+        texts = collected.in_hand
+        if texts is not None and passes_for_sure(texts, settings) and self._finds_room(texts, collected, settings):
+            return await self._keep_large_blobs(call, self._reply_in_hand(collected), settings)
         if self._budget is None and collected.media == "text" and is_over_size_cap(collected.least_bytes, settings):
             reply = await self._keep_and_word(call, collected, "size_cap", settings)
             return await self._keep_large_blobs(call, reply, settings)
@@ -138,10 +127,10 @@ class Gate:
             if block_text(block) is not None:
                 continue
             size = blob_size(block)
-            if size > min(settings.max_inline_blob, MAX_INLINE_BLOB_BYTES - self._inline_blob_bytes):
+            if size > min(settings.max_inline_blob, self.held.inline_blob_room):
                 blocks.append(text_block((await self._keep_blob(call, block, settings))[1]))
             else:
-                self._inline_blob_bytes += size
+                self.held.inline_blob_bytes += size
                 blocks.append(block)
         return blocks
 
@@ -159,6 +148,14 @@ class Gate:
     def room(self) -> int | None:
         """How many tokens the next reply may have."""
         return None if self._budget is None else self._budget.room
+
+    def _finds_room(self, texts: Sequence[str], collected: CollectedResult, settings: Settings) -> bool:
+        """For texts that are within every other limit. If there is none, or it takes long to say, they go the usual way."""
+        if self._budget is None:
+            return True
+        if keeps_nothing(settings) or collected.least_bytes > MAX_BYTES_ON_LOOP:
+            return False
+        return self._budget.reserve(self._count_tokens("".join(texts)) + collected.count_notes(self._count_tokens))
 
     def _verdict(self, collected: CollectedResult, size: Size, settings: Settings) -> Verdict:
         if collected.media == "binary":
@@ -192,12 +189,15 @@ class Gate:
                 collected.is_error, plain = True, wording.incomplete_output(None, collected.spool.total, str(error), ())
         if not collected.spool.in_memory:
             await anyio.to_thread.run_sync(collected.spool.discard)
-        if plain is not None:
-            return self._reply_text(collected, plain)
-        assert collected.content is not None
-        return self._reply(collected.content, join_texts(collected.content, "\n"), collected, passed=True, value=collected.value)
+        collected.plain = plain
+        return self._reply_in_hand(collected)
 
-    def _reply_text(self, collected: CollectedResult, plain: str) -> Reply:
+    def _reply_in_hand(self, collected: CollectedResult) -> Reply:
+        plain = collected.plain
+        if plain is None:
+            assert collected.content is not None
+            shown = join_texts(collected.content, "\n")
+            return self._reply(collected.content, shown, collected, passed=True, value=collected.value)
         shown = "\n\n".join((encoding.clean(plain), *collected.notes)) if collected.broke_off else encoding.clean(plain)
         return self._reply([text_block(shown)], shown, collected, passed=collected.error is None, value=collected.value)
 

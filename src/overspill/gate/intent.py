@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from msgspec import Struct
 
@@ -44,17 +44,49 @@ class Intent(Struct, frozen=True):
     """Whether the caller gave it as such. If not, it is a guess, and only an answer that is likely right is worth showing."""
 
 
-_said: ContextVar[tuple[object, tuple[str, ...]]] = ContextVar("overspill_said", default=(None, ()))
-"""Whose turn this is, and what was said last in its conversation. It travels with every task of the turn."""
+Messages: TypeAlias = Sequence[Any] | Callable[[], Sequence[Any]]
+"""A conversation, or a function that returns it, which is called only if somebody wants to know."""
+
+
+class _Said:
+    """What was said last in a conversation. Most results are small and pass, so it is read only when it is needed."""
+
+    def __init__(self, owner: object, messages: Messages) -> None:
+        self.owner = owner
+        self._messages: Messages | None = messages
+        self._count = 0 if callable(messages) else len(messages)
+        self._words: tuple[str, ...] = ()
+
+    def read(self) -> tuple[str, ...]:
+        if self._messages is not None:
+            messages, self._messages = self._messages, None
+            if callable(messages):
+                self._words = read_last_words(messages())
+            else:
+                self._words = read_last_words(messages, self._count)
+        return self._words
+
+    def forget(self) -> None:
+        """A context lives as long as the threads and tasks that were started in it, and must not hold the conversation."""
+        self._messages = None
+
+
+_said: ContextVar[_Said | None] = ContextVar("overspill_said", default=None)
+"""What was said in the turn. It travels with every task of the turn."""
 
 
 @contextmanager
-def remember_said(owner: object, messages: Sequence[Any]) -> Generator[None]:
+def remember_said(owner: object, messages: Messages) -> Generator[None]:
     """Calls that are made inside look for what the last messages say. Without messages, for what they did before."""
-    before = _said.set((owner, read_last_words(messages)) if messages else _said.get())
+    if not messages:
+        yield
+        return
+    said = _Said(owner, messages)
+    before = _said.set(said)
     try:
         yield
     finally:
+        said.forget()
         _said.reset(before)
 
 
@@ -64,9 +96,9 @@ def find_intent(owner: object, call: ToolCall, settings: Settings) -> Intent | N
         return None
     if call.intent.strip():
         return Intent((call.intent[:MAX_INTENT_CHARS],), is_explicit=True)
-    whose, said = _said.get()
+    said = _said.get()
     asked = read_arguments(call.args)
-    questions = tuple(filter(None, (asked, *(said if whose is owner else ()))))
+    questions = tuple(filter(None, (asked, *(said.read() if said is not None and said.owner is owner else ()))))
     return Intent(questions) if questions else None
 
 
@@ -77,10 +109,14 @@ def read_arguments(args: object) -> str:
     return " ".join(phrases or found)
 
 
-def read_last_words(messages: Sequence[Any]) -> tuple[str, ...]:
-    """What the model said last, then what the user did: from messages with a role and content, in any provider's format."""
+def read_last_words(messages: Sequence[Any], count: int | None = None) -> tuple[str, ...]:
+    """What the model said last, then what the user did: from messages with a role and content, in any provider's format.
+
+    `count`: how many messages there were when the call was made. A host may have added others since.
+    """
     found: dict[tuple[str, ...], str] = {}
-    for message in islice(reversed(messages), _MAX_MESSAGES):
+    later = 0 if count is None else max(0, len(messages) - count)
+    for message in islice(reversed(messages), later, later + _MAX_MESSAGES):
         role = field(message, "role")
         for roles in (_MODEL_ROLES, _USER_ROLES):
             if role in roles and roles not in found and (text := _message_text(message)):

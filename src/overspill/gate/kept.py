@@ -116,7 +116,14 @@ class KeptOutputs:
 
 
 class HeldOutputs(OrderedDict[str, bytes]):
-    """Beginnings of outputs that could not be stored."""
+    """Beginnings of outputs that could not be stored, and how much else is held in memory."""
+
+    inline_blob_bytes = 0
+    """Of results that finished in the background."""
+
+    @property
+    def inline_blob_room(self) -> int:
+        return MAX_INLINE_BLOB_BYTES - self.inline_blob_bytes
 
     @property
     def room(self) -> int:
@@ -145,3 +152,17 @@ class BoundedCache(OrderedDict[str, T], Generic[T]):
         self._total += size
         while self._total > self._limit:
             self._total -= self._measure(self.popitem(last=False)[1])
+
+
+class Checkpoints(BoundedCache[list[tuple[int, int, int]]]):
+    """By stored output, places from which to count lines and characters. Where they are missing, counting starts at zero."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_CHECKPOINTS, len)
+
+
+class CallArguments(BoundedCache[str]):
+    """By stored output, the arguments of its call as JSON: for a prompt, in memory only."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_ARGUMENT_CHARS, len)

@@ -8,9 +8,10 @@ from typing import TypeVar
 import anyio.to_thread
 
 T = TypeVar("T")
-_MAX_BYTES_ON_LOOP = 16 * 1024  # worked on where it is, because changing threads takes about as long
+MAX_BYTES_ON_LOOP = 16 * 1024
+"""Worked on where it is, because changing threads takes about as long."""
 
 
 async def run_off_loop(work: Callable[[], T], size: int) -> T:
     """Run `work` on so many bytes in a thread, unless that is not worth it."""
-    return work() if size <= _MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)
+    return work() if size <= MAX_BYTES_ON_LOOP else await anyio.to_thread.run_sync(work)

@@ -65,12 +65,11 @@ class OverspillMiddleware(AgentMiddleware):
 class _Requests(ChatMiddleware):
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.said: list[dict[str, Any]] = []
-        """The end of the conversation, which calls of tools do not see."""
+        self._messages: list[Any] = []
 
     async def process(self, context: ChatContext, call_next: _Next) -> None:
         settle = self._run.begin_request()
-        self.said = [{"role": each.role, "content": each.text} for each in context.messages[-20:] if each.text]
+        self._messages = list(context.messages[-20:])
         if notice := self._run.notice():
             context.messages = [*context.messages, Message("user", [notice])]
         if context.stream:
@@ -78,6 +77,10 @@ class _Requests(ChatMiddleware):
         await call_next()
         if not context.stream:
             settle(_count_tokens(context.result))
+
+    def read_messages(self) -> list[dict[str, Any]]:
+        """The end of the conversation, which calls of tools do not see."""
+        return [{"role": each.role, "content": each.text} for each in self._messages if each.text]
 
 
 class _Calls(FunctionMiddleware):
@@ -96,7 +99,7 @@ class _Calls(FunctionMiddleware):
             return _to_output(context.result)
 
         id = str(context.metadata.get("call_id") or "")
-        reply = await self._run.call(context.function.name, given, tool, id=id, messages=self._requests.said)
+        reply = await self._run.call(context.function.name, given, tool, id=id, messages=self._requests.read_messages)
         context.result = _show(reply)
 
 

@@ -8,8 +8,10 @@ import inspect
 import json
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from overspill.gate.intent import Messages
 from overspill.integrations.functions import show_reply
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
@@ -90,13 +92,13 @@ class _Adapter:
         loop = _find_loop()
         found = self._runs.get(run_context.run_id) or self._begin(run_context, agent or team, loop)
         tool = _make_tool(function_call, arguments, is_async=loop is not None)
-        said = [{"role": each.role, "content": each.get_content_string()} for each in (run_context.messages or ())[-20:]]
+        said = partial(_read_messages, run_context)
         if found.loop is None:
             return _show(found.run.call_sync(function_name, dict(arguments), tool, messages=said), found.run)
         call = self._call(found.run, function_name, dict(arguments), tool, said)
         return asyncio.run_coroutine_threadsafe(call, found.loop).result() if loop is None else call
 
-    async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: list[Any]) -> Any:
+    async def _call(self, run: Run, name: str, args: dict[str, Any], tool: Callable[..., Any], said: Messages) -> Any:
         return _show(await run.call(name, args, tool, messages=said), run)
 
     def _begin(self, run_context: Any, owner: Any, loop: asyncio.AbstractEventLoop | None) -> _AgnoRun:
@@ -106,6 +108,10 @@ class _Adapter:
         begun = self._runs[run_context.run_id] = _AgnoRun(self._sessions.begin_run(conversation), loop)
         weakref.finalize(run_context, self._runs.pop, run_context.run_id, None)  # a run that fails has no post hook
         return begun
+
+
+def _read_messages(run_context: Any) -> list[dict[str, Any]]:
+    return [{"role": each.role, "content": each.get_content_string()} for each in (run_context.messages or ())[-20:]]
 
 
 def _find_loop() -> asyncio.AbstractEventLoop | None:

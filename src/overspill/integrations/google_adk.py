@@ -112,7 +112,7 @@ async def _run_tool(tool: BaseTool, run: Run, *, args: dict[str, Any], tool_cont
             return result
         return Output(result["content"], is_error=bool(result.get("isError")), original=result)
 
-    said = _read_messages(tool_context.session.events[-20:])
+    said = partial(_read_messages, tool_context.session)
     reply = await run.call(tool.name, args, call, id=tool_context.function_call_id or "", messages=said)
     if reply.passed or not _is_mcp_result(reply.original):
         return show_reply(reply)
@@ -123,9 +123,9 @@ def _is_mcp_result(result: Any) -> bool:
     return isinstance(result, dict) and is_blocks(result.get("content"))
 
 
-def _read_messages(events: list[Any]) -> list[dict[str, Any]]:
+def _read_messages(session: Any) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
-    for event in events:
+    for event in session.events[-20:]:
         texts = [part.text for part in (event.content.parts if event.content else None) or () if part.text]
         if texts:
             said.append({"role": "user" if event.author == "user" else "assistant", "content": "\n".join(texts)})

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from overspill.integrations.missing import MissingFramework
@@ -79,7 +80,7 @@ class Overspill(AbstractCapability[Any]):
         async def tool(**given: Any) -> Any:
             return _to_output(await handler(given))
 
-        said = _read_messages(ctx.messages)
+        said = partial(_read_messages, ctx.messages)
         return _to_result(await self._own_run.call(call.tool_name, args, tool, id=call.tool_call_id, messages=said))
 
     @property

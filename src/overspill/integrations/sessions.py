@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, Unwritable, require
+from overspill.gate.intent import Messages
 from overspill.session.checks import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
@@ -146,6 +147,8 @@ class _Hold:
             return self._given
         if isinstance(self._given, SyncSession):
             raise BadRequest("This run is async, and `session` is a SyncSession. Give it a Session.")
+        if self._opened is not None and self._opened.session is not None:
+            return self._opened.session  # it says itself if this is not its event loop
         opened = self._hold(find_loop(), anyio.Lock)
         async with opened.lock:
             if opened.session is None:
@@ -218,7 +221,7 @@ class Run:
         self._finalizer = weakref.finalize(self, hold.abandon)
         self._finalizer.atexit = False
 
-    async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Sequence[Any] = ()) -> Reply:
+    async def call(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
         """Run a tool, or answer a call of a retrieval tool. What a tool raises is raised, so that the framework treats it as it
         always does."""
         session = await self._hold.open()
@@ -229,7 +232,7 @@ class Run:
         except Unwritable as error:
             return _pass_on(error)
 
-    def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Sequence[Any] = ()) -> Reply:
+    def call_sync(self, name: str, args: Mapping[str, Any], tool: Tool, *, id: str = "", messages: Messages = ()) -> Reply:
         session = self._hold.open_sync()
         if session.owns(name):
             return self.invoke_sync(name, args, id=id)

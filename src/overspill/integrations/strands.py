@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -92,7 +93,7 @@ class OverspillPlugin(Plugin):
         """Tools that your program calls itself, as `agent.tool.x()`, have no run and are left alone."""
         found = _find_run(event)
         if found is not None and event.selected_tool is not None:
-            event.selected_tool = _WrappedTool(event.selected_tool, found.run, _read_messages(event.agent.messages[-20:]))
+            event.selected_tool = _WrappedTool(event.selected_tool, found.run, partial(_read_messages, event.agent))
 
 
 class _AgentRun:
@@ -105,7 +106,8 @@ def _find_run(event: Any) -> _AgentRun | None:
     return event.invocation_state.get("overspill_runs", {}).get(event.agent)
 
 
-def _read_messages(messages: list[Any]) -> list[dict[str, Any]]:
+def _read_messages(agent: Any) -> list[dict[str, Any]]:
+    messages = agent.messages[-20:]
     texts = [[block["text"] for block in message["content"] if "text" in block] for message in messages]
     return [{"role": message["role"], "content": "\n".join(text)} for message, text in zip(messages, texts, strict=True) if text]
 
@@ -128,7 +130,7 @@ class _RetrievalTool(_Tool):
 
 
 class _WrappedTool(_Tool):
-    def __init__(self, tool: AgentTool, run: Run, said: list[Any]) -> None:
+    def __init__(self, tool: AgentTool, run: Run, said: Callable[[], list[Any]]) -> None:
         super().__init__()
         self.tool_name, self.tool_spec, self.tool_type = tool.tool_name, tool.tool_spec, tool.tool_type
         self._tool, self._run, self._said = tool, run, said

@@ -14,7 +14,8 @@ from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.retrieval.handlers import RetrievalTools
-from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.settings import Settings
 from overspill.types import JobInfo, Kept, Reply
 

@@ -16,7 +16,7 @@ from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.modes.query import QUERY, query_page
 from overspill.retrieval.modes.raw import RAW
 from overspill.retrieval.modes.slice import SLICE
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page, add_note, base64_page, binary_page, passage_page
 from overspill.wording.names import tool_name
 

@@ -23,7 +23,7 @@ from overspill.models.targets import Targets
 from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
 from overspill.record.ledger import Ledger, log_extraction
 from overspill.retrieval.indexes import EngineIndexes
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import TextView
 from overspill.settings import Settings
 from overspill.text import tokens

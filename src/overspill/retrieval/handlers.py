@@ -29,7 +29,8 @@ from overspill.retrieval.definitions import MODES, TOOLS, GetArtifact, GetToolOu
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.images import output_id, read_image
 from overspill.retrieval.modes.mode import ExactMode
-from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import Page, finished_page, make_page
 from overspill.retrieval.statuses import describe_job, describe_ready
 from overspill.retrieval.tables import OutputTables
@@ -41,8 +42,7 @@ from overspill.types import Block, Extraction, Kept, Reply
 from overspill.wording import JobStatus
 
 _T = TypeVar("_T")
-UNLIMITED_BYTES = 1 << 40
-EVERYTHING = Bound(UNLIMITED_BYTES)
+EVERYTHING = Bound(1 << 40)
 FRAME_TOKENS = 250  # reserved for our words around an extraction
 MIN_EXTRACTION_TOKENS = 64
 MIN_ANSWER_BYTES = 64  # anything smaller has no room to say how to continue
@@ -269,7 +269,7 @@ class RetrievalTools:
 
     def _bound(self) -> Bound:
         settings = self._gate.settings
-        return Bound(settings.answer_max_bytes or UNLIMITED_BYTES, settings.answer_max_chars)
+        return Bound(settings.answer_max_bytes or EVERYTHING.bytes, settings.answer_max_chars)
 
     def _settings_of(self, kept: Kept) -> Settings:
         return self._gate.settings.for_tool(kept.tool, kept.server)

@@ -9,7 +9,7 @@ from overspill.errors import BadRequest
 from overspill.reading.query import lookup
 from overspill.reading.query.pointer import is_pointer
 from overspill.retrieval.definitions import GetToolOutput
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page
 from overspill.text.humanize import one_line
 from overspill.text.images import Image, decode_image, identify_image

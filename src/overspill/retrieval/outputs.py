@@ -5,113 +5,31 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import RLock
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
 
-from overspill import handles, reading
+from overspill import handles
 from overspill.calls.job import Job, requester
 from overspill.errors import BadRequest, ExpiredHandle, OverspillError, SessionClosed, StoreError, UnknownHandle
 from overspill.gate.collect import CollectedResult
 from overspill.gate.kept import KeptOutputs
 from overspill.gate.names import OutputNames
 from overspill.reading import references
-from overspill.reading.positions import View
-from overspill.reading.query import Found, query
 from overspill.retrieval.group import GroupOutput, SessionGroup
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.readers import RunningReader
 from overspill.retrieval.spelling import NameFinder
-from overspill.retrieval.views import TextView, TextViews, describe_gaps
+from overspill.retrieval.views import TextViews
 from overspill.settings import Settings
-from overspill.sql.answers import SqlAnswer, query_text
-from overspill.store.protocols import Reader, Shelf
+from overspill.store.protocols import Shelf
 from overspill.store.readers import BytesReader
-from overspill.text import encoding
 from overspill.text.humanize import one_line
 from overspill.types import Kept, Size, ToolCall
 from overspill.wording import not_ready, tool_failure
 
 MAX_OPEN_OUTPUTS = 16  # kept open with their line positions, because a model that reads an output usually reads it again
-_EVERYTHING = reading.Bound(1 << 62)
-
-
-class StoredOutput:
-    """One stored output, to read without a model. Bytes and characters count from 0, lines from 1.
-
-    The methods that read raise StoreError if another program has shortened or extended its file.
-    """
-
-    def __init__(
-        self,
-        kept: Kept,
-        reader: Reader,
-        checkpoints: Sequence[tuple[int, int, int]] = (),
-        views: TextViews | None = None,
-        *,
-        shows_name: bool = False,
-    ) -> None:
-        self.kept = kept
-        self.shows_name = shows_name
-        """Whether answers call it by its name, and not by its handle or artifact id."""
-        self.shown_id = kept.name if shows_name else kept.artifact_id
-        self.reader = reader
-        self.view = View(reader, checkpoints=checkpoints)
-        self._views = views or TextViews()
-
-    @property
-    def damage(self) -> str:
-        """What is wrong with its size, or an empty string. `overspill verify` also checks its content."""
-        size, stored = self.reader.size, self.kept.size.bytes
-        return "" if size == stored else f"it has {size:,} bytes; {stored:,} were stored"
-
-    def check(self) -> None:
-        if damage := self.damage:
-            again = f"Call {one_line(self.kept.tool)} again." if self.kept.tool else "Call the tool again."
-            raise StoreError(f"The output {self.kept.artifact_id!r} is damaged on disk: {damage}. {again}")
-
-    def bytes(self, start: int = 0, end: int | None = None) -> bytes:
-        self.check()
-        return self.reader.read(start, self.reader.size if end is None else end)
-
-    def text(self) -> str:
-        return encoding.decode(self.bytes())
-
-    def decoded(self) -> TextView:
-        """The text in it: the stored bytes themselves if they are UTF-8, else decompressed, from another encoding, or the pages
-        of a PDF. Raises NotText if there is none."""
-        self.check()
-        return self._views.get(self.kept, self.reader, self.view)
-
-    def lines(self, first: int = 1, last: int | None = None) -> str:
-        """Lines `first` to `last`, both included."""
-        self.check()
-        return reading.lines(self.reader, self.view, first, last, _EVERYTHING).text
-
-    def grep(self, pattern: str, *, context: int = 0, ignore_case: bool = False, literal: bool = False) -> reading.Grep:
-        self.check()
-        return reading.grep(
-            self.reader, self.view, pattern, _EVERYTHING, context=context, ignore_case=ignore_case, literal=literal
-        )
-
-    def query(self, expression: str) -> Found:
-        """A JSON pointer (`/items/0/name`) or a JMESPath expression."""
-        self.check()
-        return query(self.reader, expression, _EVERYTHING)
-
-    def sql(self, statement: str, seconds: float = 10.0) -> SqlAnswer:
-        """Query the tables in it, which are called `output`. `session.sql` queries several outputs, and keeps them loaded."""
-        text = self.decoded()
-        return query_text(statement, text.reader, seconds, describe_gaps(self.kept, text))
-
-    def close(self) -> None:
-        self.reader.close()
-
-    def __enter__(self) -> StoredOutput:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 class StoredOutputs:

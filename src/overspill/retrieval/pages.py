@@ -13,7 +13,7 @@ from overspill import wording
 from overspill.decoding import HEAD_BYTES, describe
 from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding
 from overspill.types import Block
 from overspill.wording import framing

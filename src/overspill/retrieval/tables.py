@@ -13,7 +13,8 @@ from overspill.errors import BadRequest, HandleError
 from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
 from overspill.reading import Bound
-from overspill.retrieval.outputs import StoredOutput, StoredOutputs
+from overspill.retrieval.output import StoredOutput
+from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.retrieval.views import describe_gaps
 from overspill.sql.answers import SqlAnswer, explain_failure, read_answer

@@ -16,7 +16,7 @@ from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
 from overspill.errors import SessionClosed, require
 from overspill.extraction import Mode, Progress
-from overspill.gate.intent import remember_said
+from overspill.gate.intent import Messages, remember_said
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
@@ -27,7 +27,7 @@ from overspill.record.observers import Observers
 from overspill.record.op_tree import Op, op_tree
 from overspill.retrieval.definitions import Format
 from overspill.retrieval.extractor import ExtractionRequest, configured_endpoints
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session import checks
 from overspill.session.offered import OfferedTools
 from overspill.session.opening import Opening
@@ -158,14 +158,14 @@ class Session:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
-        messages: Sequence[Any] = (),
+        messages: Messages = (),
     ) -> Reply:
         """Run a tool as `tool(**args)` and return what the model should see. Without `tool`, run the one registered as `name`.
 
         `background`: whether a slow call may move to the background; "now" starts it there. `check` returns what is wrong with
         arguments into which stored outputs were filled, or None; if it returns a problem, the tool is not called. `intent` says
         in words what you are looking for: if the output is stored, the reply shows passages that match it. Without it, the end of
-        `messages`, the conversation, says what to look for.
+        `messages`, the conversation or a function that returns it, says what to look for.
         """
         call = ToolCall(id, name, {} if args is None else args, server, kind, intent)
         if tool is None and self.owns(name):

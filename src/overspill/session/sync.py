@@ -15,6 +15,7 @@ from overspill.calls.invoke import Tool
 from overspill.calls.service import Background, Errors
 from overspill.errors import BadRequest, SessionClosed
 from overspill.extraction import Mode, Progress
+from overspill.gate.intent import Messages
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.reading.references import Check
@@ -22,7 +23,7 @@ from overspill.record.counters import Counters
 from overspill.record.observers import Observers
 from overspill.record.op_tree import Op
 from overspill.retrieval.definitions import Format
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.session.session import Execute, Session
 from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
@@ -118,7 +119,7 @@ class SyncSession:
         background: Background | None = None,
         check: Check | None = None,
         intent: str = "",
-        messages: Sequence[Any] = (),
+        messages: Messages = (),
     ) -> Reply:
         more = {"id": id, "server": server, "kind": kind, "errors": errors, "background": background, "check": check}
         return self._run(partial(self._session.call, name, args, tool, intent=intent, messages=messages, **more))

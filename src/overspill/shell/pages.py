@@ -9,7 +9,7 @@ from overspill.errors import BadRequest, NotText
 from overspill.reading import Bound, Range
 from overspill.retrieval.definitions import parse_range
 from overspill.retrieval.modes.query import query_page
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
     FOOTER_BYTES,
     Page,

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from mmap import mmap
 from typing import Any, cast
 
 import msgspec
@@ -15,6 +16,7 @@ from overspill.errors import BadRequest
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded, rename
 from overspill.store.protocols import Reader
+from overspill.text.encoding import decode
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
@@ -78,6 +80,24 @@ def explain_failure(failed: str, tables: Mapping[str, Loaded]) -> str:
 def find_nearest(name: str, known: Iterable[str]) -> str:
     spellings = {other.lower(): other for other in known}
     return next((spellings[match] for match in get_close_matches(name.lower(), spellings, 1)), "")
+
+
+class Row(Struct, frozen=True):
+    """A row of a table as it is in its text: from byte `start` up to byte `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def read_row(text: Reader, row: int | str) -> Row:
+    """Blocks. `row` is the `_row` of a row. Raises BadRequest if there is none, or if its `_row` does not say where it is."""
+    from overspill.sql.rows import find_row  # noqa: PLC0415  # recognises the text, with a part of the engine
+
+    data = text.buffer()
+    whole = data.obj
+    start, end = find_row(whole if isinstance(whole, bytes | mmap) and len(whole) == data.nbytes else bytes(data), row)
+    return Row(start, end, decode(text.read(start, end)))
 
 
 def query_text(statement: str, text: Reader, seconds: float, notes: Iterable[str] = ()) -> SqlAnswer:

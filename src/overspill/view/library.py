@@ -11,7 +11,7 @@ from overspill import handles
 from overspill.errors import HandleError, MalformedHandle, StoreError, UnknownHandle
 from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.store.protocols import ShelfLabel
 from overspill.view.records import SessionRecord, read_events
 

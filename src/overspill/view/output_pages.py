@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.retrieval.archive import ArchivedOutput
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.store.protocols import Reader
 from overspill.text.images import identify_image
 from overspill.view import windows

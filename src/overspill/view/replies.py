@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from overspill.errors import OverspillError
 from overspill.gate.replies import OutputText, draft_handle
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.settings import Settings
 from overspill.text.encoding import clean
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from overspill.errors import NotText, OverspillError
 from overspill.lexical.kinds import recognise
 from overspill.reading.positions import View
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import describe_gaps
 from overspill.store.protocols import Reader
 

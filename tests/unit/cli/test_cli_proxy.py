@@ -257,6 +257,6 @@ def test_a_missing_package_is_named_with_the_extra_that_brings_it(place: Place, 
     assert (code, out) == (2, "")
     assert err == (
         "overspill: error: `overspill proxy` needs the package mcp, which is not installed or too old. "
-        "In a clone of Overspill: `pip install '.[mcp]'`.\n"
+        "With uv: `uvx --from 'overspill[mcp]' overspill proxy`. In a clone of Overspill: `pip install '.[mcp]'`.\n"
     )
     assert place.without(module, "proxy", "--help").code == 0

@@ -66,4 +66,4 @@ def test_an_overrides_limit_applies_in_every_preset():
     ],
 )
 def test_an_output_that_certainly_passes_is_not_counted(text: str, settings: Settings, sure: bool):
-    assert passes_for_sure(text, settings) is sure
+    assert passes_for_sure([text], settings) is sure

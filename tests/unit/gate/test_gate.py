@@ -46,14 +46,16 @@ async def test_a_small_text_passes():
 
 
 @pytest.mark.promise("cheap")
-async def test_a_small_text_passes_without_being_encoded_measured_or_stored():
+@pytest.mark.parametrize("budget", [None, ContextBudget(window=100_000)])
+@pytest.mark.parametrize("result", ["x" * 2048, Output("x" * 2048, original=object()), [{"type": "text", "text": "x" * 2048}]])
+async def test_a_small_text_passes_without_being_encoded_measured_or_stored(result: Any, budget: ContextBudget | None):
     def no_spool() -> Spool:
         raise AssertionError("a small text needs no spool")
 
     shelf = MemoryStore().open_shelf(handles.new())
-    gate = Gate(Settings(), shelf, Ledger(shelf.session, shelf.append_journal))
+    gate = Gate(Settings(), shelf, Ledger(shelf.session, shelf.append_journal), budget)
     got = CollectedResult(no_spool)
-    await got.take("x" * 2048)
+    await got.take(result)
     reply = await gate.deliver(ToolCall("", "search"), got, gate.settings.for_tool("search"))
     assert reply.text == "x" * 2048
 
@@ -135,6 +137,15 @@ async def test_an_output_that_would_have_fitted_alone_says_so():
     reply = await reply_to(tokens(700), budget=budget)
     assert reply.kept is not None
     assert (reply.kept.reason, reply.fits) == ("reserve_failed", True)
+
+
+async def test_a_small_text_beside_others_takes_its_room_and_no_more():
+    budget = ContextBudget(window=1000)
+    texts = [{"type": "text", "text": "a word"}, {"type": "image", "data": "AA==", "mimeType": "image/png"}]
+    reply = await reply_to(texts, budget=budget)
+    assert (reply.passed, reply.content, budget.reserved) == (True, texts, 2)
+    budget.reserve(997)
+    assert (await reply_to(texts, budget=budget)).kept.reason == "reserve_failed"  # type: ignore[union-attr]
 
 
 async def test_size_goes_before_the_budget_and_a_failed_reservation_before_size():

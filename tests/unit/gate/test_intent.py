@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from overspill.errors import BadRequest
 from overspill.gate.intent import MAX_INTENT_CHARS, Intent, find_intent, read_arguments, read_last_words, remember_said
 
 
-class Message(Struct):
+class Message(Struct, weakref=True):
     role: str
     text: str
 
@@ -103,6 +106,39 @@ def test_what_a_caller_says_itself_comes_before_everything_else() -> None:
 @pytest.mark.parametrize("blank", ["", " \n\t"])
 def test_an_empty_intent_is_none(blank: str) -> None:
     assert find_intent(None, ToolCall("1", "t", {}, intent=blank), Settings()) is None
+
+
+def test_a_conversation_is_read_only_when_somebody_wants_to_know() -> None:
+    asked: list[str] = []
+
+    def read() -> list[dict[str, str]]:
+        asked.append("read")
+        return [{"role": "user", "content": "Which payments failed?"}]
+
+    with remember_said("gate", read):
+        assert asked == []
+        for _ in range(2):
+            assert find_intent("gate", ToolCall("1", "t"), Settings()) == Intent(("Which payments failed?",))
+    assert asked == ["read"]
+
+
+def test_what_is_said_after_the_call_was_made_does_not_count() -> None:
+    messages = [{"role": "user", "content": "Which payments failed?"}]
+    with remember_said("gate", messages):
+        messages.append({"role": "user", "content": "How is the weather in Paris?"})
+        assert find_intent("gate", ToolCall("1", "t"), Settings()) == Intent(("Which payments failed?",))
+
+
+def test_a_context_that_lives_on_does_not_hold_the_conversation() -> None:
+    """A worker thread keeps the context in which it was started."""
+    message = Message("user", "Which payments failed?")
+    gone = weakref.ref(message)
+    with remember_said("gate", [message]):
+        kept = copy_context()
+    del message
+    gc.collect()
+    assert gone() is None
+    assert kept.run(find_intent, "gate", ToolCall("1", "t"), Settings()) is None
 
 
 def test_what_was_said_in_one_session_says_nothing_about_another() -> None:

@@ -13,7 +13,7 @@ from overspill.reading import Bound, Passage
 from overspill.retrieval import exact, pages
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice
 from overspill.retrieval.modes.slice import SLICE
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page
 from overspill.store.memory import MemoryStore
 from overspill.types import Kept, Media, Size

@@ -77,7 +77,7 @@ async def test_images_of_the_background_are_stored_when_memory_holds_too_many():
         return [{"type": "text", "text": "a picture"}, IMAGE]
 
     async with opened() as session:
-        session._parts.gate._inline_blob_bytes = MAX_INLINE_BLOB_BYTES
+        session._parts.gate.held.inline_blob_bytes = MAX_INLINE_BLOB_BYTES
         id = await session.start("draw", {}, draw)
         await session.invoke("wait_for_tool_output", {})
         shown = (await session.invoke("get_tool_output", {"id": id, "mode": "raw"})).content

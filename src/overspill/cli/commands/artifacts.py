@@ -19,7 +19,7 @@ from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest, StoreError
 from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.definitions import parse_range
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.text import encoding, humanize
 from overspill.text.humanize import escape_invisible
 

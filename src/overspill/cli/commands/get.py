@@ -18,7 +18,7 @@ from overspill.reading import Bound
 from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.settings import Layer, Settings
 from overspill.shell.finding import OutputFinder
 from overspill.shell.pages import Wanted, read_part

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from overspill.cli.settings import store_option
+from overspill.cli.stderr import with_uvx
 from overspill.errors import MissingPackage
 from overspill.settings import PRESETS
 
@@ -61,5 +62,5 @@ def proxy(**given: Any) -> None:
     from overspill.cli.starting import start
 
     if find_spec("mcp") is None:
-        raise MissingPackage("`overspill proxy`", "mcp")
+        raise MissingPackage("`overspill proxy`", "mcp", with_uvx("proxy"))
     start(given)

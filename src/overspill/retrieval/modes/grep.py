@@ -9,7 +9,7 @@ from overspill.errors import BadRequest
 from overspill.reading import Bound
 from overspill.retrieval.definitions import GetToolOutput
 from overspill.retrieval.modes.mode import ExactMode
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import FOOTER_BYTES, Page, make_page, shrink
 from overspill.text import encoding
 from overspill.wording.names import tool_name

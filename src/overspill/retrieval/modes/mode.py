@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from overspill.reading import Bound
 from overspill.retrieval.definitions import GetToolOutput
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page
 
 

@@ -7,7 +7,7 @@ from overspill.reading import Bound
 from overspill.retrieval.definitions import GetToolOutput
 from overspill.retrieval.modes.mode import ExactMode
 from overspill.retrieval.modes.slice import spell_slice
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page, passage_page
 
 

@@ -7,7 +7,7 @@ from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage, Range
 from overspill.retrieval.definitions import GetToolOutput, Slice, parse_range
 from overspill.retrieval.modes.mode import ExactMode
-from overspill.retrieval.outputs import StoredOutput
+from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import (
     FOOTER_BYTES,
     Page,

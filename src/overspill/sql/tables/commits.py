@@ -20,12 +20,12 @@ _COLUMNS = ("commit", "author", "email", "date", "subject", "message", "changes"
 def find_commits(lines: Iterator[str], target: Path) -> list[Found]:
     """Nothing if it is another kind of history."""
     writer = RowWriter(target, _COLUMNS)
-    for number, commit in _split(lines):
+    for number, commit in split_commits(lines):
         writer.write(number, _read(commit))
     return [writer.finish()] if writer.rows else []
 
 
-def _split(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+def split_commits(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
     first, commit = 0, list[str]()
     for number, line in enumerate(lines, 1):
         if _COMMIT.match(line):

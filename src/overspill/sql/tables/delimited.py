@@ -11,9 +11,9 @@ from pathlib import Path
 from overspill.lexical.kinds.delimited import find_delimiter
 from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
 
-_SAMPLE_BYTES = 256_000
+SAMPLE_BYTES = 256_000
 _MAX_SHORT_BYTES = 4_096
-_MAX_FIELD_CHARS = 1 << 26
+MAX_FIELD_CHARS = 1 << 26
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
 
 
@@ -26,13 +26,17 @@ def find_few_rows(source: Path, work: Callable[[], Path]) -> list[Found]:
     return find_delimited(source, work, mark) if mark else []
 
 
+def read_dialect(sample: bytes, mark: str = "") -> tuple[str, list[str], bool]:
+    """The delimiter, the cells of the first row, and whether it is a header."""
+    text = sample[:SAMPLE_BYTES].decode("utf-8-sig", "replace")
+    mark = mark or find_delimiter([line for line in text.splitlines() if line.strip()]) or ","
+    header: list[str] = next(csv.reader(io.StringIO(text), delimiter=mark), list[str]())
+    return mark, header, not any(map(_NUMBER.match, header))
+
+
 def find_delimited(source: Path, work: Callable[[], Path], mark: str = "") -> list[Found]:
     with source.open("rb") as file:
-        sample = file.read(_SAMPLE_BYTES).decode("utf-8-sig", "replace")
-    lines = [line for line in sample.splitlines() if line.strip()]
-    mark = mark or find_delimiter(lines) or ","
-    header: list[str] = next(csv.reader(io.StringIO(sample), delimiter=mark), list[str]())
-    has_header = not any(map(_NUMBER.match, header))
+        mark, header, has_header = read_dialect(file.read(SAMPLE_BYTES), mark)
     names = make_unique(header if has_header else [""] * len(header))
     columns = ", ".join(f"{quote(name)}: 'VARCHAR'" for name in names)
     reader = (
@@ -44,19 +48,20 @@ def find_delimited(source: Path, work: Callable[[], Path], mark: str = "") -> li
 
 
 def _read_row_by_row(source: Path, mark: str, names: list[str], target: Path, *, has_header: bool) -> Found:
-    csv.field_size_limit(_MAX_FIELD_CHARS)
+    csv.field_size_limit(MAX_FIELD_CHARS)
     writer = RowWriter(target, names)
     ragged = bad = 0
     with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        for number, cells in enumerate(_rows(csv.reader((line.replace("\0", "") for line in file), delimiter=mark))):
+        rows = _rows(csv.reader((line.replace("\0", "") for line in file), delimiter=mark))
+        for number, cells in enumerate((row for row in rows if row != []), int(not has_header)):  # blank lines are no rows
             bad += cells is None
-            if not cells or (number == 0 and has_header) or not any(cells):
+            if number == 0 or cells is None:
                 continue
             ragged += len(cells) != len(names)
             row: dict[str, str | None] = {name: cell or None for name, cell in zip(names, cells, strict=False)}
             if len(cells) > len(names):
                 row[EXTRA] = mark.join(cells[len(names) :])
-            writer.write(number + (not has_header), row)
+            writer.write(number, row)
     note = f"{ragged:,} rows have more or fewer cells than the header; more are in {quote_name(EXTRA)}." if ragged else ""
     return writer.finish(bad_rows=bad, note=note)
 

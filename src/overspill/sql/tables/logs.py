@@ -33,7 +33,7 @@ def find_log(lines: Iterator[str], target: Path) -> list[Found]:
     writer = RowWriter(target, _COLUMNS)
     fields: dict[str, str] = {}
     unstamped = 0
-    for number, event in _events(lines):
+    for number, event in split_events(lines):
         row = _parse(event, fields)
         unstamped += row["time"] is None
         writer.write(number, row)
@@ -41,7 +41,7 @@ def find_log(lines: Iterator[str], target: Path) -> list[Found]:
     return [writer.finish(note=note)]
 
 
-def _events(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+def split_events(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
     """A line that is indented belongs to the event above it."""
     first, event = 0, ""
     for number, line in enumerate(lines, 1):

@@ -1,0 +1,172 @@
+"""Where a row of a table is in its text, by its `_row`. Computed for rows that somebody wants to cite, not for all."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator
+from mmap import mmap
+from typing import TypeAlias
+from xml.parsers import expat
+
+import msgspec
+
+from overspill.errors import BadRequest
+from overspill.lexical.kinds import recognise
+from overspill.reading.query.pointer import split_pointer
+from overspill.sql.tables.commits import split_commits
+from overspill.sql.tables.delimited import MAX_FIELD_CHARS, SAMPLE_BYTES, read_dialect
+from overspill.sql.tables.logs import split_events
+
+Text: TypeAlias = bytes | mmap
+Span: TypeAlias = tuple[int, int]
+
+
+_XML_CHUNK_BYTES = 1 << 16
+_Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_Elements = msgspec.json.Decoder(list[msgspec.Raw])
+_BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
+_BEFORE_MEMBER = re.compile(rb"[\s,]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+
+
+def find_row(text: Text, row: int | str) -> Span:
+    """Its bytes. Raises BadRequest if there is no such row, or if its `_row` does not say where it is."""
+    if isinstance(row, str):
+        return _find_value(text, row)
+    match recognise(text).name:
+        case "csv":
+            return _find_record(text, row)
+        case "xml":
+            return _find_element(text, row)
+        case "html":
+            raise BadRequest("The rows of a table in HTML are only numbered. Search for one of its cells with grep.")
+        case "log":
+            return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
+        case "history":
+            return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
+        case _:
+            return _find_lines(text, row, lambda _: 1)
+
+
+def _find_value(text: Text, pointer: str) -> Span:
+    """A value inside a string that contains JSON is where that string is."""
+    start, end = _skip(_BEFORE_ELEMENT, text, 0), len(text)
+    for token in split_pointer(pointer):
+        if text[start : start + 1] == b'"':
+            break
+        try:
+            start, end = _step_into(text, start, end, token)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise BadRequest(f"The output is not JSON: {error}.") from None
+        except LookupError:
+            raise _no_row(pointer) from None
+    return start, start + len(bytes(text[start:end]).rstrip())
+
+
+def _step_into(text: Text, start: int, end: int, token: str) -> Span:
+    """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
+    raw = memoryview(text)[start:end]
+    if text[start : start + 1] == b"[":
+        values, wanted, gap = _Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT
+    else:
+        members = _Members.decode(raw)
+        values, wanted, gap = list(members.values()), list(members).index(token) if token in members else -1, _BEFORE_MEMBER
+    if not 0 <= wanted < len(values):
+        raise LookupError
+    position = start + 1
+    for value in values[: wanted + 1]:
+        start = _skip(gap, text, position)
+        position = start + memoryview(value).nbytes
+    if bytes(text[start:position]) != bytes(values[wanted]):
+        raise BadRequest("An object around that row has a key twice, so its place cannot be told.")
+    return start, position
+
+
+def _skip(gap: re.Pattern[bytes], text: Text, position: int) -> int:
+    found = gap.match(text, position)
+    return found.end() if found else position
+
+
+def _find_record(text: Text, row: int) -> Span:
+    csv.field_size_limit(MAX_FIELD_CHARS)
+    mark, _, has_header = read_dialect(bytes(text[:SAMPLE_BYTES]))
+    lines = _Lines(text)
+    rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=mark)
+    start, number = 0, -int(has_header)
+    try:
+        for cells in rows:
+            number += bool(cells)  # blank lines are no rows
+            if number == row > 0 and cells:
+                return start, start + len(bytes(text[start : lines.position]).rstrip(b"\r\n"))
+            start = lines.position
+    except csv.Error as error:
+        raise BadRequest(f"The rows before it cannot be read: {error}.") from None
+    raise _no_row(row)
+
+
+def _find_element(text: Text, start: int) -> Span:
+    """From the start tag at this byte to its end tag."""
+    if not 0 <= start < len(text) or text[start : start + 1] != b"<":
+        raise _no_row(start)
+    parser, depth, ended = expat.ParserCreate("utf-8"), 0, list[int]()
+
+    def opened(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+
+    def closed(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+        if not depth and not ended:
+            ended.append(start + parser.CurrentByteIndex)  # of the end tag, or behind a tag that is both
+
+    parser.StartElementHandler, parser.EndElementHandler = opened, closed
+    try:
+        for position in range(start, len(text), _XML_CHUNK_BYTES):
+            parser.Parse(text[position : position + _XML_CHUNK_BYTES], False)
+            if ended:
+                break
+    except expat.ExpatError:  # what follows the element is not part of it
+        pass
+    if not ended:
+        raise _no_row(start)
+    return start, text.find(b">", ended[0]) + 1 if text[ended[0] : ended[0] + 2] == b"</" else ended[0]
+
+
+def _find_lines(text: Text, first: int, count_lines: Callable[[Iterator[str]], int]) -> Span:
+    """`count_lines` says how many lines a row has, given the lines from its first on."""
+    lines = _Lines(text)
+    while lines.number < first and next(lines, None) is not None:
+        pass
+    if first < 1 or lines.number != first or lines.position >= len(text):
+        raise _no_row(first)
+    start = lines.position
+    count = count_lines(line.rstrip("\r\n") for line in lines)
+    lines = _Lines(text, start)
+    for _ in range(count):
+        next(lines, None)
+    return start, start + len(bytes(text[start : lines.position]).rstrip(b"\r\n"))
+
+
+class _Lines:
+    """The lines of a text with their ends, and where the next one begins."""
+
+    def __init__(self, text: Text, position: int = 0) -> None:
+        self._text = text
+        self.position = position
+        self.number = 1
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self.position >= len(self._text):
+            raise StopIteration
+        end = self._text.find(b"\n", self.position) + 1 or len(self._text)
+        line = bytes(self._text[self.position : end])
+        self.position, self.number = end, self.number + 1
+        return line.decode("utf-8", "replace")
+
+
+def _no_row(row: int | str) -> BadRequest:
+    return BadRequest(f"There is no row {row!r}.")
