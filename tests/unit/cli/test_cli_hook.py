@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import RUN, SOURCE
+from commands import RUN, SOURCE, bare_environment
 
 from overspill.cli.commands import hook as command
 from overspill.settings.files import WORKING_DIRECTORY_NAMES
@@ -24,7 +24,7 @@ class Agent:
     def __init__(self, root: Path, project: str = "project") -> None:
         self.project = root / project
         self.project.mkdir(exist_ok=True)
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(root), "PYTHONPATH": str(SOURCE), "LANG": "C.UTF-8"}
+        self.env = bare_environment(root)
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         pipe = subprocess.PIPE

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import RUN, SOURCE, on_a_terminal
+from commands import RUN, bare_environment, on_a_terminal
 from waiting import until
 
 LOG = "".join(f"INFO step {i} done\n" for i in range(3000)) + "ERROR step 3000 failed: no space left on device\n"
@@ -25,13 +25,7 @@ class Shell:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root),
-            "TMPDIR": str(root),
-            "PYTHONPATH": str(SOURCE),
-            "LANG": "C.UTF-8",
-        }
+        self.env = {**bare_environment(root), "TMPDIR": str(root)}
 
     def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": self.env, "cwd": self.root} | options
