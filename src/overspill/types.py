@@ -231,6 +231,8 @@ class Extraction(Struct, frozen=True):
     """Where the built-in engine answered: the strategy that a model would have followed."""
     decoding: Decoding | None = None
     """Set if the text was decoded first. Positions and quotes then refer to the decoded text."""
+    is_nearest: bool = False
+    """Whether nothing seems to answer the question, so that `text` shows only what comes nearest."""
     support: Support = ""
     """How the stored bytes support a model's answer."""
     passages: Extraction | None = None

@@ -31,6 +31,8 @@ def print_extraction(found: Extraction, source: str, max_tokens: int, words: Seq
     if not found.text:
         inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
         return
+    if found.is_nearest:
+        inform(f"Nothing in {source} seems to answer that. This comes nearest.")
     is_cited = found.excerpts and found.model != BUILTIN
     cited = [wording.citations(found.excerpts, quoted=True, support=found.support or "cited")] if is_cited else []
     unsupported = [f"{wording.UNSUPPORTED}\n{found.unsupported}"] if found.unsupported else []

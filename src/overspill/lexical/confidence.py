@@ -32,11 +32,11 @@ class Features(Struct, frozen=True):
 
 
 class ConfidenceWeights(Struct, frozen=True):
-    base: float = -1.41
-    share: float = 1.6
-    missing: float = -3.06
-    structure: float = 1.47
-    literal: float = 1.44
+    base: float = -1.81
+    share: float = 2.57
+    missing: float = -3.49
+    structure: float = 1.36
+    literal: float = 1.88
 
 
 CONFIDENCE_WEIGHTS = ConfidenceWeights()

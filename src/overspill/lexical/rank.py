@@ -14,6 +14,7 @@ from overspill.lexical.index import Index
 from overspill.lexical.outline import Outline, Text
 from overspill.lexical.query import Query, Term
 from overspill.lexical.scan import MAX_COMMON_HITS, Finder
+from overspill.lexical.score import Scorer
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_PHRASE_GAP_BYTES = 8
@@ -104,8 +105,9 @@ def rank(index: Index, query: Query) -> Ranking:
     literal = {number for number, term in enumerate(terms) if term.literal}
     scores: dict[int, float] = {}
     candidates, matches = _find_candidates(outline, found, labels, extents, asked)
+    scorer = Scorer(outline, labels, worth, literal, mean)
     for record in candidates:
-        scores[record] = _score(outline, record, found.get(record, {}), labels, worth, mean, literal)
+        scores[record] = scorer.score(record, found.get(record, {}))
     for record, gain in _score_phrases(hits.records, terms, query.pairs, total).items():
         scores[record] += gain
     uncounted = asked != present or any(term.telling for term in {*query.terms}.difference(terms))
@@ -131,7 +133,8 @@ def score_wording(index: Index, ranking: Ranking, terms: tuple[Term, ...]) -> di
     ]
     mean = _mean_bytes(outline, total)
     candidates = set(hits.found).union(*_keep_small(_records_under(outline, hits.labels, extents)))
-    return {record: _score(outline, record, hits.found.get(record, {}), hits.labels, worth, mean, set()) for record in candidates}
+    scorer = Scorer(outline, hits.labels, worth, set(), mean)
+    return {record: scorer.score(record, hits.found.get(record, {})) for record in candidates}
 
 
 def _mean_bytes(outline: Outline, total: int) -> float:
@@ -249,27 +252,6 @@ def _records_under(outline: Outline, labels: Iterable[int], extents: list[int]) 
 
 def _keep_small(under: Iterable[range]) -> Iterator[range]:
     return (records for records in under if len(records) <= _MAX_RECORDS_BY_LABEL)
-
-
-def _score(
-    outline: Outline,
-    record: int,
-    counts: dict[int, float],
-    labels: dict[int, dict[int, float]],
-    worth: list[float],
-    mean: float,
-    literal: set[int],
-) -> float:
-    size = outline.ends[record] - outline.starts[record]
-    norm = WEIGHTS.saturation * (1 - WEIGHTS.length + WEIGHTS.length * size / mean)
-    shares = {term: times * (WEIGHTS.saturation + 1) / (times + norm) for term, times in counts.items()}
-    above: dict[int, float] = {}
-    for label in outline.lineage(record) if labels else ():
-        for term, exactness in labels.get(label, {}).items():
-            above[term] = max(above.get(term, 0.0), exactness * (1.0 if term in literal else WEIGHTS.label))
-    for term, share in above.items():
-        shares[term] = max(share, shares[term] + WEIGHTS.label_and_record * share) if term in shares else share
-    return sum(worth[term] * share for term, share in shares.items())
 
 
 def _score_phrases(

@@ -64,7 +64,8 @@ class _Draft:
         warnings = "\n".join(f"WARNING: {one_line(line, MAX_WARNING_CHARS)}" for line in found.warnings)
         decoded = f"NOTE: {wording.decoding(found.decoding)}" if found.decoding else ""
         engine = wording.BUILTIN_ANSWERED if self.is_builtin and closed_strategies else ""
-        self._before = list(filter(None, (engine, decoded, warnings)))
+        nearest = (NOT_FOUND if closed_strategies else wording.NEAREST) if found.is_nearest else ""
+        self._before = list(filter(None, (engine, decoded, warnings, nearest)))
 
     def render(self, answer: str, passages: str, citations: int, *, quoted: bool = False) -> str:
         # The answer goes into a block if there are words of ours around it. Alone, it is everything below the first line.
@@ -125,7 +126,7 @@ def _json(found: Extraction, snippets: Sequence[dict[str, Any]], omitted: int) -
         "chunks_total": found.chunks_total,
         "confidence": round(found.confidence, 3),
     }
-    if not found.found and not snippets and found.chunks_searched == found.chunks_total:
+    if found.is_nearest or (not found.found and not snippets and found.chunks_searched == found.chunks_total):
         result["no_match_reason"] = NOT_FOUND
     if omitted:
         result["snippets_omitted"] = omitted

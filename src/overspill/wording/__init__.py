@@ -34,6 +34,7 @@ from overspill.wording.replies import (
 from overspill.wording.retrieval import (
     BUILTIN_ANSWERED,
     EXPANDED,
+    NEAREST,
     NULL,
     PASSAGES,
     QUERY_REQUIRED,
@@ -74,6 +75,7 @@ __all__ = [
     "CANCELLED_ITSELF",
     "EXPANDED",
     "INTERRUPTED",
+    "NEAREST",
     "NONE_RUNNING",
     "NOT_STORED_YET",
     "NO_OUTPUT",

@@ -14,6 +14,7 @@ from overspill.wording.replies import MAX_ERROR_LINE_CHARS
 QUERY_REQUIRED = "Query required for extract mode."
 NULL = "[null: the expression matches nothing, or matches a stored null.]"
 BUILTIN_ANSWERED = "The built-in engine answered: passages found by their words, no model."
+NEAREST = "Nothing in this output seems to answer that. The passages that come nearest:"
 PASSAGES = "PASSAGES (found by the built-in engine for the same question):"
 UNSUPPORTED = "UNSUPPORTED (what the model answered; nothing was found in the stored output that says so):"
 EXPANDED = "[Found in JSON inside a string.]"

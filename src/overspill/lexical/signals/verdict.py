@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
 from overspill.lexical.boost import Boost
 from overspill.lexical.index import Index
@@ -17,11 +18,11 @@ _ASKS = re.compile(
     r"|have|had|isn't|aren't|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't)\b[^.!?]*\?",
     re.IGNORECASE,
 )
-_BEGINNING = re.compile(
+_BEFORE = (
     rb"\W{0,8}(?:[^\n<>]{0,40}<[^<>\s]{1,40}> |[A-Z][\w.'-]{0,20}(?: [A-Z][\w.'-]{0,20}){0,3}: ){0,2}\W{0,8}"
-    rb"(?:(\w{1,20})[,:]\W{1,4})?(\w{2,20})\b"
+    + rb"(?:\w{1,20}[,:]\W{1,4})?"
 )
-"""The first words of a passage: after who says it, and perhaps to whom, or after `Answer:`."""
+"""What may precede the first word of a passage: who says it, and perhaps to whom, or `Answer:`."""
 _MAX_BEGINNING_BYTES = 200
 
 
@@ -29,15 +30,19 @@ def boost_yes_or_no(index: Index, query: Query, ranking: Ranking) -> Boost | Non
     """Only passages that share words with the question gain by it, and the rarer such beginnings are, the more."""
     if not index.traits.is_running_text or not _ASKS.match(query.text):
         return None
-    saying = [record for record in ranking.scores if _says(index, record)]
+    starts, ends, says = index.outline.starts, index.outline.ends, _says()
+    saying = [
+        record
+        for record in ranking.scores
+        if says.match(index.text, starts[record], min(ends[record], starts[record] + _MAX_BEGINNING_BYTES))
+    ]
     if not saying:
         return None
     gain = WEIGHTS.yes_or_no * math.log(1 + len(ranking.scores) / len(saying))
     return Boost(rescored=ranking.scores | {record: ranking.scores[record] + gain for record in saying})
 
 
-def _says(index: Index, record: int) -> bool:
-    start = index.outline.starts[record]
-    found = _BEGINNING.match(index.text, start, min(index.outline.ends[record], start + _MAX_BEGINNING_BYTES))
-    words = {group.decode("utf-8", "replace").lower() for group in found.groups() if group} if found else set[str]()
-    return not words.isdisjoint(read_lexicon("verdict"))
+@cache
+def _says() -> re.Pattern[bytes]:
+    words = "|".join(sorted(read_lexicon("verdict"))).encode()
+    return re.compile(_BEFORE + rb"(?i:" + words + rb")\b")
