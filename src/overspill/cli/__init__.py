@@ -14,6 +14,7 @@ import click
 
 from overspill import __version__
 from overspill.cli import ending
+from overspill.cli.common_options import add_common_options
 from overspill.cli.group import CommandGroup
 from overspill.cli.stderr import report_usage
 from overspill.errors import OverspillError
@@ -62,7 +63,7 @@ class Commands(CommandGroup):
         module, _, attribute = COMMANDS[cmd_name].target.partition(":")
         gc.disable()  # modules that are being imported are no garbage, and looking for it takes a tenth of the time
         try:
-            return getattr(import_module(module), attribute)
+            return add_common_options(getattr(import_module(module), attribute))
         finally:
             gc.enable()
 

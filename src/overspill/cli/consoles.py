@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from overspill.cli.terminal import on_terminal, watched_on_terminal
+from overspill.cli.terminal import has_color, on_terminal, watched_on_terminal
 
 _WIDTH_WHEN_PIPED = 200
 
@@ -18,7 +18,7 @@ class _Console(Console):
 
 
 def console() -> Console:
-    return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED)
+    return _Console(width=None if on_terminal() else _WIDTH_WHEN_PIPED, color_system="auto" if has_color() else None)
 
 
 def progress_console() -> Console:

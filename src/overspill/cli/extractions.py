@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import click
+import sys
+from collections.abc import Sequence
 
 from overspill import wording
+from overspill.cli.highlighting import highlight
 from overspill.cli.stderr import inform, warn
-from overspill.cli.terminal import on_terminal
+from overspill.cli.terminal import has_color, on_terminal
 from overspill.extraction import BUILTIN
 from overspill.text.humanize import escape_invisible
 from overspill.types import Extraction
 
 
-def print_extraction(found: Extraction, source: str, max_tokens: int) -> None:
-    """Standard output gets only answers: a program that reads it would take anything else for one."""
+def print_extraction(found: Extraction, source: str, max_tokens: int, words: Sequence[str] = ()) -> None:
+    """`words` are highlighted where there are colors.
+
+    Standard output gets only answers: a program that reads it would take anything else for one.
+    """
     if found.decoding:
         inform(wording.decoding(found.decoding))
     for warning in found.warnings:
@@ -21,7 +26,7 @@ def print_extraction(found: Extraction, source: str, max_tokens: int) -> None:
     passages = [f"{wording.PASSAGES}\n{found.passages.text}"] if found.passages else []
     if not found.found:
         inform(_describe_nothing(found, source))
-        print_parts(*passages)
+        print_parts(*passages, words=words)
         return
     if not found.text:
         inform(f"{_capitalize(source)} has an answer that does not fit into {max_tokens:,} tokens. Raise --max-tokens.")
@@ -29,13 +34,19 @@ def print_extraction(found: Extraction, source: str, max_tokens: int) -> None:
     is_cited = found.excerpts and found.model != BUILTIN
     cited = [wording.citations(found.excerpts, quoted=True, support=found.support or "cited")] if is_cited else []
     unsupported = [f"{wording.UNSUPPORTED}\n{found.unsupported}"] if found.unsupported else []
-    print_parts(found.text, *cited, *passages, *unsupported)
+    print_parts(found.text, *cited, *passages, *unsupported, words=words)
 
 
-def print_parts(*parts: str) -> None:
-    if parts:
-        shown = "\n\n".join(parts)
-        click.echo(escape_invisible(shown) if on_terminal() else shown, nl=not shown.endswith("\n"))
+def print_parts(*parts: str, words: Sequence[str] = (), is_safe: bool = False) -> None:
+    """`is_safe`: the colors in it are ours."""
+    if not parts or not sys.stdout:
+        return
+    shown = "\n\n".join(parts)
+    if not is_safe and (on_terminal() or has_color()):
+        shown = escape_invisible(shown)
+    if words and has_color():
+        shown = highlight(shown, words)
+    sys.stdout.write(shown if shown.endswith("\n") else f"{shown}\n")  # click would take colors out of what others wrote
 
 
 def _describe_nothing(found: Extraction, source: str) -> str:

@@ -6,30 +6,41 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-from overspill.cli.stderr import warn
+from overspill.cli.stderr import Level, inform, is_verbose, warn
 
 _LOGGER = logging.getLogger("overspill")  # by name: importing the room that logs would delay a proxy's servers
 
 
+def _write(text: str, level: Level) -> None:
+    (inform if level == "note" else warn)(text)
+
+
 @contextmanager
 def show_log(
-    write: Callable[[str], None] = warn, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
+    write: Callable[[str, Level], None] = _write, wanted: Callable[[logging.LogRecord], bool] = lambda _: True
 ) -> Generator[None]:
-    """Show what Overspill logs as a warning while a command runs."""
+    """Show warnings and which outputs were stored while a command runs, and everything with --verbose."""
     handler = _LogLines(write)
     handler.addFilter(wanted)
+    usual = _LOGGER.level
+    _LOGGER.setLevel(logging.INFO)
     _LOGGER.addHandler(handler)
     try:
         yield
     finally:
         _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(usual)
 
 
 class _LogLines(logging.Handler):
-    def __init__(self, write: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
+    def __init__(self, write: Callable[[str, Level], None]) -> None:
+        super().__init__(logging.INFO)
         self._write = write
+        self._is_verbose = is_verbose()
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # standard error may be closed by now; the tool keeps running
-            self._write(record.getMessage())
+        is_warning = record.levelno >= logging.WARNING
+        is_stored = getattr(record, "tool_output", False) and getattr(record, "reason", "") != "requested"
+        if is_warning or is_stored or self._is_verbose:
+            with suppress(OSError, ValueError):  # standard error may be closed by now; the tool keeps running
+                self._write(record.getMessage(), "warning" if is_warning else "note")

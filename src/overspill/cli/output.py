@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO
 import click
 
 from overspill.cli.stderr import inform
+from overspill.cli.terminal import on_terminal
 from overspill.text.lenient_json import dumps
 
 
@@ -31,8 +33,18 @@ def standard_input(action: str) -> BinaryIO:
     return sys.stdin.buffer
 
 
+json_lines_option = click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON, one object on each line.")
+
+
 def print_json(value: Any) -> None:
-    click.echo(dumps(value, indent=2))  # bytes, because JSON is UTF-8 in every locale
+    """On one line, except on a terminal. As bytes, because JSON is UTF-8 in every locale."""
+    click.echo(dumps(value, indent=2) if on_terminal() else dumps(value))
+
+
+def print_lines(values: Iterable[Any]) -> None:
+    """Each as JSON on a line."""
+    for value in values:
+        click.echo(dumps(value))
 
 
 def format_time(milliseconds: int) -> str:

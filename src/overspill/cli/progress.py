@@ -38,7 +38,7 @@ def progress(*, verbose: bool) -> Generator[ProgressView]:
     display = _Display(console, verbose=verbose)
     with (
         Live(console=console, get_renderable=display.render, refresh_per_second=8, transient=True),
-        show_log(display.warn, _is_not_shown_yet),
+        show_log(display.log, _is_not_shown_yet),
     ):
         yield display
 
@@ -86,12 +86,12 @@ class _Display:
             self.inform(text)
 
     def inform(self, text: str) -> None:
-        self._print(text, "note")
+        self.log(text, "note")
 
     def warn(self, text: str) -> None:
-        self._print(text, "warning")
+        self.log(text, "warning")
 
-    def _print(self, text: str, level: Level) -> None:
+    def log(self, text: str, level: Level) -> None:
         self._console.print(Text(format_message(text, level), style="dim"))
 
     def render(self) -> RenderableType:

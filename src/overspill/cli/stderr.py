@@ -11,6 +11,8 @@ import click
 from overspill.text.humanize import escape_invisible
 
 Level: TypeAlias = Literal["note", "warning", "error"]
+Verbosity: TypeAlias = Literal["quiet", "usual", "verbose"]
+_VERBOSITY = "overspill.verbosity"
 _LABELS: dict[Level, str] = {"note": "", "warning": "warning: ", "error": "error: "}
 
 
@@ -19,11 +21,30 @@ def format_message(text: str, level: Level) -> str:
 
 
 def inform(text: str) -> None:
-    click.echo(format_message(text, "note"), err=True)
+    if not is_quiet():
+        click.echo(format_message(text, "note"), err=True)
 
 
 def warn(text: str) -> None:
-    click.echo(format_message(text, "warning"), err=True)
+    if not is_quiet():
+        click.echo(format_message(text, "warning"), err=True)
+
+
+def set_verbosity(context: click.Context, verbosity: Verbosity) -> None:
+    context.meta[_VERBOSITY] = verbosity
+
+
+def is_quiet() -> bool:
+    return _find_verbosity() == "quiet"
+
+
+def is_verbose() -> bool:
+    return _find_verbosity() == "verbose"
+
+
+def _find_verbosity() -> Verbosity:
+    context = click.get_current_context(silent=True)
+    return context.meta.get(_VERBOSITY, "usual") if context else "usual"
 
 
 def report_error(text: str) -> None:

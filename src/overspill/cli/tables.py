@@ -1,22 +1,27 @@
-"""How commands print tables and facts."""
+"""How commands print tables and facts: framed on a terminal, and for programs with a tab between cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from overspill.cli import layout
 from overspill.cli.consoles import console
+from overspill.cli.terminal import on_terminal
 from overspill.text.humanize import escape_invisible
 
 _MAX_ROWS_OF_RICH = 100  # Rich takes a millisecond for each
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
-    """Empty columns are left out. The ID column never wraps, so that you can copy an ID."""
+    """On a terminal, empty columns are left out. The ID column never wraps, so that you can copy an ID."""
+    if not on_terminal():
+        _print_plain([columns, *rows])
+        return
     table = Table(title=title, box=box.SQUARE, title_justify="left")
     shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     for column in (columns[index] for index in shown):
@@ -29,7 +34,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
+    if not on_terminal():
+        _print_plain(facts)
+        return
     table = Table(title=title, box=box.SQUARE, title_justify="left", show_header=False)
     for name, value in facts:
         table.add_row(name, Text(escape_invisible(value), overflow="fold"))
     layout.print_table(console(), table, ())
+
+
+def _print_plain(rows: Sequence[Sequence[str]]) -> None:
+    for row in rows:
+        click.echo("\t".join(escape_invisible(cell).replace("\t", "\\t").replace("\n", "\\n") for cell in row))

@@ -58,6 +58,7 @@ class Ledger:
         self.session = session
         self.failure = ""
         """Why the journal cannot be written at the moment."""
+        self.stored_level = logging.WARNING  # as the documents have it
         self.schedule_flush: Callable[[], None] = lambda: None
         self._write = write
         self._read = read
@@ -93,7 +94,7 @@ class Ledger:
                 self._drop_oldest()
             return
         if isinstance(event, OutputStored):
-            log_stored(event)
+            log_stored(event, self.stored_level)
         self.flush()
         if self.failure:
             self.schedule_flush()
@@ -168,7 +169,7 @@ def provider(server: str, kind: Kind) -> str:
     return f"{kind}:{server}" if server else kind
 
 
-def log_stored(event: OutputStored) -> None:
+def log_stored(event: OutputStored, level: int) -> None:
     kept = event.kept
     details = _labels(kept.tool, kept.server, event.kind) | {
         "handle": kept.handle,
@@ -178,7 +179,7 @@ def log_stored(event: OutputStored) -> None:
         "tokens": kept.size.tokens,
         "tool_output": True,
     }
-    level = logging.INFO if kept.reason == "requested" else logging.WARNING
+    level = logging.INFO if kept.reason == "requested" else level
     logger.log(level, "Tool '%s' output stored for tool_output (%s).", one_line(kept.tool), kept.reason, extra=details)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 
@@ -38,6 +39,7 @@ class Opening(Struct, frozen=True):
         """`id` is for a session without a name."""
         async with hold_shelf(self.store, self.settings, id, name) as shelf:
             ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self.observers)
+            ledger.stored_level = logging.WARNING if self.settings.follows_document else logging.INFO
             extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
             group = SessionGroup(self.store, family, shelf.session if is_shared else "") if family else None
             parts = SessionParts(self.settings, shelf, ledger, extractor, budget, group, notice=self.notice)

@@ -21,6 +21,7 @@ def keeping(stage: Stage) -> Stage:
 
 
 async def test_rules_and_records_have_a_tools_own_name(keeping: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "overspill")
     keeping.settings["refs"] = {"allow": [{"from": "depot/log", "to": "/note"}]}
     model = scripted(call("depot__log", lines=100), note, report())
     record = await keeping.run(keeping.write("a.ai", "tools: [depot]"), model)

@@ -41,12 +41,18 @@ def test_stored_outputs_are_listed_oldest_first(place: Place):
     code, out, _ = place.overspill("artifacts", "list")
     rows = [line for line in out.splitlines() if "art_" in line]
     assert code == 0
-    assert out.splitlines()[0].strip() == "Session Artifacts"
-    assert [[cell.strip() for cell in row.strip("│").split("│")][:4] for row in rows] == [
+    assert out.splitlines()[0] == "ID\tSize\tLines\tSource\tServer\tStored\tSession"
+    assert [row.split("\t")[:4] for row in rows] == [
         [first.artifact_id, "2.3 MB", "1", "report"],
         [second.artifact_id, "792 bytes", "100", "log"],
     ]
     assert all("closed" in row for row in rows)
+    code, seen = on_a_terminal("artifacts", "list")
+    assert (code, "Session Artifacts" in seen.splitlines()[0]) == (0, True)
+    assert "\x1b" not in on_a_terminal("artifacts", "list", "--color", "never")[1]
+    lines = place.overspill("artifacts", "list", "--jsonl").out.splitlines()
+    assert [json.loads(line)["artifact_id"] for line in lines] == [first.artifact_id, second.artifact_id]
+    assert len(place.overspill("artifacts", "list", "--json").out.splitlines()) == 1
 
 
 def test_the_list_in_json_has_everything_that_is_known(place: Place):
@@ -81,8 +87,9 @@ def test_info_is_a_table_of_facts(place: Place):
     (kept,) = place.keep(log=LINES)
     code, out, _ = place.overspill("artifacts", "info", kept.id)
     assert code == 0
-    assert f"│ Handle  │ {kept.handle} │" in out
-    assert "│ Size    │ 792 bytes, 792 characters, 100 lines" in out
+    assert f"\nHandle\t{kept.handle}\n" in out
+    assert "\nSize\t792 bytes, 792 characters, 100 lines\n" in out
+    assert f"│ Handle  │ {kept.handle} │" in on_a_terminal("artifacts", "info", kept.id, columns=200)[1]
     assert "Not complete" not in out
 
 
@@ -223,8 +230,7 @@ def test_an_id_is_never_broken_so_that_it_can_be_copied(place: Place):
     assert [cell.strip() for cell in first[:3]] == [reply.kept.artifact_id, "24 KB", "3,000"]
     assert "".join(row[3].strip() for row in (first, *others)) == "read_text_file:access.log"
     assert {len(line) for line in content} == {80}
-    table = [line for line in place.overspill("artifacts", "list").out.splitlines() if "│" in line]
-    header, row = [[cell.strip() for cell in line.strip("│").split("│")] for line in table]
+    header, row = [line.split("\t") for line in place.overspill("artifacts", "list").out.splitlines()]
     assert header == ["ID", "Size", "Lines", "Source", "Server", "Stored", "Session"]
     assert row[:5] == [reply.kept.artifact_id, "24 KB", "3,000", "read_text_file: access.log", "files"]
 

@@ -151,7 +151,7 @@ def test_a_mistyped_option_shows_the_usage(place: Path, args: tuple[str, ...]):
     done = run(place, *args)
     assert done.returncode == 2
     assert done.stderr.startswith("overspill: error: ")
-    assert "\n\nUsage: overspill extract [OPTIONS] WHAT [FILE]\n" in done.stderr
+    assert "\n\nUsage: overspill extract [OPTIONS] WHAT [FILES]...\n" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -250,7 +250,7 @@ def test_a_termination_also_ends_what_a_script_started_in_the_background(place: 
 @pytest.mark.slow
 def test_one_ctrl_d_ends_typed_input(place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(place))
-    code, seen = on_a_terminal("extract", "hello", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")
+    code, seen = on_a_terminal("extract", "hello", "--color", "never", answer=b"hello world\n\x04", asked=b"end with Ctrl-D.")
     assert code == 0
     assert "[L1]\r\nhello world\r\n(matched 1 record, all shown)\r\n" in seen
     assert "None" not in seen  # of chunks, before anybody knows how many there are

@@ -77,6 +77,15 @@ def test_the_commands_in_the_last_lines_reach_every_byte(place: Place, data: str
     assert seen.rstrip("\n") == data.rstrip("\n")
 
 
+def test_matches_are_highlighted_where_there_are_colors(place: Place):
+    (kept,) = place.keep(log="größe one\nsize \x1b[31mtwo\n")
+    shown = place.overspill("get", kept.name, "--grep", "ON[E]|tw.", "-i", "--color", "always").out
+    assert "größe \x1b[1;31mone\x1b[0m\n" in shown
+    assert "\\x1b[31m\x1b[1;31mtwo\x1b[0m" in shown
+    assert "\x1b[1;31m" not in place.overspill("get", kept.name, "--grep", "one").out
+    assert place.overspill("get", kept.name, "--grep", "x*", "--color", "always").code == 0
+
+
 def test_many_matches_continue_where_they_stopped(place: Place):
     (kept,) = place.keep(log=LINES)
     args, numbers = ["get", kept.name, "--grep", "it's|many"], list[int]()

@@ -38,7 +38,7 @@ def test_jobs_of_live_sessions_are_listed_in_the_order_of_their_requests(place: 
         session.abort()
         code, out, _ = place.overspill("jobs")
         assert code == 0
-        assert out.splitlines()[0].strip() == "Background Jobs"
+        assert out.splitlines()[0] == "ID\tTool\tState\tSeconds\tRequested\tSession\tError"
         assert "\x1b" not in out
     assert place.overspill("jobs") == (0, "No background jobs in live sessions.\n", "")
 

@@ -161,7 +161,7 @@ def test_what_was_kept_is_reported_on_standard_error(tmp_path: Path) -> None:
         wire.call("lines", {"count": 10})
         wire.call("lines", {"count": 1000})
         assert wire.end() == 0
-    assert wire.errors == b"overspill: warning: Tool 'lines' output stored for tool_output (size_cap).\n"
+    assert wire.errors == b"overspill: Tool 'lines' output stored for tool_output (size_cap).\n"
 
 
 def test_of_several_servers_those_that_cannot_be_started_are_named(place: Place) -> None:

@@ -93,7 +93,7 @@ def test_kept_and_cut_outputs_are_reported_without_a_terminal(place: Place) -> N
         "overspill: warning: The model did not mark its answer as the final report. Its last answer is used.\n",
     )
     result = place.overspill("run", "b.ai", "x", *COUNT)
-    assert result.err == f"{printed}overspill: warning: Tool 'count' output stored for tool_output (size_cap).\n{ended}"
+    assert result.err == f"{printed}overspill: Tool 'count' output stored for tool_output (size_cap).\n{ended}"
     result = place.overspill("run", "b.ai", "x", *COUNT, "--set", "toolOutput.enabled=false")
     assert (
         result.err == f"{printed}overspill: warning: Tool 'count' output cut to 12288 of 23889 characters (head_tail).\n{ended}"
@@ -400,8 +400,8 @@ def test_a_terminal_shows_the_run_live() -> None:
     assert out.startswith(b"Completed tools:")
     for part in (b"b: turn 2 of 10, context ", b"wait_for_tool_output 0s", b"kept 24 KB as", b"Counting"):
         assert part in shown
-    assert b"overspill: warning: Tool 'slow' output stored for tool_output (background)." in shown
-    assert b"overspill: warning: Tool 'count'" not in shown
+    assert b"overspill: Tool 'slow' output stored for tool_output (background)." in shown
+    assert b"Tool 'count' output stored" not in shown
 
 
 @pytest.mark.usefixtures("place")
@@ -440,7 +440,7 @@ def test_the_example_that_runs_anywhere_runs(place: Place, monkeypatch: pytest.M
     result = place.overspill("run", agent, "Why?", "--config", config)
     assert (result.code, result.err) == (
         0,
-        "overspill: warning: Tool 'deployment_log' output stored for tool_output (size_cap).\n",
+        "overspill: Tool 'deployment_log' output stored for tool_output (size_cap).\n",
     )
     assert result.out.startswith("The database had no space left: the migration could not write")
     assert "ERROR migration 0042 failed: could not extend file: No space left on device" in result.out

@@ -17,8 +17,8 @@ def test_figures_of_all_sessions_are_summed(place: Place):
     place.keep(c="five")
     code, out, err = place.overspill("stats")
     assert (code, err) == (0, "")
-    assert "│ Sessions                     │ 2 (0 live)" in out
-    assert "│ Outputs kept                 │ 3 (21 bytes)" in out
+    assert "Sessions\t2 (0 live)\n" in out
+    assert "Outputs kept\t3 (21 bytes)\n" in out
     stats = json.loads(place.overspill("stats", "--json").out)
     assert (stats["total"]["kept"], stats["total"]["kept_bytes"], stats["total"]["truncation_rate"]) == (3, 21, 0.0)
     assert [(session["live"], session["kept"]) for session in stats["sessions"]] == [(False, 2), (False, 1)]
@@ -26,7 +26,12 @@ def test_figures_of_all_sessions_are_summed(place: Place):
 
 def test_without_sessions_all_figures_are_zero(place: Place):
     assert json.loads(place.overspill("stats", "--json").out)["total"]["calls"] == 0
-    assert "0 (0 live)" in place.overspill("stats").out
+    shown = place.overspill("stats")
+    assert "0 (0 live)" in shown.out
+    assert "No session is stored, so every figure is 0." in shown.err
+    assert place.overspill("stats", "-q").err == ""
+    place.keep(a="x")
+    assert place.overspill("stats").err == ""
 
 
 @pytest.mark.parametrize(

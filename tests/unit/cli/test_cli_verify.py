@@ -35,8 +35,8 @@ def test_a_changed_byte_and_a_shortened_file_are_found(place: Place):
     code, out, err = place.overspill("verify")
     assert (code, err) == (1, "")
     assert "3 checked, 2 changed." in out
-    assert f"{changed.artifact_id} │ its bytes are not those that were stored: the SHA-256 differs" in out
-    assert f"{shortened.artifact_id} │ has 3 bytes; 7 were stored" in out
+    assert f"{changed.artifact_id}\tits bytes are not those that were stored: the SHA-256 differs" in out
+    assert f"{shortened.artifact_id}\thas 3 bytes; 7 were stored" in out
     assert sound.artifact_id not in out
     assert place.overspill("verify", sound.artifact_id).code == 0
 

@@ -231,13 +231,28 @@ def test_a_file_that_cannot_be_used_is_one_line_and_unchanged(place: Place, clie
     assert file.read_text() == text
 
 
-def test_yaml_that_would_be_written_differently_is_refused(place: Place):
+def test_yaml_that_would_be_written_differently_is_refused_with_the_lines_to_paste(place: Place):
     text = GOOSE.replace("GOOSE_MODEL: claude  # the usual", "GOOSE_MODEL:     claude")
     file = install(place, "goose", text)
     result = wrap(place, "goose")
-    assert result.code == 2
-    assert "would change in other places too. Nothing was written." in result.err
+    assert (result.code, result.out) == (2, "")
+    assert "would change in other places too. Nothing was written. Change its entries by hand." in result.err
     assert file.read_text() == text
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    told, _, lines = result.err.partition("\n\n")
+    assert "keep your own value" in told
+    assert "goose-secret" not in result.err
+    pasted: dict[str, Any] = {}
+    for block in lines.split("extensions:\n")[1:]:
+        pasted |= yaml.safe_load(f"extensions:\n{block}")["extensions"]
+    assert pasted["github"] == WRAPPED["goose"]["github"]
+    assert pasted["remote"]["envs"] == {"OVERSPILL_HEADER_AUTHORIZATION": "…"}
+
+
+def test_a_file_that_is_only_read_may_be_written_in_any_form(place: Place):
+    install(place, "goose", "GOOSE_MODEL:     x\nextensions:\n  gone: {type: stdio, cmd: no-such-program, enabled: true}\n")
+    result = place.overspill("doctor", "goose")
+    assert (result.code, "gone: " in result.out) == (1, True)
 
 
 def test_entries_of_unknown_shape_name_their_keys(place: Place):

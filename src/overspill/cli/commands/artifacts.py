@@ -42,11 +42,14 @@ def artifacts() -> None:
 
 @artifacts.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output.json_lines_option
 @settings_options
-def list_(as_json: bool, **options: Any) -> None:
+def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
     items = stores.archive(**options).items()
-    if as_json:
+    if as_lines:
+        output.print_lines(_describe(item) for item in items)
+    elif as_json:
         output.print_json([_describe(item) for item in items])
     elif not items:
         click.echo("No stored outputs.")

@@ -2,101 +2,80 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-import anyio
 import click
-from msgspec.structs import replace
 
-from overspill.cli import ending, output
-from overspill.cli.extractions import print_extraction
+from overspill.cli import output
+from overspill.cli.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
+from overspill.cli.highlighting import find_words
 from overspill.cli.models import endpoints
 from overspill.cli.settings import load_settings, settings_options
-from overspill.cli.streams import read_stream
-from overspill.cli.terminal import watched_on_terminal
-from overspill.cli.termination import cancel_on_termination
 from overspill.errors import SettingsError
-from overspill.extraction import BUILTIN, Progress
+from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint
 from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
 from overspill.session.oneshot import extract as extract_from
 from overspill.settings import Settings
-from overspill.types import Extraction
 
 
 @click.command()
 @click.argument("what")
-@click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--mode", type=click.Choice(get_args(ExtractMode)), default="auto", show_default=True, help="How to extract.")
 @click.option(
     "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model. Repeat to name others to try next."
 )
 @click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="The longest answer, in tokens.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the answer, and its excerpts with their positions.")
+@output.json_lines_option
 @settings_options
 def extract(
     what: str,
-    file: Path,
+    files: tuple[Path, ...],
     mode: ExtractMode,
     models: tuple[str, ...],
     max_tokens: int,
     as_json: bool,
+    as_lines: bool,
     **options: Any,
 ) -> None:
-    """Print the parts of FILE (or standard input) that answer WHAT, word for word.
+    """Print the parts of FILES (or standard input) that answer WHAT, word for word.
 
     \b
     kubectl logs web-0 | overspill extract "every failed request with its id"
     overspill extract "the integrity hash of version 1.3.0" registry.json --json
+    overspill extract "where the retry limit is set" src docs
 
-    FILE may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF.
+    A file may be compressed (gzip, bzip2, xz, Zstandard), in another encoding than UTF-8, or a PDF. Of a folder, every file that
+    is not hidden is searched. Of several files, those that answer best come first, and together they have --max-tokens.
 
     Without a model, the built-in engine answers, with no API key and no network. The exit code is 1 if nothing was found, and 2
-    if FILE could not be read as text.
+    if a file that you named could not be read as text.
     """
     settings = load_settings(**options).settings
-    source = read_stream(output.standard_input("Reading")) if str(file) == "-" else file
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
-
-    ask = partial(extract_from, source, what, max_tokens=max_tokens, mode=mode, models=asked, settings=settings)
-
-    async def run() -> Extraction:
-        with cancel_on_termination(), _show_progress() as progress:
-            return await ask(endpoints=available, progress=progress)
-
-    try:
-        found = anyio.run(run)
-    except (KeyboardInterrupt, asyncio.CancelledError) as ended:
-        # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
-        # wait for it.
-        os._exit(130 if isinstance(ended, KeyboardInterrupt) else ending.TERMINATED)
-    name = str(file) if source is file else "standard input"
-    if found.warnings:
-        name = f"the part of {name} that was searched"
-    if problem and found.model == BUILTIN:
-        found = replace(found, warnings=(problem, *found.warnings))
-    if as_json:
-        output.print_json(found)
+    ask = partial(extract_from, query=what, mode=mode, models=asked, settings=settings, endpoints=available)
+    paths = files or (Path("-"),)
+    if len(paths) == 1 and not paths[0].is_dir():
+        searched = asked_of_one(paths[0], ask, max_tokens)
     else:
-        print_extraction(found, name, max_tokens)
-    sys.exit(0 if found.found else 1)
-
-
-def _show_progress() -> AbstractContextManager[Progress | None]:
-    if not watched_on_terminal():
-        return nullcontext()
-    from overspill.cli.chunk_bar import ChunkBar  # Rich takes long to import
-
-    return ChunkBar()
+        searched = asked_of_many(paths, ask, max_tokens)
+    searched = add_warning(searched, problem)
+    if as_lines:
+        output.print_lines(describe(each) for each in searched.answers)
+    elif as_json:
+        output.print_json([describe(each) for each in searched.answers] if searched.is_many else searched.answers[0].found)
+    else:
+        print_answers(searched, find_words(what), max_tokens)
+    sys.exit(2 if searched.is_incomplete else 0 if any(each.found.found for each in searched.answers) else 1)
 
 
 def _choose_models(models: Sequence[str], settings: Settings, available: Mapping[str, Endpoint]) -> tuple[Sequence[str], str]:

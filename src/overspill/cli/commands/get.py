@@ -11,9 +11,11 @@ import click
 
 from overspill.cli import stores
 from overspill.cli.extractions import print_extraction, print_parts
+from overspill.cli.highlighting import find_words, highlight_pattern
 from overspill.cli.models import endpoints
 from overspill.cli.settings import lasting_store, load_settings, settings_options
 from overspill.cli.stderr import inform, warn
+from overspill.cli.terminal import has_color
 from overspill.reading import Bound
 from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
@@ -22,6 +24,7 @@ from overspill.retrieval.output import StoredOutput
 from overspill.settings import Layer, Settings
 from overspill.shell.finding import OutputFinder
 from overspill.shell.pages import Wanted, read_part
+from overspill.text.humanize import escape_invisible
 
 _UNLIMITED_BYTES = 1 << 40
 _BYTES_PER_TOKEN = 4
@@ -69,11 +72,19 @@ def get(name: str, ask: str | None, wait: float | None, **options: Any) -> None:
             part = read_part(
                 output.stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
             )
-            print_parts(part.text)
+            _print(part.text, wanted)
             is_found = part.is_found
         if output.note:
             print_parts(output.note)
     sys.exit(0 if is_found else 1)
+
+
+def _print(text: str, wanted: Wanted) -> None:
+    if wanted.grep is None or not has_color():
+        print_parts(text)
+    else:
+        shown = highlight_pattern(escape_invisible(text), wanted.grep, ignore_case=wanted.ignore_case)
+        print_parts(shown, is_safe=True)
 
 
 def _read_wanted(ask: str | None, **options: Any) -> Wanted:
@@ -95,5 +106,5 @@ def _ask(stored: StoredOutput, what: str, settings: Settings) -> bool:
     request = ExtractionRequest(tool="extract", query=what, max_tokens=max_tokens)
     extractor = Extractor(settings, Ledger(stored.kept.session, lambda _: None), {}, endpoints(settings, os.environ))
     found = anyio.run(extractor.extract, stored, "{}", request)
-    print_extraction(found, stored.shown_id, max_tokens)
+    print_extraction(found, stored.shown_id, max_tokens, find_words(what))
     return found.found

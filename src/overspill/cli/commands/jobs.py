@@ -15,14 +15,17 @@ from overspill.retrieval.archive import ArchivedJob
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output.json_lines_option
 @settings_options
-def jobs(as_json: bool, **options: Any) -> None:
+def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List the running, queued and finished background jobs of live sessions.
 
     To print the output of a finished job: overspill artifacts show ID
     """
     found = stores.archive(**options).jobs()
-    if as_json:
+    if as_lines:
+        output.print_lines(map(_describe, found))
+    elif as_json:
         output.print_json([_describe(job) for job in found])
     elif not found:
         click.echo("No background jobs in live sessions.")

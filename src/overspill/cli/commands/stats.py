@@ -9,9 +9,15 @@ import click
 
 from overspill.cli import output, stores, tables
 from overspill.cli.settings import settings_options
+from overspill.cli.stderr import inform
 from overspill.record.counters import Counters
 from overspill.store.protocols import ShelfLabel
 from overspill.text import humanize
+
+_NOTHING_STORED = (
+    "No session is stored, so every figure is 0. Sessions leave nothing behind when they end, unless their retention is `keep`, "
+    "as in the proxy, in `overspill keep` and in hooks."
+)
 
 
 @click.command()
@@ -24,6 +30,8 @@ def stats(as_json: bool, **options: Any) -> None:
     if as_json:
         output.print_json({"total": total, "sessions": [_describe(label, counters) for label, counters in sessions]})
         return
+    if not sessions:
+        inform(_NOTHING_STORED)
     rows = [
         ("Sessions", f"{len(sessions):,} ({sum(label.live for label, _ in sessions)} live)"),
         ("Tool calls", f"{total['calls']:,} ({total['failed_calls']:,} failed)"),

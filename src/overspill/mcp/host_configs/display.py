@@ -14,7 +14,7 @@ from overspill.mcp.host_configs.rewriting import Outcome
 from overspill.text import jsonc
 from overspill.text.jsonc import Edit, Node
 
-_HIDDEN = '"…"'
+HIDDEN = '"…"'
 _SECRET_WORDS = re.compile(r"(?i)token|secret|passw|credential|api.?key|auth|bearer|header")
 
 
@@ -29,10 +29,10 @@ def mask(entry: str) -> str:
     """Hide the values of `env` and `headers`, and URLs and arguments that may hold a secret."""
     node = jsonc.scan(entry, "the entry")
     parts = [part for key in ("env", "headers") if (part := node.get(key))]
-    edits = [jsonc.replace(value, _HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
+    edits = [jsonc.replace(value, HIDDEN) for part in parts for value in part.children or (part,) if value.raw != "{}"]
     url, args = node.get("url"), node.get("args")
     if url and may_hold_secret(str(url.value)):
-        edits.append(jsonc.replace(url, _HIDDEN))
+        edits.append(jsonc.replace(url, HIDDEN))
     return jsonc.apply_edits(entry, edits + (_mask_args(args) if args else []))
 
 
@@ -59,7 +59,7 @@ def instructions(launch: Sequence[str]) -> str:
 def _mask_args(args: Node) -> list[Edit]:
     texts = ["", *(str(child.value) for child in args.children)]
     secret = [_is_secret(before, word) for before, word in pairwise(texts)]
-    return [jsonc.replace(child, _HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
+    return [jsonc.replace(child, HIDDEN) for child, hide in zip(args.children, secret, strict=True) if hide]
 
 
 def _is_secret(before: str, word: str) -> bool:

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs.dialects import Dialect
 from overspill.mcp.host_configs.documents import Document, JsonDocument
 
 
-def open_document(text: str, name: str, dialect: Dialect) -> Document:
-    """Raises SettingsError if it cannot be read, has no servers, or cannot be written again without other changes."""
+class UnwritableFile(SettingsError):
+    """Writing the file again would change more than its entries."""
+
+
+def open_document(text: str, name: str, dialect: Dialect, *, is_written: bool = True) -> Document:
+    """Raises SettingsError if it cannot be read or has no servers, and UnwritableFile if it is to be written and cannot be."""
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     if dialect.format == "json":
         return JsonDocument(text, name, dialect)
-    try:
-        module = _load_toml() if dialect.format == "toml" else _load_yaml()
-    except ImportError as missing:
-        raise MissingPackage(f"Reading {name}", "clients") from missing
-    document: Document = module.open_document(text, name, dialect)
-    if document.text() != text:
-        raise SettingsError(
-            f"{name} is written in a form that would change in other places too. Nothing was written. "
-            "Change its entries by hand: `overspill wrap --print` shows what to write."
+    document: Document = _load(dialect, name).open_document(text, name, dialect)
+    if is_written and document.text() != text:
+        raise UnwritableFile(
+            f"{name} is written in a form that would change in other places too. Nothing was written. Change its entries by hand."
         )
     return document
+
+
+def dump_entry(entry: Mapping[str, Any], name: str, dialect: Dialect) -> str:
+    """The lines of one server, as a file of this dialect has them."""
+    return _load(dialect, name).dump({dialect.tables[0]: {name: entry}})
+
+
+def _load(dialect: Dialect, name: str) -> ModuleType:
+    try:
+        return _load_toml() if dialect.format == "toml" else _load_yaml()
+    except ImportError as missing:
+        raise MissingPackage(f"Reading {name}", "clients") from missing
 
 
 def _load_toml() -> ModuleType:

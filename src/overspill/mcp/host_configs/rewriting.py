@@ -52,7 +52,7 @@ class Rewriting(Struct, frozen=True):
 def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]:
     """All entries, in order and in the usual spelling. Errors call the file `name`."""
     if dialect is not USUAL:
-        return [Server(server, "", node) for server, node in Translation(text, name, dialect).nodes.items()]
+        return [Server(server, "", node) for server, node in Translation(text, name, dialect, is_written=False).nodes.items()]
     if not text.strip():
         raise SettingsError(f"{name} is empty, so it has no servers.")
     root = jsonc.scan(text, name)
@@ -73,13 +73,7 @@ def list_servers(text: str, name: str, dialect: Dialect = USUAL) -> list[Server]
 
 def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
     if dialect is not USUAL:
-        return _translate(
-            Translation(text, name, dialect),
-            name,
-            only,
-            "wrapped",
-            lambda file, server: file.wrap(server, launch, is_named=server in only),
-        )
+        return _wrap_translated(Translation(text, name, dialect), name, launch, only)
 
     def change(server: Server) -> list[Edit] | Refusal:
         refusal = entries.find_refusal(server.name, server.entry)
@@ -90,6 +84,11 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         return entries.wrap_entry(server.name, server.entry, launch)
 
     return _rewrite(text, select_servers(list_servers(text, name), name, only), change, "wrapped")
+
+
+def preview(text: str, name: str, launch: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:
+    """What `wrap` would do to entries, also of a file that cannot be written again without other changes."""
+    return _wrap_translated(Translation(text, name, dialect, is_written=False), name, launch, only)
 
 
 def unwrap(text: str, name: str, earlier: Sequence[str] = (), only: Sequence[str] = (), dialect: Dialect = USUAL) -> Rewriting:
@@ -171,6 +170,10 @@ def _list_readable(old: str) -> list[Server]:
         return list_servers(old, "")
     except SettingsError:
         return []
+
+
+def _wrap_translated(file: Translation, name: str, launch: Sequence[str], only: Sequence[str]) -> Rewriting:
+    return _translate(file, name, only, "wrapped", lambda file, server: file.wrap(server, launch, is_named=server in only))
 
 
 def _unwrap_translated(text: str, name: str, earlier: Sequence[str], only: Sequence[str], dialect: Dialect) -> Rewriting:

@@ -35,3 +35,7 @@ class TomlDocument:
 
 def open_document(text: str, name: str, dialect: Dialect) -> TomlDocument:
     return TomlDocument(text, name, dialect)
+
+
+def dump(value: Mapping[str, Any]) -> str:
+    return tomlkit.dumps(value)

@@ -26,10 +26,10 @@ NOT_WRAPPED = "it does not run through Overspill"
 class Translation:
     """The config file of a client that has its own dialect."""
 
-    def __init__(self, text: str, name: str, dialect: Dialect) -> None:
+    def __init__(self, text: str, name: str, dialect: Dialect, *, is_written: bool = True) -> None:
         self._dialect = dialect
         self._name = name
-        self._document = open_document(text, name, dialect)
+        self._document = open_document(text, name, dialect, is_written=is_written)
         self._entries = self._document.entries()
         self.nodes = {server: self._find_node(server, entry) for server, entry in self._entries.items()}
         """Each entry in the usual spelling: its own text where that is what the client reads too."""

@@ -63,3 +63,11 @@ class YamlDocument:
 
 def open_document(text: str, name: str, dialect: Dialect) -> YamlDocument:
     return YamlDocument(text, name, dialect)
+
+
+def dump(value: Mapping[str, Any]) -> str:
+    written = io.StringIO()
+    writer: Any = YAML()
+    writer.width = _UNLIMITED_WIDTH
+    writer.dump(value, written)
+    return written.getvalue()

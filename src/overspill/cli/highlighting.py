@@ -1,0 +1,80 @@
+"""Show what was looked for in what was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from overspill.text.patterns import compile_pattern, find_spans
+
+_HIT, _PLACE, _END = "\x1b[1;31m", "\x1b[2m", "\x1b[0m"
+_PLACES = re.compile(r"(?m)^\[L\d[^\]\n]*\]$")
+_WORD = re.compile(r"\w{3,}")
+_COMMON = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "are",
+        "but",
+        "can",
+        "did",
+        "does",
+        "each",
+        "every",
+        "for",
+        "from",
+        "has",
+        "have",
+        "how",
+        "its",
+        "not",
+        "of",
+        "the",
+        "that",
+        "their",
+        "there",
+        "this",
+        "was",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+    ]
+)
+_MAX_WORDS = 100
+
+
+def find_words(question: str) -> list[str]:
+    """The words of a question that are worth showing."""
+    words = dict.fromkeys(word.casefold() for word in _WORD.findall(question))
+    return [word for word in words if word not in _COMMON][:_MAX_WORDS]
+
+
+def highlight(text: str, words: Iterable[str]) -> str:
+    """`text` has no control characters of its own."""
+    text = _PLACES.sub(lambda found: f"{_PLACE}{found[0]}{_END}", text)
+    longest_first = sorted(map(re.escape, words), key=len, reverse=True)
+    if not longest_first:
+        return text
+    hits = re.compile(rf"\b(?:{'|'.join(longest_first)})\w{{0,3}}\b", re.IGNORECASE)
+    return hits.sub(lambda found: f"{_HIT}{found[0]}{_END}", text)
+
+
+def highlight_pattern(text: str, pattern: str, *, ignore_case: bool) -> str:
+    """The matches of an RE2 regular expression, line by line. `text` has no control characters of its own."""
+    compiled = compile_pattern(pattern.encode(), utf8=True, ignore_case=ignore_case, within_lines=True)
+    data, pieces, done = text.encode("utf-8", "surrogateescape"), list[bytes](), 0
+    for start, end in find_spans(compiled, data, 0, len(data)):
+        pieces += (data[done:start], _HIT.encode(), data[start:end], _END.encode()) if end > start else ()
+        done = end if end > start else done
+    return b"".join([*pieces, data[done:]]).decode("utf-8", "surrogateescape")
+
+
+def head(name: str) -> str:
+    return f"\x1b[35m{name}{_END}"

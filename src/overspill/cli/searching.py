@@ -1,0 +1,67 @@
+"""The files that `overspill extract` searches: those you name, and those in the folders you name."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from overspill.cli.stderr import warn
+from overspill.errors import BadRequest
+
+_MAX_FILES = 10_000
+
+
+class SearchedFile(Struct, frozen=True):
+    """`is_named`: you named the file, and not only a folder that it is in."""
+
+    path: Path
+    size: int
+    is_named: bool
+
+
+def list_files(given: Sequence[Path]) -> list[SearchedFile]:
+    """In order, each once. In folders, hidden files, links and whatever is no regular file are left out."""
+    found: dict[Path, SearchedFile] = {}
+    for path in given:
+        try:
+            if path.is_dir():
+                for file in _walk(path):
+                    found.setdefault(file.path, file)
+            else:
+                found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
+        except OSError as problem:
+            raise BadRequest(f"{path} cannot be read: {problem.strerror}.") from None
+        if len(found) > _MAX_FILES:
+            raise BadRequest(f"{path} has more than {_MAX_FILES:,} files. Name fewer, or a folder in it.")
+    return list(found.values())
+
+
+def _walk(folder: Path) -> list[SearchedFile]:
+    found: list[SearchedFile] = []
+    for parent, folders, names in os.walk(folder, onerror=lambda problem: warn(f"{problem.filename}: {problem.strerror}.")):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                found.append(SearchedFile(path, status.st_size, is_named=False))
+        if len(found) > _MAX_FILES:
+            break
+    return found
+
+
+class WatchedFile:
+    """A file that tells how much of it has been read."""
+
+    def __init__(self, file: BinaryIO, told: Callable[[int], None]) -> None:
+        self._file, self._told, self._done = file, told, 0
+
+    def read(self, size: int) -> bytes:
+        block = self._file.read(size)
+        self._done += len(block)
+        self._told(self._done)
+        return block
