@@ -14,7 +14,7 @@ CANNOT: dict[str, dict[str, str]] = {
     },
     "langchain": {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
-        "The session closes when Python frees the run, or when the program ends.",
+        "The session closes with the next run of its thread, when Python frees the run, or when the program ends.",
     },
     "claude_agent_sdk": {},
     "strands": {},
@@ -23,6 +23,7 @@ CANNOT: dict[str, dict[str, str]] = {
     "agent_framework": {},
     "crewai": {
         "what_the_conversation_asks_for_is_shown_first": "CrewAI does not show the conversation to a tool.",
+        "a_run_that_times_out_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
         "options_that_make_no_sense_are_refused": "`wrap_tools` has no options: pass them to the session.",

@@ -19,6 +19,7 @@ import pytest
 
 from overspill import Session, Settings
 from tests.integrations.driving import Call, Driver, Request, Scripted
+from tests.waiting import until
 
 LINES = [f"{number:06} request served in {number % 97} ms" for number in range(12_000)]
 NEEDLE = "order 4711 was refused: card expired"
@@ -158,7 +159,7 @@ async def test_a_slow_synchronous_tool_does_not_block_the_loop(driver: Driver, q
         go_on.set()
 
 
-async def test_a_late_result_is_announced(driver: Driver, quick: Settings):
+async def test_a_late_result_is_announced(driver: Driver, quick: Settings, tmp_path: Path):
     go_on = asyncio.Event()
 
     async def build() -> str:
@@ -169,7 +170,7 @@ async def test_a_late_result_is_announced(driver: Driver, quick: Settings):
     async def look() -> str:
         """Look around."""
         go_on.set()
-        await asyncio.sleep(0.01)
+        await until(lambda: any(b'"ready"' in path.read_bytes() for path in tmp_path.rglob("*.jsonl")))
         return "looked"
 
     requests: list[Request] = []
@@ -249,6 +250,25 @@ async def test_cancelling_the_run_cancels_the_tool(driver: Driver, settings: Set
     run.cancel()
     with pytest.raises((asyncio.CancelledError, Exception)):
         await run
+    await asyncio.wait_for(cancelled.wait(), 30)
+
+
+async def test_a_run_that_times_out_cancels_the_tool(driver: Driver, settings: Settings):
+    cancelled = asyncio.Event()
+
+    async def hang() -> str:
+        """Hang."""
+        late.reschedule(asyncio.get_running_loop().time())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return ""
+
+    agent = driver.agent([hang], Scripted([Call("hang")], "done"), settings=settings)
+    with pytest.raises((TimeoutError, Exception)):
+        async with asyncio.timeout(60) as late:
+            await agent.run("Hang.")
     await asyncio.wait_for(cancelled.wait(), 30)
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired
+from weakref import WeakValueDictionary
 
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
@@ -22,6 +24,9 @@ try:
     from langgraph.types import Command
 except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
+
+
+_MAX_RESUMED_RUNS = 1_000  # that have not ended, or failed
 
 
 class OverspillState(AgentState):
@@ -42,14 +47,23 @@ class OverspillMiddleware(AgentMiddleware):
     ) -> None:
         super().__init__()
         self._sessions = Sessions(Options("langchain", settings, session, budget))
-        self._resumed: dict[str, Run] = {}
+        self._begun: WeakValueDictionary[str, Run] = WeakValueDictionary()
+        self._resumed: OrderedDict[str, Run] = OrderedDict()
         self.tools = [
             StructuredTool(name=tool["name"], description=tool["description"], args_schema=tool["parameters"], func=_refuse)
             for tool in self._sessions.define_tools()
         ]
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
-        return {"overspill_run": self._sessions.begin_run(_thread_of(runtime))}
+        """LangGraph does not say when a run fails or is interrupted, so the next run of the thread ends it."""
+        thread = _thread_of(runtime)
+        for earlier in (self._begun.pop(thread, None), self._resumed.pop(thread, None)):
+            if earlier is not None:
+                earlier.drop()
+        run = self._sessions.begin_run(thread)
+        if thread:
+            self._begun[thread] = run
+        return {"overspill_run": run}
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
         return self.before_agent(state, runtime)
@@ -94,9 +108,18 @@ class OverspillMiddleware(AgentMiddleware):
         """A run that LangGraph resumed after an interrupt begins here."""
         if (run := state.get("overspill_run")) is not None:
             return run
-        thread = _thread_of(runtime)
-        new = self._sessions.begin_run(thread)
-        return self._resumed.setdefault(thread, new) if thread else new
+        if not (thread := _thread_of(runtime)):
+            return self._sessions.begin_run()
+        if thread not in self._resumed:
+            interrupted = self._begun.pop(thread, None)
+            if interrupted is not None and not interrupted.is_here:
+                interrupted.drop()
+                interrupted = None
+            self._resumed[thread] = interrupted or self._sessions.begin_run(thread)
+        self._resumed.move_to_end(thread)
+        if len(self._resumed) > _MAX_RESUMED_RUNS:
+            self._resumed.popitem(last=False)[1].drop()  # its session closes, and opens again if it was not over
+        return self._resumed[thread]
 
     def _end(self, state: Any, runtime: Any) -> Run:
         return state.get("overspill_run") or self._resumed.pop(_thread_of(runtime), None) or self._sessions.begin_run()

@@ -271,6 +271,15 @@ class Run:
 
         return settle
 
+    @property
+    def is_here(self) -> bool:
+        """Whether its session, if it is open, can be used from this event loop."""
+        return self._hold.loop in (None, find_loop())
+
+    def drop(self) -> None:
+        """Close it without waiting, from whichever thread or event loop."""
+        self._hold.abandon()
+
     async def close(self) -> None:
         await self._hold.close()
 
