@@ -120,11 +120,12 @@ ROOMS: dict[str, Room] = {
         "mcp mcp_types pydantic ruamel starlette tomlkit uvicorn",
         "the SDK takes a second to import, and the proxy's servers start meanwhile",
     ),
+    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "integrations": Room(
         "one line in other people's frameworks, one file each over a shared core",
-        "budget calls errors gate mcp session settings types",
-        "agent_framework agents agno crewai fastmcp google langchain langchain_core langgraph mcp mcp_types pydantic pydantic_ai "
-        "strands",
+        "budget calls errors gate hooks mcp session settings types",
+        "agent_framework agents agno claude_agent_sdk crewai fastmcp google langchain langchain_core langgraph mcp mcp_types "
+        "pydantic pydantic_ai strands",
     ),
     "agent": Room(
         "agents from files: a prompt, models and tools, run turn by turn",
@@ -142,7 +143,6 @@ ROOMS: dict[str, Room] = {
         "decoding errors gate handles lexical reading record retrieval settings sql store text types",
         "jinja2 markdown_it markupsafe starlette uvicorn",
     ),
-    "hooks": Room("built-in tools of coding agents, by their hooks", "retrieval session settings"),
     "cli": Room(
         "the command line: parsing and rendering",
         "agent engine errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "

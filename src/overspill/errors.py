@@ -12,6 +12,7 @@ OverspillError
 │   └── NotText            (415) nothing was searched, because it is not text and no text can be read from it
 ├── RefError               a {{output:…}} argument that cannot be resolved; the tool was not called
 ├── StoreError             the store does not work
+│   ├── StoreAway          its server does not answer; trying again helps
 │   ├── StoreFull          a quota or the disk is full
 │   └── NameInUse          another live session has that name
 ├── QueueError             (503) the queue of jobs does not answer
@@ -137,6 +138,10 @@ class RefError(OverspillError):
 
 class StoreError(OverspillError):
     pass
+
+
+class StoreAway(StoreError):
+    """Its server does not answer, or refuses."""
 
 
 class StoreFull(StoreError):

@@ -53,19 +53,24 @@ class AnthropicApi(ScriptedApi):
         block: dict[str, Any] = {"type": "text", "text": "done"}
         if call:
             block = {"type": "tool_use", "id": f"toolu_{len(results)}", "name": call[0], "input": call[1]}
-        message = {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": body.get("model", "x"),
-            "content": [block],
-            "stop_reason": "tool_use" if call else "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        }
-        if not body.get("stream"):
-            return "application/json", json.dumps(message).encode()
-        return "text/event-stream", b"".join(_anthropic_events(message, block))
+        return write_message(body, [block])
+
+
+def write_message(body: dict[str, Any], blocks: Sequence[dict[str, Any]]) -> tuple[str, bytes]:
+    """An answer of Anthropic's API to this request: content type and body."""
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model", "x"),
+        "content": blocks,
+        "stop_reason": "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    if not body.get("stream"):
+        return "application/json", json.dumps(message).encode()
+    return "text/event-stream", b"".join(_anthropic_events(message, blocks))
 
 
 class GeminiApi(ScriptedApi):
@@ -92,7 +97,11 @@ def serving(api: ScriptedApi) -> Generator[None]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
-            self._send(200, *api.answer(self.path, body))
+            try:
+                self._send(200, *api.answer(self.path, body))
+            except Exception as error:  # a script that fails is an API that refuses
+                problem = {"type": "error", "error": {"type": "invalid_request_error", "message": str(error)}}
+                self._send(400, "application/json", json.dumps(problem).encode())
 
         def do_GET(self) -> None:
             self._send(404, "application/json", b"{}")
@@ -129,21 +138,19 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(block.get("text", "") for block in _blocks(content))
 
 
-def _anthropic_events(message: dict[str, Any], block: dict[str, Any]) -> Iterator[bytes]:
-    delta: dict[str, Any] = {"type": "text_delta", "text": block.get("text", "")}
-    start = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-    if block["type"] == "tool_use":
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-    for event in (
-        {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
-        {"type": "content_block_start", "index": 0, "content_block": start},
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-            "usage": {"output_tokens": 1},
-        },
-        {"type": "message_stop"},
-    ):
+def _anthropic_events(message: dict[str, Any], blocks: Sequence[dict[str, Any]]) -> Iterator[bytes]:
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}]
+    for index, block in enumerate(blocks):
+        delta: dict[str, Any] = {"type": "text_delta", "text": block.get("text", "")}
+        start = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        if block["type"] == "tool_use":
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": start},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events += [{"type": "message_delta", "delta": stop, "usage": {"output_tokens": 1}}, {"type": "message_stop"}]
+    for event in events:
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()

@@ -115,6 +115,18 @@ async def test_abort_reaches_the_worker(workers: Workers):
         await until(lambda: (folder / "cancelled").exists())
 
 
+async def test_abort_from_another_process_reaches_the_worker_too(workers: Workers):
+    folder = workers.make_folder("job")
+    async with workers.session(asyncTimeoutSecs=0.3) as one, workers.session() as two:
+        reply = await one.call("slow", {"folder": str(folder)})
+        assert reply.job is not None
+        await until(lambda: count(folder, "began"))
+        assert [job.id for job in two.running()] == [reply.job.id]
+        await two.abort()
+        await until(lambda: (folder / "cancelled").exists())
+        assert "failed" in (await one.invoke("wait_for_tool_output")).text
+
+
 async def test_a_call_that_is_cancelled_before_it_was_answered_is_cancelled_there_too(workers: Workers):
     folder = workers.make_folder("job")
     async with workers.session() as one, anyio.create_task_group() as group:

@@ -50,6 +50,24 @@ def test_a_handle_from_one_proxy_answers_on_the_other_even_after_the_first_was_k
     assert "Unknown" in ask(second, "get_tool_output", asked, Authorization=f"Bearer {BOB}")
 
 
+def test_a_proxy_that_is_told_to_stop_finishes_its_calls_and_another_reads_their_outputs(tmp_path: Path):
+    first = Listening(tmp_path, "--store", str(tmp_path / "store"), "--grace", "60", *SETTINGS)
+    file, begun = tmp_path / "go", tmp_path / "begun"
+    id = HANDLE.findall(ask(first, "wait", {"then": "the output", "file": str(file), "begun": str(begun)}))[0]
+    first.process.terminate()
+    second = Listening(tmp_path, "--store", str(tmp_path / "store"), *SETTINGS)
+    try:
+        asked = {"id": id, "mode": "raw"}
+        assert "not ready" in ask(second, "get_tool_output", asked)
+        file.touch()
+        assert first.process.wait(30) == 0
+        assert ask(second, "get_tool_output", asked) == "the output"
+    finally:
+        first.process.kill()
+        first.process.communicate()
+        second.end()
+
+
 def test_a_slow_call_that_one_proxy_runs_is_waited_for_and_read_on_the_other(replicas: tuple[Listening, Listening]):
     first, second = replicas
     id = HANDLE.findall(ask(first, "wait", {"until": "later", "then": "the output"}))[0]

@@ -137,6 +137,49 @@ async def test_a_tool_that_fails_elsewhere_is_reported_with_its_failure(place: P
         assert (await two.invoke("get_tool_output", {"id": id, "mode": "raw"})).text == "Tool failed: OSError: no route to host"
 
 
+async def test_running_jobs_and_the_notice_are_the_same_in_every_worker(place: Place):
+    async with shared(place) as one, shared(place) as two, shared(place, "others") as stranger:
+        began, finish = anyio.Event(), anyio.Event()
+
+        async def crawl() -> str:
+            began.set()
+            await finish.wait()
+            return BIG
+
+        id = await one.start("crawl", {}, crawl)
+        await began.wait()
+        assert [job.id for job in one.running()] == [job.id for job in two.running()] == [id]
+        assert id in two.notice()
+        assert "### Running (1)" in two.notice()
+        assert (stranger.running(), stranger.notice()) == ([], "")
+        finish.set()
+        await one.invoke("wait_for_tool_output")
+        assert one.running() == two.running() == []
+        assert "### Ready (1)" in two.notice()
+
+
+async def test_a_job_that_one_worker_runs_is_aborted_by_another(place: Place):
+    async with shared(place) as one, shared(place) as two, shared(place, "others") as stranger:
+        ended = anyio.Event()
+
+        async def crawl() -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                ended.set()
+
+        id = await one.start("crawl", {}, crawl)
+        await stranger.abort()
+        await two.abort()
+        with anyio.fail_after(60):
+            await ended.wait()
+        asked = {"id": id, "mode": "raw"}
+        assert (await two.invoke("get_tool_output", asked)).text == wording.tool_failure(wording.INTERRUPTED)
+        assert (await one.invoke("get_tool_output", asked)).text == wording.tool_failure("cancelled")
+        assert (await one.call("mark", {}, lambda: "one still works")).text == "one still works"
+        assert two.running() == one.running() == []
+
+
 @pytest.mark.promise("nothing-lost")
 @pytest.mark.slow
 async def test_a_worker_that_is_killed_loses_nothing_it_kept_and_its_tools_are_reported(place: Place):

@@ -16,6 +16,7 @@ CANNOT: dict[str, dict[str, str]] = {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes when Python frees the run, or when the program ends.",
     },
+    "claude_agent_sdk": {},
     "strands": {},
     "google_adk": {},
     "agno": {},

@@ -345,7 +345,8 @@ async def test_a_run_that_fails_leaves_nothing_behind(driver: Driver, tmp_path: 
 
     # A worker thread of anyio keeps the context in which it was started, so let it start in a run that succeeds.
     await driver.agent([read_log], Scripted([Call("read_log")], "done"), settings=settings).run("Read it.")
-    agent = driver.agent([read_log], Scripted([Call("read_log")], break_down), settings=settings)
+    script = Scripted([Call("read_log")], *[break_down] * 9)  # some ask again
+    agent = driver.agent([read_log], script, settings=settings)
     with pytest.raises(Exception, match="the model is gone"):
         await agent.run("Read it.")
     assert await is_soon_empty(tmp_path)

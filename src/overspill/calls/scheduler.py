@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio
 
@@ -47,6 +47,8 @@ class JobScheduler:
         self.clock = Deadlines()
         self.new_scope: NewScope = type(anyio.CancelScope())
         """The event loop's own class: anyio's wrapper looks for the loop each time, and takes three times as long."""
+        self.attend: Callable[[Job], Coroutine[Any, Any, None]] | None = None
+        """Run beside each job in the background. It must not raise."""
         self._changed = changed
         self._places = Places(max_running)
         self._owner = TaskOwner()
@@ -175,6 +177,8 @@ class JobScheduler:
         self.background.add(job)
         self._unfinished[job.id] = job
         self._changed(job)
+        if self.attend is not None:
+            self._owner.start(partial(self.attend, job))
 
     def check_open(self) -> None:
         if not self.accepting:

@@ -59,6 +59,7 @@ def start(given: Mapping[str, Any]) -> None:
             tools_always=given["tools"] == "always",
             dry_run=given["dry_run"],
             list_outputs=given["list_outputs"],
+            grace_seconds=given["grace"],
             observers=find_observers(),
         )
         await _load_serve()(given, settings, options, log, stop)

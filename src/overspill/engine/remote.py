@@ -58,8 +58,15 @@ class RemoteTools:
     async def close(self) -> None:
         await self._queue.close()
 
-    async def cancel(self, job: str) -> None:
-        await self._queue.cancel(job)
+    async def cancel(self, job: str) -> bool:
+        """False if the queue does not have it, or is away."""
+        try:
+            if await self._queue.find_state(job) not in ("queued", "running"):
+                return False
+            await self._queue.cancel(job)
+        except QueueError:
+            return False
+        return True
 
     async def run(self, tool: str, args: dict[str, Any]) -> Any:
         job = current.get()

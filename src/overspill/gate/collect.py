@@ -110,7 +110,8 @@ class CollectedResult:
     @property
     def notes(self) -> list[str]:
         """What the model has to know besides the output."""
-        return [wording.stream_failure(self.broke_off)] if self.broke_off else []
+        waits = self._spool is not None and self._spool.is_waiting
+        return [wording.stream_failure(self.broke_off)] * bool(self.broke_off) + [wording.NOT_STORED_YET] * waits
 
     @property
     def failure(self) -> str:
@@ -279,9 +280,7 @@ def describe(error: BaseException) -> str:
         message = str(error)
     except Exception:  # foreign code too: then only the type is known
         message = ""
-    if isinstance(error, RemoteFailure):
-        return message
-    return f"{name}: {message}" if message else name
+    return message if isinstance(error, RemoteFailure) else f"{name}: {message}" if message else name
 
 
 async def _run_if_many(work: Callable[[], T], entries: object) -> T:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -11,11 +13,17 @@ from anyio.abc import TaskGroup
 
 from overspill.calls.job import Job
 from overspill.calls.scheduler import JobScheduler
+from overspill.errors import StoreError
 from overspill.retrieval.group import SessionGroup
 
 _FIRST_LOOK_SECONDS = 0.25
 _MAX_SECONDS_BETWEEN_LOOKS = 2.0
 _SLOWER = 1.5
+_MIN_SECONDS_TO_ABORT = 0.5
+_MAX_SECONDS_TO_ABORT = 10.0
+_SHARE_OF_AGE = 0.1
+
+Cancel: TypeAlias = Callable[[str], Awaitable[bool]]
 
 
 class JobsElsewhere:
@@ -31,6 +39,25 @@ class JobsElsewhere:
         jobs = [job for job in await anyio.to_thread.run_sync(self._group.list_unread_jobs) if job.id not in here]
         ended = [job for job in jobs if job.done and job.id not in self._announced]
         return ended, [job for job in jobs if not job.done]
+
+    def list_jobs(self, here: Container[str]) -> list[Job]:
+        """The jobs that still run, and those that have ended and that nobody has read. Blocks."""
+        return [job for job in self._group.list_unread_jobs() if job.id not in here and job.id not in self._announced]
+
+    async def cancel_if_aborted(self, job: Job) -> None:
+        """Nobody can be told by another machine, so it looks whether one has aborted the job: less and less often."""
+        while not job.done:
+            await anyio.sleep(min(_MAX_SECONDS_TO_ABORT, max(_MIN_SECONDS_TO_ABORT, job.seconds * _SHARE_OF_AGE)))
+            with suppress(StoreError):
+                if not job.done and not job.is_elsewhere and await anyio.to_thread.run_sync(self._group.read_job, job.id):
+                    job.cancel()
+
+    async def abort(self, here: Container[str], cancel_queued: Cancel | None) -> None:
+        """Cancel the jobs that other workers run. `cancel_queued` returns whether a task engine has the job."""
+        for job in (await self.look(here))[1]:
+            if cancel_queued is None or not await cancel_queued(job.id):
+                with suppress(StoreError):  # it ended meanwhile, or a worker of a task engine runs it
+                    await anyio.to_thread.run_sync(self._group.mark_aborted, job)
 
     def note_announced(self, jobs: Sequence[Job]) -> None:
         self._announced.update(job.id for job in jobs)

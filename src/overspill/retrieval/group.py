@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 
@@ -22,6 +23,15 @@ class GroupOutput(Struct, frozen=True):
 
     kept: Kept
     shelf: Shelf
+
+
+_JOBS = "job/"
+_OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
+
+
+def name_part(family: str, job: str) -> str:
+    """The name of the part of a session that a job of a task engine has for itself."""
+    return f"{family}/{_JOBS}{job}"
 
 
 class JobRecord(Struct, frozen=True):
@@ -95,7 +105,8 @@ class SessionGroup:
         nobody has read."""
         found: dict[str, tuple[JobChanged, bool]] = {}
         read: set[str] = set()
-        for shelf, is_live in self._readable_sessions():
+        oldest = events.now_ms() - _OLD_JOB_MS
+        for shelf, is_live in self._sessions(is_wanted=lambda label: self._may_read(label) and not self._is_part(label, oldest)):
             with suppress(HandleError, StoreError), closing(shelf):
                 changes, read_here = _read_job_lines(shelf)
                 read |= read_here
@@ -110,7 +121,7 @@ class SessionGroup:
         """What a worker of a task engine has written down about a job. Raises StoreError."""
         try:
             label = self._store.label(id)
-            if label.name != self._prefix + id:
+            if label.name != name_part(self.name, id):
                 return None
             with closing(self._store.read_shelf(id)) as shelf:
                 entries = list(_events_about(shelf, id))
@@ -119,6 +130,13 @@ class SessionGroup:
         change = find_last_change(entries, id)
         kept = next((each.kept for each in entries if isinstance(each, OutputStored) and each.kept.id == id), None)
         return change and JobRecord(change, kept, label.live)
+
+    def mark_aborted(self, job: Job) -> None:
+        """Write down in the job's own part, where whoever runs it looks, that it was aborted. Raises StoreError if it exists."""
+        shelf = self._store.open_shelf(job.id, name=name_part(self.name, job.id), retention="keep")
+        with closing(shelf):
+            change = JobChanged(events.now_ms(), job.id, job.tool, "failed", job.seconds, "cancelled", job.server)
+            shelf.append_journal(events.encode_events([change]))
 
     def read_output(self, kept: Kept) -> bytes:
         with closing(self._store.read_shelf(kept.session)) as shelf, closing(shelf.open(kept.id)) as reader:
@@ -141,10 +159,22 @@ class SessionGroup:
         return False
 
     def _readable_sessions(self, session: str | None = None, file: str = "") -> Iterator[tuple[Shelf, bool]]:
-        """Those that have ended, or if the session is shared, all others. What is a job's own part comes first."""
+        """Those that have ended, or if the session is shared, all others.
+
+        If a `file` is looked for, first the part of the job with this id, and no part of another job: there may be many.
+        """
         if session is None and file:
-            yield from self._sessions(file, is_wanted=lambda label: not label.live or self.is_shared)
-        yield from self._sessions(session, is_wanted=lambda label: not label.live or self.is_shared)
+            yield from self._sessions(file, is_wanted=self._may_read)
+            yield from self._sessions(is_wanted=lambda label: self._may_read(label) and not self._is_part(label))
+        else:
+            yield from self._sessions(session, is_wanted=self._may_read)
+
+    def _may_read(self, label: ShelfLabel) -> bool:
+        return not label.live or self.is_shared
+
+    def _is_part(self, label: ShelfLabel, before_ms: float = math.inf) -> bool:
+        """Whether it is the part of a job, and older than that."""
+        return label.name == name_part(self.name, label.session) and handles.created_ms(label.session) < before_ms
 
     def _sessions(
         self, session: str | None = None, *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True

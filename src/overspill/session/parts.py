@@ -30,12 +30,15 @@ from overspill.retrieval.group import SessionGroup
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.outputs import StoredOutputs
 from overspill.retrieval.passages import PassageSearch
+from overspill.retrieval.statuses import describe_job
 from overspill.session.compaction import Compactor
 from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
+from overspill.store.waiting import WaitingShelf, is_on_server
 from overspill.text.tokens import ESTIMATE
-from overspill.types import Extraction, Kept, Output, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Output, ToolCall
+from overspill.wording import JobStatus
 
 
 class SessionParts:
@@ -72,6 +75,8 @@ class SessionParts:
         self.gate.intents.search = PassageSearch(self.outputs, extractor, ledger)
         self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
         self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
+        if self.retrieval.elsewhere is not None:
+            self.calls.jobs.attend = self.retrieval.elsewhere.cancel_if_aborted
         self.tables = self.retrieval.tables
         self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
         self.calls.stand_in = self.delivery.stand_in
@@ -90,6 +95,25 @@ class SessionParts:
         """In a shared session, also what other workers have kept."""
         others = self.family.list_kept() if self.family is not None and self.family.is_shared else []
         return [*others, *self.gate.kept]
+
+    def list_running(self) -> list[JobInfo]:
+        return [job.info for job in [*self.calls.jobs.pending(), *self._list_elsewhere()] if not job.done]
+
+    def describe_jobs(self) -> list[JobStatus]:
+        """In a shared session, also those of other workers."""
+        others = [describe_job(job, self.gate.settings, 0) for job in self._list_elsewhere()]
+        return [*self.retrieval.statuses(), *others]
+
+    def _list_elsewhere(self) -> list[Job]:
+        elsewhere = self.retrieval.elsewhere
+        return [] if elsewhere is None else elsewhere.list_jobs(self.calls.jobs.background)
+
+    async def abort(self) -> list[Job]:
+        """Cancel every job, in a shared session also those of other workers. Returns those that keep running here."""
+        if self.retrieval.elsewhere is not None:
+            cancel = None if self.remote is None else self.remote.cancel
+            await self.retrieval.elsewhere.abort(self.calls.jobs.background, cancel)
+        return await self.calls.jobs.abort()
 
     async def keep(self, data: Any, name: str, *, count_tokens: bool) -> Kept:
         require("name", name, str, "a string")
@@ -145,6 +169,8 @@ class SessionParts:
         self.outputs.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)
+        if isinstance(self.shelf, WaitingShelf):
+            self.shelf.settle()  # first, because the journal waits for it
         self.ledger.close()
         self.shelf.close()
 
@@ -182,7 +208,7 @@ def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
         # The process that had it may have died while it stored something. If that cannot be removed, the session works anyway.
         with suppress(StoreError):
             shelf.remove_unrecorded(_list_recorded(shelf))
-    return shelf
+    return WaitingShelf(shelf) if is_on_server(store.url) else shelf
 
 
 def _list_recorded(shelf: Shelf) -> set[str]:

@@ -126,8 +126,8 @@ class Session:
         await self._parts_here.calls.jobs.stop()
 
     async def abort(self) -> list[JobInfo]:
-        """Cancel every running job. Stored outputs can still be retrieved."""
-        return [job.info for job in await self._parts_here.calls.jobs.abort()]
+        """Cancel every running job, also those of other workers that share the session. Outputs can still be retrieved."""
+        return [job.info for job in await self._parts_here.abort()]
 
     @property
     def id(self) -> str:
@@ -219,7 +219,7 @@ class Session:
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
         with self._offered.naming():
-            return wording.notice(self._parts.retrieval.statuses(), list_read=self.settings.follows_document)
+            return wording.notice(self._parts.describe_jobs(), list_read=self.settings.follows_document)
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""
@@ -227,7 +227,7 @@ class Session:
 
     def running(self) -> list[JobInfo]:
         """The background jobs that have not finished."""
-        return [job.info for job in self._parts.calls.jobs.pending()]
+        return self._parts.list_running()
 
     def news(self) -> str:
         """The jobs that completed since the last call of this, for hosts that cannot show a notice."""
@@ -236,7 +236,7 @@ class Session:
     def options(self) -> str:
         """What the model can do next; goes with the notice."""
         with self._offered.naming():
-            return wording.options(self._parts.retrieval.statuses())
+            return wording.options(self._parts.describe_jobs())
 
     def note(self, event: Entry) -> None:
         """Record something that you did yourself, such as beginning a turn or asking a model."""

@@ -10,7 +10,7 @@ from functools import partial
 from threading import Lock
 
 from overspill import handles
-from overspill.errors import StoreError, StoreFull, UnknownHandle
+from overspill.errors import StoreAway, StoreError, StoreFull, UnknownHandle
 from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.protocols import Expired, KeepLimits, Reader, Retention, Shelf, ShelfLabel, Store, Writer
@@ -190,13 +190,13 @@ class RecoveringShelf:
         try:
             shelf = self._open_now()
         except StoreError as error:
-            raise StoreError(_NOT_WORKING) from error
+            raise StoreAway(_NOT_WORKING) from error
         with self._mutex:
             try:
                 if self._lines:
                     shelf.append_journal(bytes(self._lines))
             except StoreError as error:
                 shelf.close()
-                raise StoreError(_NOT_WORKING) from error
+                raise StoreAway(_NOT_WORKING) from error
             self._lines.clear()
             self._shelf = shelf

@@ -13,6 +13,7 @@ from overspill import wording
 from overspill.errors import HandleError, StoreError
 from overspill.store.meter import Meter
 from overspill.store.protocols import Reader, Shelf, Writer
+from overspill.store.waiting import WaitingWriter
 from overspill.text import encoding, tokens
 from overspill.types import Size
 
@@ -63,6 +64,11 @@ class Spool:
     @property
     def in_memory(self) -> bool:
         return self._writer is None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in memory only, until its store answers again."""
+        return isinstance(self._writer, WaitingWriter) and self._writer.is_waiting
 
     @property
     def due(self) -> bool:
@@ -189,7 +195,7 @@ class Spool:
                 self._hash.update(memoryview(waiting)[:written])
                 self._memory = waiting[written:]
         except StoreError as error:
-            self.failure = self.failure or str(error)
+            self.failure = self.failure or str(error) or type(error).__name__  # never empty: that would mean success
 
     def _measure_again(self, reader: Reader) -> Meter:
         meter = self._new_meter()

@@ -15,6 +15,10 @@ MAX_ERROR_LINE_CHARS = MAX_ERROR_CHARS + 50  # room for the count of what was le
 MAX_QUOTED_INTENT_CHARS = 80
 
 NO_OUTPUT = "The tool returned no output."
+NOT_STORED_YET = (
+    "[Not stored yet: the store does not answer. The output is held in memory, where you can read it, and is stored when the "
+    "store answers again.]"
+)
 CANCELLED = "the session was aborted before the tool finished"
 CANCELLED_ITSELF = "the tool cancelled itself"
 

@@ -18,7 +18,7 @@ from overspill.calls.job import Job, current
 from overspill.engine.payload import QueuedCall
 from overspill.errors import BadRequest, HandleError, StoreError
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
-from overspill.retrieval.group import SessionGroup
+from overspill.retrieval.group import SessionGroup, name_part
 from overspill.session.opening import Opening
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
@@ -61,7 +61,7 @@ class CallRunner:
     async def _open_part(self, call: QueuedCall) -> AsyncGenerator[SessionParts]:
         """Its id is the job's. If a worker has died with it, it is taken over by name, which the store gives to one only."""
         is_new = not await anyio.to_thread.run_sync(self._exists, call.job)
-        id, name = call.job if is_new else handles.new(), f"{call.family}/{call.job}"
+        id, name = call.job if is_new else handles.new(), name_part(call.family, call.job)
         parts = await self._opening.open(id, name, "", None, is_shared=False)
         try:
             yield parts

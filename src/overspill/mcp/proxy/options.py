@@ -38,6 +38,8 @@ class ProxyOptions(Struct, frozen=True):
     """The same for a client of the newer protocol, which need not have anything open between two requests."""
     max_job_seconds_alone: float = 3600.0
     """How long a call without a `toolTimeout` may run after its client has gone."""
+    grace_seconds: float = 0.0
+    """How long calls may take to end after the proxy was told to stop."""
 
     observers: tuple[Observer, ...] = ()
     """They see what happens in every session."""

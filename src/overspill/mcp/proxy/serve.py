@@ -36,6 +36,7 @@ async def open_clients(
         group.start_soon(clients.check_store)
         try:
             yield clients
+            await clients.finish_jobs()
         finally:
             with anyio.CancelScope(shield=True):
                 await clients.close_all()

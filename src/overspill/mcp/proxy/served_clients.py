@@ -109,6 +109,13 @@ class ServedClients:
         for key in [key for key in self._open_clients if key[0] == owner]:
             self._open_clients.pop(key).left.set()
 
+    async def finish_jobs(self) -> None:
+        """Wait for the jobs that still run, as long as the options say."""
+        with anyio.move_on_after(self.options.grace_seconds):
+            async with anyio.create_task_group() as group:
+                for session in self._sessions.values():
+                    group.start_soon(session.stop)
+
     async def close_all(self) -> None:
         """End everything, with the jobs that still run."""
         while self._sessions:

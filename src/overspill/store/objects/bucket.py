@@ -13,7 +13,7 @@ from msgspec import Struct
 from obstore import exceptions
 from obstore.store import from_url
 
-from overspill.errors import SettingsError, StoreError
+from overspill.errors import SettingsError, StoreAway, StoreError
 from overspill.text.urls import mask_password
 
 _MAX_RETRIES = 2
@@ -134,7 +134,7 @@ class Bucket:
         try:
             yield
         except (exceptions.BaseError, OSError) as error:
-            raise StoreError(
+            raise StoreAway(
                 f"Could not {doing}: it does not answer, or refuses ({_reason(error)}). Nothing that was stored is lost. "
                 "Try again; if it stays like this, see whether `store` names the right bucket and your credentials may use it."
             ) from error

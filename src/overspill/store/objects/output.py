@@ -79,6 +79,8 @@ class ObjectWriter:
         self._starts: list[int] = []
         self._open = True
         self._committed = False
+        self._is_uncertain = False
+        """Whether a part may be stored although the service did not say so."""
         self._mutex = RLock()
 
     @property
@@ -132,13 +134,18 @@ class ObjectWriter:
         self._size += data.nbytes
 
     def _create(self, key: str, data: bytes | memoryview) -> None:
-        # The library repeats a request whose answer got lost, and then finds its own object.
-        if not self._bucket.create(key, data) and not self._is_own(key, data):
+        # A request whose answer got lost is repeated, by the library or by whoever writes, and then finds its own object.
+        try:
+            is_new = self._bucket.create(key, data)
+        except StoreError:
+            self._is_uncertain = True
+            raise
+        if not is_new and not self._is_own(key, data):
             raise rules.already_exists_error(self._handle)
 
     def _is_own(self, key: str, data: bytes | memoryview) -> bool:
         """Of an output that this writer began, nobody else writes a part."""
-        found = self._bucket.get(key) if self._starts else None
+        found = self._bucket.get(key) if self._starts or self._is_uncertain else None
         return found is not None and found[0] == bytes(data)
 
     def _name_part(self, start: int) -> str:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 import psycopg
 from psycopg import conninfo, errors, pq
 
-from overspill.errors import OverspillError, SettingsError, StoreError, StoreFull
+from overspill.errors import OverspillError, SettingsError, StoreAway, StoreError, StoreFull
 from overspill.store.postgres import schema
 from overspill.text.urls import mask_password
 
@@ -80,7 +80,7 @@ class Database:
     def _use(self, doing: str, work: Callable[[_Connection], T]) -> T:
         with self._explain(doing):
             if not self._free.acquire(timeout=self._answer_seconds):
-                raise StoreError(f"Could not {doing}: all connections to {self.url} are in use. Try again.")
+                raise StoreAway(f"Could not {doing}: all connections to {self.url} are in use. Try again.")
             try:
                 return self._use_one(work)
             finally:
@@ -159,7 +159,7 @@ class Database:
                 f"Could not {doing}: {self.url} has no space left. What was stored before is still there; make room there."
             ) from error
         except psycopg.OperationalError as error:
-            raise StoreError(
+            raise StoreAway(
                 f"Could not {doing}: {self.url} does not answer ({self._first_line(error)}). Nothing that was stored is lost. "
                 "Try again; if it stays like this, see whether the database runs and whether `store` names the right one."
             ) from error

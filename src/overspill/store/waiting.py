@@ -1,0 +1,188 @@
+"""Outputs that could not be stored because the store's server is away: held in memory, and stored when it answers again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterator
+from threading import Event, Lock, Thread
+
+from overspill.errors import StoreAway, StoreError
+from overspill.store import rules
+from overspill.store.protocols import Reader, Shelf, Writer
+from overspill.store.readers import BytesReader
+
+MAX_WAITING_BYTES = 64 << 20
+"""Of one session. An output that would exceed it is answered as on a full disk."""
+_SECONDS_BETWEEN_ATTEMPTS = 1.0
+_SERVERS = ("postgresql:", "postgres:", "s3:", "gs:", "az:")
+
+_NO_ROOM = f"the store does not answer, and {MAX_WAITING_BYTES:,} bytes, which is the most, wait in memory for it."
+
+logger = logging.getLogger("overspill")
+
+
+def is_on_server(url: str) -> bool:
+    """Whether the store can be away and come back."""
+    return url.startswith(_SERVERS)
+
+
+class WaitingShelf:
+    """A shelf whose outputs wait if its store does not answer. Its journal waits too: it names nothing that is not stored."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._held_bytes = 0
+        self._waiting: dict[str, WaitingWriter] = {}
+        self._closed = Event()
+        self._mutex = Lock()
+        self._settling = Lock()
+
+    @property
+    def session(self) -> str:
+        return self._shelf.session
+
+    def create(self, id: str) -> WaitingWriter:
+        return WaitingWriter(self, id)
+
+    def create_now(self, id: str) -> Writer:
+        return self._shelf.create(id)
+
+    def open(self, id: str) -> Reader:
+        writer = self._waiting.get(id)
+        held = None if writer is None else writer.read_held()
+        return self._shelf.open(id) if held is None else BytesReader(held)
+
+    def note_read(self, id: str) -> None:
+        self._shelf.note_read(id)
+
+    def append_journal(self, lines: bytes) -> None:
+        if self._waiting:
+            raise StoreError("The store does not answer, and outputs wait to be stored. Nothing is recorded before they are.")
+        self._shelf.append_journal(lines)
+
+    def journal(self) -> Iterator[bytes]:
+        return self._shelf.journal()
+
+    def remove_unrecorded(self, recorded: Container[str]) -> int:
+        return self._shelf.remove_unrecorded(recorded)
+
+    def settle(self) -> None:
+        """Store what waits, as far as the store answers. Blocks."""
+        with self._settling:
+            for id, writer in list(self._waiting.items()):
+                try:
+                    writer.settle()
+                except StoreError:  # also if it can never be stored: then closing says so
+                    return
+                self._waiting.pop(id, None)
+
+    def close(self) -> None:
+        self.settle()
+        self._closed.set()
+        if self._waiting:
+            logger.error("%d outputs of session %s are lost: the store does not answer.", len(self._waiting), self.session)
+        self._shelf.close()
+
+    def reserve(self, size: int) -> bool:
+        with self._mutex:
+            is_room = self._held_bytes + size <= MAX_WAITING_BYTES
+            self._held_bytes += size if is_room else 0
+            return is_room
+
+    def release(self, size: int) -> None:
+        with self._mutex:
+            self._held_bytes -= size
+
+    def wait_for(self, id: str, writer: WaitingWriter) -> None:
+        is_first = not self._waiting
+        self._waiting[id] = writer
+        if is_first:
+            Thread(target=self._settle_later, name="overspill-waiting", daemon=True).start()
+
+    def forget(self, id: str) -> None:
+        self._waiting.pop(id, None)
+
+    def _settle_later(self) -> None:
+        while self._waiting and not self._closed.wait(_SECONDS_BETWEEN_ATTEMPTS):
+            self.settle()
+
+
+class WaitingWriter:
+    """`is_waiting`: whether it was committed here, but not in the store."""
+
+    def __init__(self, shelf: WaitingShelf, id: str) -> None:
+        self.is_waiting = False
+        self._shelf = shelf
+        self._id = id
+        self._writer: Writer | None = None
+        self._held = bytearray()
+        self._mutex = Lock()
+        rules.check_id(id)
+
+    @property
+    def size(self) -> int:
+        return self._stored_bytes + len(self._held)
+
+    @property
+    def _stored_bytes(self) -> int:
+        return 0 if self._writer is None else self._writer.size
+
+    def append(self, data: bytes | memoryview) -> None:
+        with self._mutex:
+            view, before = memoryview(data).cast("B"), self._stored_bytes
+            try:
+                if self._held:
+                    raise StoreAway(_NO_ROOM)  # later bytes wait behind earlier ones
+                self._ensure_writer().append(view)
+            except StoreAway as error:
+                rest = view[self._stored_bytes - before :]
+                if not self._shelf.reserve(len(rest)):
+                    raise StoreAway(_NO_ROOM) from error
+                self._held += rest
+
+    def commit(self) -> None:
+        with self._mutex:
+            try:
+                if self._held:
+                    raise StoreAway(_NO_ROOM)
+                self._ensure_writer().commit()
+            except StoreAway:
+                self.is_waiting = True
+                self._shelf.wait_for(self._id, self)
+
+    def discard(self) -> None:
+        with self._mutex:
+            self._shelf.forget(self._id)
+            self._let_go()
+            if self._writer is not None and not self.is_waiting:
+                self._writer.discard()
+
+    def settle(self) -> None:
+        with self._mutex:
+            writer = self._ensure_writer()
+            if self._held:
+                view = memoryview(bytes(self._held))
+                before = writer.size
+                try:
+                    writer.append(view)
+                finally:
+                    del view
+                    stored = writer.size - before
+                    del self._held[:stored]
+                    self._shelf.release(stored)
+            writer.commit()
+            self.is_waiting = False
+
+    def read_held(self) -> bytes | None:
+        """All of it, if all of it is in memory."""
+        with self._mutex:
+            return bytes(self._held) if self.is_waiting and not self._stored_bytes else None
+
+    def _ensure_writer(self) -> Writer:
+        if self._writer is None:
+            self._writer = self._shelf.create_now(self._id)
+        return self._writer
+
+    def _let_go(self) -> None:
+        self._shelf.release(len(self._held))
+        self._held.clear()

@@ -1,0 +1,114 @@
+"""What only the Claude Agent SDK has: built-in tools, servers outside the process, sessions that are resumed, your hooks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, ResultMessage, query
+
+from overspill import Session, Settings
+from overspill.errors import BadRequest
+from overspill.integrations.claude_agent_sdk import overspill_options
+from overspill.integrations.sessions import Options
+from tests.conformance.model_apis import serving
+from tests.integrations.drivers.claude_agent_sdk import ScriptedApi, make_environment
+from tests.integrations.driving import Call, Scripted
+from tests.integrations.suite import LOG, NEEDLE, extract, find_name, settings
+
+__all__ = ["settings"]
+
+SERVER = """
+from pathlib import Path
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("outside")
+@server.tool()
+def read_log() -> str:
+    return Path("log.txt").read_text()
+server.run("stdio")
+"""
+
+
+async def ask(script: Scripted, home: Path, options: dict[str, Any], **more: Any) -> ResultMessage:
+    api = ScriptedApi(script, asyncio.get_running_loop())
+    with serving(api):
+        env = make_environment(api.url, str(home))
+        given = ClaudeAgentOptions(**options, env=env, cwd=home, setting_sources=[], **more)
+        said = [each async for each in query(prompt="Which order was refused?", options=given)]
+    found = [each for each in said if isinstance(each, ResultMessage)]
+    assert not found[-1].is_error, found[-1].result
+    return found[-1]
+
+
+async def test_the_result_of_a_built_in_tool_is_replaced(tmp_path: Path, settings: Settings):
+    (tmp_path / "log.txt").write_text("\n".join([*LOG.splitlines()[6_500:7_100]]))
+    script = Scripted(
+        [Call("Bash", {"command": "cat log.txt"})],
+        lambda request: extract(request, "the order that was refused"),
+        lambda request: request.results["c2"],
+    )
+    answer = await ask(script, tmp_path, overspill_options(settings=settings, allowed_tools=["Bash"]), tools=["Bash"])
+    assert NEEDLE in str(answer.result)
+    assert "stored as out_" in script.requests[1].results["c1"]
+
+
+@pytest.mark.parametrize("lines", [600, 12_000])
+async def test_the_result_of_a_server_outside_the_process_is_replaced(tmp_path: Path, settings: Settings, lines: int):
+    whole = LOG.splitlines()[7_001 - lines // 2 : 7_001 + lines // 2]
+    (tmp_path / "log.txt").write_text("\n".join(whole))
+    script = Scripted([Call("read_log")], "done")
+    servers = {"outside": {"type": "stdio", "command": sys.executable, "args": ["-c", SERVER]}}
+    options = overspill_options(settings=settings, mcp_servers=servers, allowed_tools=["mcp__outside"])
+    answer = await ask(script, tmp_path, options, tools=[])
+    shown = script.last.results["c1"]
+    assert len(shown) < 10_000
+    async with Session(settings, name=Options("claude_agent_sdk", settings).find_key(answer.session_id)) as session:
+        with session.open(find_name(shown)) as stored:
+            assert json.loads(stored.bytes()) == {"result": "\n".join(whole)}  # as Claude Code shows structured results
+
+
+async def test_a_query_that_resumes_a_session_reads_what_it_stored(tmp_path: Path, settings: Settings):
+    (tmp_path / "log.txt").write_text("\n".join(LOG.splitlines()[6_500:7_100]))
+    options = overspill_options(settings=settings, allowed_tools=["Bash"])
+    script = Scripted([Call("Bash", {"command": "cat log.txt"})], lambda request: find_name(request.results["c1"]))
+    first = await ask(script, tmp_path, options, tools=["Bash"])
+    grep = {"id": str(first.result), "mode": "grep", "pattern": "refused"}
+    script = Scripted([Call("get_tool_output", grep, "c2")], lambda request: request.results["c2"])
+    again = await ask(script, tmp_path, options, tools=["Bash"], resume=first.session_id)
+    assert NEEDLE in str(again.result)
+
+
+async def test_your_own_hooks_and_servers_stay(tmp_path: Path, settings: Settings):
+    seen: list[str] = []
+
+    async def watch(event: Any, id: str | None, context: Any) -> dict[str, Any]:
+        seen.append(event["tool_name"])
+        return {}
+
+    options = overspill_options(settings=settings, allowed_tools=["Bash"], hooks={"PostToolUse": [HookMatcher(hooks=[watch])]})
+    await ask(Scripted([Call("Bash", {"command": "echo hello"})], "done"), tmp_path, options, tools=["Bash"])
+    assert seen == ["Bash"]
+
+
+def test_a_server_that_takes_our_name_or_a_path_is_refused():
+    with pytest.raises(BadRequest, match="Give your server another name"):
+        overspill_options(mcp_servers={"overspill": {"command": "x"}})
+    with pytest.raises(BadRequest, match="mcp_servers must be a dictionary"):
+        overspill_options(mcp_servers="servers.json")  # pyright: ignore[reportArgumentType]
+
+
+async def test_calls_of_two_users_with_the_same_id_are_nobodys(settings: Settings):
+    """Neither may end up in the other's session, whatever ids a provider gives."""
+    options = overspill_options(settings=settings)
+    (note,) = options["hooks"]["PreToolUse"][0].hooks
+    adapter = note.__self__
+    for user in ("ann", "bob"):
+        await note({"tool_use_id": "call_1", "session_id": user}, "call_1", {})
+    assert adapter._calls["call_1"] == ""
+    adapter._forget({"tool_use_id": "call_1"})  # one has ended, the other may still run
+    await note({"tool_use_id": "call_1", "session_id": "eve"}, "call_1", {})
+    assert adapter._calls["call_1"] == ""
