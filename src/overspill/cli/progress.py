@@ -19,7 +19,7 @@ from rich.text import Text
 from overspill.agent.progress import CallEnded, CallStarted, ModelAnswered, ModelSaid, Progress, TurnStarted
 from overspill.cli.consoles import progress_console
 from overspill.cli.logs import show_log
-from overspill.cli.stderr import Level, format_message, inform, warn
+from overspill.cli.stderr import Level, format_message, inform, is_quiet, warn
 from overspill.text.humanize import escape_invisible, format_size
 
 
@@ -31,7 +31,7 @@ class ProgressView(Protocol):
 @contextmanager
 def progress(*, verbose: bool) -> Generator[ProgressView]:
     console = progress_console()
-    if not console.is_interactive:
+    if not console.is_interactive or is_quiet():
         with show_log(wanted=_is_not_shown_yet if verbose else _is_relevant):
             yield _Lines(verbose=verbose)
         return

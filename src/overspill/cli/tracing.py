@@ -1,4 +1,4 @@
-"""Traces of commands that serve."""
+"""Traces of commands that call tools."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.models.targets import Attempt
 from overspill.record.events import AgentStarted, now_ms
+from overspill.record.observers import Observers
 from overspill.session.session import Session
 from overspill.store.protocols import Store
 from overspill.types import Output
@@ -38,6 +39,7 @@ class RunContext(Struct, frozen=True):
     control: RunControl
     observe: Observe
     store: Store | None
+    observers: Observers = ()
 
 
 async def run_agent(
@@ -51,11 +53,12 @@ async def run_agent(
     observe: Observe = ignore_progress,
     store: Store | None = None,
     environ: Mapping[str, str] | None = None,
+    observers: Observers = (),
 ) -> RunRecord:
     """Raises SettingsError if the agent cannot start. Whatever happens later is in the outcome of the record.
 
     `functions` are offered to this agent in addition to those it names. `models` maps targets to models; other targets are asked
-    at their provider or at `endpoints`. `environ` is the environment of the MCP servers.
+    at their provider or at `endpoints`. `environ` is the environment of the MCP servers. `observers` see the events.
     """
     control = control or RunControl()
     record = _new_record(agent, question)
@@ -65,7 +68,7 @@ async def run_agent(
         async with open_tools(agent, functions or {}, environ or {}, observe) as tools:
             for each in agent.everyone():
                 tools.of(each)  # for the same reason
-            context = RunContext(tools, models or {}, endpoints or {}, control, observe, store)
+            context = RunContext(tools, models or {}, endpoints or {}, control, observe, store, observers)
             await _run(agent, record, context, functions or ())
     return record
 
@@ -90,7 +93,14 @@ async def _run(
     parts = AgentParts(agent, context.models, context.endpoints, warn=warn, observe=record_attempt)
     tools = context.tools.of(agent, functions)
     budget, endpoints = parts.guard.budget, context.endpoints
-    session = Session(agent.settings, budget=budget, models=parts.models, endpoints=endpoints, store=context.store)
+    session = Session(
+        agent.settings,
+        budget=budget,
+        models=parts.models,
+        endpoints=endpoints,
+        store=context.store,
+        observers=context.observers,
+    )
     async with parts.keep_connected(), session:
         record.session = session.id
         started(session.id)

@@ -23,6 +23,7 @@ from overspill.cli.progress import ProgressView, progress
 from overspill.cli.settings import command_line, config_files, parse_assignments, settings_options
 from overspill.cli.stderr import report_error, warn
 from overspill.cli.terminal import on_terminal
+from overspill.cli.tracing import find_observers
 from overspill.errors import OverspillError, SettingsError
 from overspill.models.endpoints import Endpoint
 from overspill.settings.files import file_exists
@@ -173,6 +174,7 @@ async def _run(
                     control=control,
                     observe=view.observe,
                     environ=os.environ,
+                    observers=find_observers(),
                 )
         except OverspillError as error:  # raised after the group, which would wrap it
             problem = error
