@@ -25,7 +25,7 @@ class GroupOutput(Struct, frozen=True):
     shelf: Shelf
 
 
-_JOBS = "job/"
+_JOBS = "job-"
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
 
 
@@ -45,7 +45,7 @@ class JobRecord(Struct, frozen=True):
 
 
 class SessionGroup:
-    """The sessions whose names begin with `name` and a slash. All methods block.
+    """The sessions whose names are `name`, a slash, and what tells them apart. All methods block.
 
     `shared_by` is the session of a worker that shares one with others: it also reads what those keep while they are live, and
     what was kept under the name itself, before it was shared.
@@ -54,7 +54,6 @@ class SessionGroup:
     def __init__(self, store: Store, name: str, shared_by: str = "") -> None:
         self._store = store
         self.name = name
-        self._prefix = f"{name}/"
         self._shared_by = shared_by
 
     @property
@@ -189,7 +188,8 @@ class SessionGroup:
     def _has(self, label: ShelfLabel) -> bool:
         if self.is_shared and label.name == self.name:
             return True
-        return label.name.startswith(self._prefix) and label.session != self._shared_by
+        owner, _, _ = label.name.rpartition("/")  # a family `a` may not read what `a/b` has
+        return owner == self.name and label.session != self._shared_by
 
     def _list_labels(self) -> list[ShelfLabel]:
         try:

@@ -246,3 +246,13 @@ async def test_a_whole_handle_is_found_without_listing_every_session() -> None:
     assert found.kept == kept
     assert group.find(handles.handle(handles.new(), kept.id)) is None
     assert store.listings == 0
+
+
+@pytest.mark.parametrize(("owner", "other"), [("ann/work", "ann"), ("ann", "ann/work"), ("ann/job-x", "ann"), ("ann", "an")])
+async def test_a_family_whose_name_begins_like_another_is_another(store: MemoryStore | FileStore, owner: str, other: str) -> None:
+    kept = await kept_by(owner, store)
+    async with Session(family=other, store=store) as session:
+        assert session.kept() == []
+        for spelling in (kept.handle, kept.artifact_id, kept.name):
+            with pytest.raises(UnknownHandle):
+                session.open(spelling)
