@@ -91,7 +91,7 @@ ROOMS: dict[str, Room] = {
         "wording",
         late="the engine takes long to import, and most sessions ask nothing",
     ),
-    "engine": Room(
+    "task_queue": Room(
         "slow tools on the workers of an existing task engine: the session's side",
         "calls errors gate handles retrieval settings text types wording",
         "docket redis",
@@ -99,7 +99,7 @@ ROOMS: dict[str, Room] = {
     ),
     "session": Room(
         "the doors: Session, SyncSession, extract",
-        "budget calls engine errors extraction gate handles models reading record retrieval settings sql store text types "
+        "budget calls errors extraction gate handles models reading record retrieval settings sql store task_queue text types "
         "wording",
     ),
     "overspill": Room(
@@ -109,7 +109,7 @@ ROOMS: dict[str, Room] = {
     ),
     "worker": Room(
         "the worker's side of a task engine: takes calls from a queue and runs them",
-        "calls engine errors gate handles record retrieval session settings store types wording",
+        "calls errors gate handles record retrieval session settings store task_queue types wording",
         "docket redis",
         "a user's tools are named on the command line",
     ),
@@ -145,8 +145,8 @@ ROOMS: dict[str, Room] = {
     ),
     "cli": Room(
         "the command line: parsing and rendering",
-        "agent engine errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
-        "store text types view wording worker",
+        "agent errors extraction handles hooks mcp models overspill reading record retrieval session settings shell sql "
+        "store task_queue text types view wording worker",
         "click rich",
         "a command imports what it runs, so that the others start fast",
     ),

@@ -95,7 +95,7 @@ WORKER = """
 import sys
 import anyio
 from overspill import Settings
-from overspill.engine.address import parse_address
+from overspill.task_queue.address import parse_address
 from overspill.cli.signals import run_until_signal
 from overspill.store.open import open_store
 from overspill.worker.serve import ToolWorker, WorkerOptions

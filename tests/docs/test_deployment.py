@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from overspill.cli import COMMANDS
-from overspill.engine.address import parse_address
 from overspill.store.open import STORES
+from overspill.task_queue.address import parse_address
 from overspill.worker.tools import load_tools
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import pytest
 from tool_workers import Workers, running_workers
 
 from overspill import handles
-from overspill.engine.address import parse_address
-from overspill.engine.payload import QueuedCall, encode_call
 from overspill.store.open import open_store
+from overspill.task_queue.address import parse_address
+from overspill.task_queue.payload import QueuedCall, encode_call
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

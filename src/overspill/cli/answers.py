@@ -80,7 +80,8 @@ def asked_of_many(given: Sequence[Path], ask: Ask, max_tokens: int) -> Searched:
         return answers
 
     answers = _run(search, sum(file.size for file in files))
-    best = sorted((each for each in answers if each.found.found), key=lambda each: -each.found.confidence)
+    found = sorted((each for each in answers if each.found.found), key=lambda each: -each.found.confidence)
+    best = [each for each in found if not each.found.is_nearest] or found[:1]
     if not best and not failed:
         inform(f"No match in {count_noun(len(answers), 'file')}. Try words that appear in them, or ask a model with --model.")
     return Searched(best, is_many=True, is_incomplete=bool(failed))

@@ -9,7 +9,6 @@ from typing import Any, cast, get_args
 
 from overspill.budget import ContextBudget
 from overspill.calls.service import Errors
-from overspill.engine.address import QueueAddress, parse_address
 from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
 from overspill.record.observers import Observer
@@ -18,6 +17,7 @@ from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
+from overspill.task_queue.address import QueueAddress, parse_address
 from overspill.types import ToolCall
 
 _NONE = type(None)

@@ -10,9 +10,6 @@ import anyio.to_thread
 from msgspec import Struct
 
 from overspill.budget import ContextBudget
-from overspill.engine.address import QueueAddress
-from overspill.engine.opening import open_queue
-from overspill.engine.remote import RemoteTools
 from overspill.models.endpoints import Endpoint
 from overspill.models.protocol import Model
 from overspill.record.ledger import Ledger
@@ -22,6 +19,9 @@ from overspill.retrieval.group import SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.store.protocols import Store
+from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.opening import open_queue
+from overspill.task_queue.remote import RemoteTools
 
 
 class Opening(Struct, frozen=True):

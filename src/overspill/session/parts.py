@@ -14,7 +14,6 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
-from overspill.engine.remote import RemoteTools
 from overspill.errors import BadRequest, StoreError, require
 from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
@@ -36,6 +35,7 @@ from overspill.settings import Settings
 from overspill.store.protocols import KeepLimits, Shelf, Store
 from overspill.store.spool import Spool
 from overspill.store.waiting import WaitingShelf, is_on_server
+from overspill.task_queue.remote import RemoteTools
 from overspill.text.tokens import ESTIMATE
 from overspill.types import Extraction, JobInfo, Kept, Output, ToolCall
 from overspill.wording import JobStatus

@@ -9,9 +9,9 @@ from typing import Any, ParamSpec
 
 from overspill import wording
 from overspill.calls.invoke import Tool
-from overspill.engine.remote import RemoteTools
 from overspill.errors import BadRequest
 from overspill.retrieval.definitions import TOOLS
+from overspill.task_queue.remote import RemoteTools
 
 P = ParamSpec("P")
 

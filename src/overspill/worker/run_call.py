@@ -15,7 +15,6 @@ from overspill import handles
 from overspill.calls.background import find_last_change
 from overspill.calls.invoke import Threads, invoke_tool
 from overspill.calls.job import Job, current
-from overspill.engine.payload import QueuedCall
 from overspill.errors import BadRequest, HandleError, StoreError
 from overspill.record.events import Entry, JobChanged, OutputStored, now_ms
 from overspill.retrieval.group import SessionGroup, name_part
@@ -23,6 +22,7 @@ from overspill.session.opening import Opening
 from overspill.session.parts import SessionParts
 from overspill.settings import Settings
 from overspill.store.protocols import Store
+from overspill.task_queue.payload import QueuedCall
 from overspill.types import ToolCall
 from overspill.wording import INTERRUPTED
 from overspill.worker.results import prepare_result

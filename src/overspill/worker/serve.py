@@ -13,13 +13,13 @@ from docket.dependencies import AdmissionBlocked
 from msgspec import Struct
 from redis.exceptions import RedisError
 
-from overspill.engine.address import QueueAddress
-from overspill.engine.payload import decode_call
-from overspill.engine.pickles import guard_unpickling
-from overspill.engine.queue import make_docket, read_state, task_name
 from overspill.errors import BadRequest
 from overspill.settings import Settings
 from overspill.store.protocols import Store
+from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.payload import decode_call
+from overspill.task_queue.pickles import guard_unpickling
+from overspill.task_queue.queue import make_docket, read_state, task_name
 from overspill.worker.run_call import CallRunner
 from overspill.worker.tools import WorkerTool, WorkerTools
 

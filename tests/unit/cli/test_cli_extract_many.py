@@ -43,6 +43,18 @@ def test_a_folder_is_searched_and_files_are_named(place: Place, folder: Path):
         assert name not in result.out + result.err
 
 
+def test_what_only_comes_near_is_shown_only_if_nothing_answers(place: Place):
+    Path("answer.txt").write_text("RETRY_LIMIT = 7  # the retry limit is set here\n")
+    Path("near.txt").write_text("The limit is documented.\n")
+    asked = ("extract", "where the retry limit is set")
+    both = place.overspill(*asked, "answer.txt", "near.txt")
+    assert (both.code, "near.txt" in both.out + both.err) == (0, False)
+    Path("nearer.txt").write_text("The limit is a number.\n")
+    alone = place.overspill(*asked, "near.txt", "nearer.txt")
+    assert "This comes nearest." in alone.err
+    assert alone.out.count(".txt") == 1
+
+
 def test_links_pipes_and_loops_in_a_folder_are_not_followed(place: Place, folder: Path):
     (place.root / "secret.txt").write_text("the retry limit is secret\n")
     (folder / "link.txt").symlink_to(place.root / "secret.txt")

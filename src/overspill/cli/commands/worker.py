@@ -55,8 +55,8 @@ def worker(
     """
     if find_spec("docket") is None:
         raise MissingPackage("`overspill worker`", "docket")
-    from overspill.engine.address import parse_address
     from overspill.settings.opening import open_configured_store, store_place
+    from overspill.task_queue.address import parse_address
     from overspill.worker.serve import ToolWorker, WorkerOptions
     from overspill.worker.tools import load_tools
 

@@ -12,10 +12,10 @@ from docket import Docket
 from docket.execution import ExecutionState
 from redis.exceptions import RedisError
 
-from overspill.engine.address import QueueAddress
-from overspill.engine.payload import QueuedCall, encode_call
-from overspill.engine.pickles import guard_unpickling
 from overspill.errors import QueueError
+from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.payload import QueuedCall, encode_call
+from overspill.task_queue.pickles import guard_unpickling
 
 _TASK_PREFIX = "overspill:"
 _ANSWER_SECONDS = 10.0  # for one request

@@ -2,8 +2,8 @@
 
 import pytest
 
-from overspill.engine.address import parse_address
 from overspill.errors import SettingsError
+from overspill.task_queue.address import parse_address
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from overspill.engine.address import QueueAddress
-from overspill.engine.remote import Queue
 from overspill.errors import BadRequest, MissingPackage
+from overspill.task_queue.address import QueueAddress
+from overspill.task_queue.remote import Queue
 
 
 def open_queue(address: QueueAddress) -> Queue:
@@ -16,7 +16,7 @@ def open_queue(address: QueueAddress) -> Queue:
     except RuntimeError:
         raise BadRequest("A session with `jobs` runs on asyncio only, because pydocket does.") from None
     try:
-        from overspill.engine.queue import JobQueue  # noqa: PLC0415  # most sessions have no queue
+        from overspill.task_queue.queue import JobQueue  # noqa: PLC0415  # most sessions have no queue
     except ImportError as missing:
         raise MissingPackage(f"The queue {address.shown}", "docket") from missing
     return JobQueue(address)

@@ -12,7 +12,7 @@ require_package("docket")
 import cloudpickle  # noqa: E402
 from docket import execution, strikelist  # noqa: E402
 
-from overspill.engine.pickles import RefusedData, guard_unpickling  # noqa: E402
+from overspill.task_queue.pickles import RefusedData, guard_unpickling  # noqa: E402
 
 
 class Hostile:

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from overspill.calls.elsewhere import RemoteTool, StoredElsewhere
 from overspill.calls.job import Job, current
-from overspill.engine.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_arguments
-from overspill.engine.records import find_end, restore_result
 from overspill.errors import OverspillError, QueueError, RemoteFailure
 from overspill.gate.decide import Keep, decide
 from overspill.retrieval.group import JobRecord, SessionGroup
 from overspill.settings import Settings
+from overspill.task_queue.payload import MAX_ARGUMENT_BYTES, QueuedCall, encode_arguments
+from overspill.task_queue.records import find_end, restore_result
 from overspill.text.humanize import one_line
 from overspill.types import Kept
 

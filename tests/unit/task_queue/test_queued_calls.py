@@ -3,8 +3,8 @@
 import pytest
 
 from overspill import handles
-from overspill.engine.payload import QueuedCall, decode_call, encode_arguments, encode_call
 from overspill.errors import BadRequest
+from overspill.task_queue.payload import QueuedCall, decode_call, encode_arguments, encode_call
 
 JOB = handles.new()
 
