@@ -60,6 +60,6 @@ def test_the_commands_show_what_is_left_and_warn(
     os.truncate(place.file(kept), 7)
     warning = f"overspill: warning: {kept.artifact_id} is damaged on disk: it has 7 bytes; 48,893 were stored.\n"
     assert place.overspill("artifacts", "show", kept.artifact_id) == (0, "line 1\n", warning)
-    assert '"text": "line 1\\n"' in place.overspill("artifacts", "show", kept.artifact_id, "--json").out
+    assert '"text":"line 1\\n"' in place.overspill("artifacts", "show", kept.artifact_id, "--json").out
     code, _, err = place.overspill("artifacts", "export", kept.artifact_id, "left.txt")
     assert (code, err.startswith(warning), Path("left.txt").read_text()) == (0, True, "line 1\n")

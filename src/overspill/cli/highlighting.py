@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from overspill.text.patterns import compile_pattern, find_spans
 
 _HIT, _PLACE, _END = "\x1b[1;31m", "\x1b[2m", "\x1b[0m"
-_PLACES = re.compile(r"(?m)^\[L\d[^\]\n]*\]$")
+_PLACE_OR_WORD = re.compile(r"(?m)(^\[L\d[^\]\n]*\]$)|\w{3,}")
 _WORD = re.compile(r"\w{3,}")
 _COMMON = frozenset(
     [
@@ -48,6 +48,8 @@ _COMMON = frozenset(
     ]
 )
 _MAX_WORDS = 100
+_MAX_ENDING_CHARS = 3
+"""So many letters more than the question has are shown too: "limits" for "limit"."""
 
 
 def find_words(question: str) -> list[str]:
@@ -58,12 +60,16 @@ def find_words(question: str) -> list[str]:
 
 def highlight(text: str, words: Iterable[str]) -> str:
     """`text` has no control characters of its own."""
-    text = _PLACES.sub(lambda found: f"{_PLACE}{found[0]}{_END}", text)
-    longest_first = sorted(map(re.escape, words), key=len, reverse=True)
-    if not longest_first:
-        return text
-    hits = re.compile(rf"\b(?:{'|'.join(longest_first)})\w{{0,3}}\b", re.IGNORECASE)
-    return hits.sub(lambda found: f"{_HIT}{found[0]}{_END}", text)
+    wanted = frozenset(words)
+
+    def mark(found: re.Match[str]) -> str:
+        if found[1]:
+            return f"{_PLACE}{found[0]}{_END}"
+        word = found[0].casefold()
+        is_hit = any(word[: len(word) - ending] in wanted for ending in range(_MAX_ENDING_CHARS + 1))
+        return f"{_HIT}{found[0]}{_END}" if is_hit else found[0]
+
+    return _PLACE_OR_WORD.sub(mark, text)
 
 
 def highlight_pattern(text: str, pattern: str, *, ignore_case: bool) -> str:

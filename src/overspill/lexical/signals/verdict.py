@@ -30,7 +30,7 @@ def boost_yes_or_no(index: Index, query: Query, ranking: Ranking) -> Boost | Non
     """Only passages that share words with the question gain by it, and the rarer such beginnings are, the more."""
     if not index.traits.is_running_text or not _ASKS.match(query.text):
         return None
-    starts, ends, says = index.outline.starts, index.outline.ends, _says()
+    starts, ends, says = index.outline.starts, index.outline.ends, compile_beginnings()
     saying = [
         record
         for record in ranking.scores
@@ -43,6 +43,7 @@ def boost_yes_or_no(index: Index, query: Query, ranking: Ranking) -> Boost | Non
 
 
 @cache
-def _says() -> re.Pattern[bytes]:
+def compile_beginnings() -> re.Pattern[bytes]:
+    """Of passages that say yes or no."""
     words = "|".join(sorted(read_lexicon("verdict"))).encode()
     return re.compile(_BEFORE + rb"(?i:" + words + rb")\b")
