@@ -113,6 +113,7 @@ async def test_another_kind_of_client_of_the_same_token_is_told_nothing_but_can_
             assert id in await text(client, "wait_for_tool_output")  # it has asked for it now
 
 
+@pytest.mark.slow
 async def test_clients_that_are_there_are_not_told_about_each_others_jobs(tmp_path: Path) -> None:
     with served(tmp_path) as proxy:
         async with proxy.client(ANN) as one, proxy.client(ANN) as other:

@@ -273,6 +273,7 @@ def test_a_servers_tool_keeps_its_name_and_the_retrieval_tool_is_renamed(tmp_pat
         assert "line 3" in wire.text("get_artifact", {"id": ask["handle"], "lines": "3-3"})
 
 
+@pytest.mark.slow
 def test_several_servers_work_side_by_side(tmp_path: Path) -> None:
     servers = [config(every("legacy", "one"), "one"), config(every("modern", "two"), "two"), config(["/nonexistent"], "three")]
     settings = {"servers": {"two": {"off": True}}, "refs": {"allow": []}}

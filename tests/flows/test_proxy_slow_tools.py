@@ -17,7 +17,7 @@ ID = re.compile(r"art_\w+")
 FORM = {"method": "elicitation/create", "params": {"message": "Name?", "requestedSchema": {"type": "object", "properties": {}}}}
 
 
-@pytest.fixture(params=["legacy", "modern"])
+@pytest.fixture(params=[pytest.param("legacy", marks=pytest.mark.slow), "modern"])
 def wire(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Wire]:
     with Served([config(every("legacy"))], tmp_path, modern=request.param == "modern", settings=SOON) as wire:
         wire.hello()
@@ -139,7 +139,7 @@ def test_a_background_job_that_asks_gets_an_error(tmp_path: Path) -> None:
         assert error["message"] == "The client can be asked only while it waits for an answer."
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize("era", [pytest.param("legacy", marks=pytest.mark.slow), "modern"])
 def test_a_tool_that_asks_for_input_in_the_background_fails_with_the_reason(tmp_path: Path, era: str) -> None:
     with Served([config(every("modern"))], tmp_path, modern=era == "modern", settings=SOON) as wire:
         wire.hello()

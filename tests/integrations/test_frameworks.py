@@ -27,6 +27,7 @@ def test_what_a_framework_cannot_do_is_a_behaviour_of_the_suite():
     assert {behaviour for cannot in CANNOT.values() for behaviour in cannot} <= set(list_behaviours())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", CANNOT)
 def test_an_adapter_without_its_framework_says_what_is_missing(framework: str):
     tree = ast.parse((ROOT / f"src/overspill/integrations/{framework}.py").read_text("utf-8"))

@@ -91,7 +91,7 @@ def test_tables_are_asked_with_sql(tmp_path: Path):
         ("grep", "(", "cannot be used"),
         ("grep", "", "Type what to look for"),
         ("query", "items[", "cannot be used"),
-        ("sql", "DROP TABLE output", ""),
+        pytest.param("sql", "DROP TABLE output", "", marks=pytest.mark.slow),
         pytest.param("sql", "SELECT * FROM read_text('/etc/passwd')", "", marks=pytest.mark.slow),
         ("shell", "ls", "way must be one of"),
         ("ask", "x" * 3000, "The most is 2,000"),

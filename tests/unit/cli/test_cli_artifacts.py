@@ -244,6 +244,7 @@ def test_stored_text_cannot_control_a_terminal(place: Place):
     assert f"{binary.artifact_id} is not text. Save it with `overspill artifacts export" in seen
 
 
+@pytest.mark.slow
 def test_clean_can_be_declined(place: Place):
     place.keep(log=LINES)
     code, seen = on_a_terminal("artifacts", "clean", answer=b"n\n")

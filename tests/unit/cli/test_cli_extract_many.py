@@ -129,6 +129,7 @@ def test_colors_of_others_cannot_control_a_terminal_and_reach_a_pipe_unchanged(p
     assert "\x1b]0;" not in on_a_terminal("extract", "retry limit", "log.txt")[1]
 
 
+@pytest.mark.slow
 def test_progress_has_an_end_if_the_size_is_known(place: Place):
     Path("large.log").write_text("all is well\n" * 900_000 + "retry limit\n")
     code, seen = on_a_terminal("extract", "retry limit", "large.log")

@@ -102,6 +102,7 @@ def test_read_and_grep_are_replaced_in_their_own_shapes(agent: Agent):
     assert "stored as out_" in grep["content"]
 
 
+@pytest.mark.slow
 def test_gemini_cli_is_answered_in_its_own_form(agent: Agent):
     event = {"hook_event_name": "AfterTool", "tool_name": "run_shell_command", "tool_response": {"llmContent": LARGE}}
     code, out, _ = agent.hook("gemini-cli", event)
@@ -117,6 +118,7 @@ def test_small_outputs_stay_and_leave_nothing(agent: Agent, stdout: str):
     assert not list(agent.project.parent.rglob("journal.jsonl"))
 
 
+@pytest.mark.slow
 @pytest.mark.promise("nothing-lost")
 @pytest.mark.parametrize(
     ("client", "event", "why"),

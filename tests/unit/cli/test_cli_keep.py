@@ -118,6 +118,7 @@ def test_the_card_names_the_command_that_reads_on(shell: Shell):
     assert shell.run(*command.split()[1:]).returncode in (0, 1)
 
 
+@pytest.mark.slow
 def test_names_that_the_output_chose_are_quoted_for_the_shell(shell: Shell):
     rows = [{"$(touch owned)": number, "x": "y" * 20} for number in range(1000)]
     out = shell.keep(stdin=json.dumps({"a;touch owned;`id`": rows}).encode()).stdout.decode()
@@ -141,6 +142,7 @@ def test_standard_error_is_the_commands(shell: Shell):
     assert (ended.stdout, ended.stderr) == (b"out\n", b"err\n")
 
 
+@pytest.mark.slow
 def test_standard_input_is_the_commands(shell: Shell):
     assert shell.keep("--", "cat", stdin=b"from us").stdout == b"from us"
 
@@ -169,6 +171,7 @@ def _heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
@@ -216,6 +219,7 @@ def test_background_needs_a_command(shell: Shell):
     assert b"--background-after needs a command" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_no_control_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     code, seen = on_a_terminal("keep", "--", "printf", "a\\033[31mb")
@@ -229,6 +233,7 @@ def test_a_quick_command_never_reaches_the_background(shell: Shell):
     assert (ended.returncode, ended.stdout, ended.stderr) == (4, b"out\n", b"err\n")
 
 
+@pytest.mark.slow
 @pytest.mark.promise("no-turn-blocked")
 def test_a_slow_command_keeps_running_and_its_output_can_be_read_meanwhile(shell: Shell):
     go = shell.root / "go"

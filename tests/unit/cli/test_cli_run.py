@@ -169,6 +169,7 @@ def test_a_mistake_in_the_agent_file_comes_before_a_missing_question(place: Plac
     assert (code, b"maxTurns is 'many'" in words) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_question_may_come_from_standard_input(place: Place) -> None:
     done = place.process("run", "--agent", "a.ai", *COUNT, "--snapshot", "s.gz", input=b"Count to 3.\n", capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"0 1 2\n")

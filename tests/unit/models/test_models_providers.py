@@ -385,6 +385,7 @@ async def test_openai_is_asked_through_responses_that_it_does_not_keep(server: S
     assert server.bodies[0]["store"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_anthropic_is_asked_in_its_own_format(server: Server) -> None:
     content = [

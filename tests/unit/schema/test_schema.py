@@ -88,6 +88,7 @@ def test_no_schema_of_a_server_is_looked_for_on_the_web(web: Recorder) -> None:
     assert web.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Automatically retrieving")  # which would be an error, and hide what was fetched
 def test_no_schema_of_a_server_is_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "secret.json"
@@ -137,6 +138,7 @@ def test_a_pattern_is_found_anywhere_in_a_text_as_the_standard_has_it() -> None:
     assert check({"a": "bd"}) == '$.a breaks the rule {"pattern":"b.d"}.'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "schema",
     [

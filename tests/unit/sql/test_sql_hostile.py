@@ -176,6 +176,7 @@ def test_a_hostile_statement_is_refused(statement: str, library: SqlLibrary, sou
     assert secret.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", ["SELECT * FROM read_text('{secret}')", "COPY output TO '{secret}'"])
 def test_the_process_that_loads_refuses_a_hostile_statement_too(statement: str, secret: Path) -> None:
     before = secret.read_bytes()

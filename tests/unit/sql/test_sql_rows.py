@@ -36,7 +36,10 @@ CASES: dict[str, tuple[str, str, str]] = {
 
 
 @needs("duckdb", "sql")
-@pytest.mark.parametrize(("text", "where", "expected"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("text", "where", "expected"),
+    [pytest.param(*case, id=name, marks=[] if name in ("JSON", "CSV") else pytest.mark.slow) for name, case in CASES.items()],
+)
 def test_a_selected_row_is_found_as_it_is_in_the_text(text: str, where: str, expected: str):
     data = text.encode()
     answer = query_text(f"SELECT _row FROM output WHERE {where}", BytesReader(data), 60)

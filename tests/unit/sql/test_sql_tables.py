@@ -207,6 +207,7 @@ def test_every_kind_is_loaded(kind: str) -> None:
     assert wanted <= {column.lower() for column in columns}
 
 
+@pytest.mark.slow
 @pytest.mark.promise("nothing-silently-cut")
 def test_tables_beyond_the_limit_are_mentioned() -> None:
     page = "".join(f"# T{n}\n\n| a | b |\n|---|---|\n| 1 | 2 | 3 |\n\nwords\n\n" for n in range(60))
@@ -265,12 +266,14 @@ def test_hostile_xml_is_refused_clearly(text: str, problem: str) -> None:
         library.load(Source("key", BytesReader(text.encode()), "xml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", ["iso-8859-1", "utf-16", "hex"])
 def test_the_encoding_that_a_decoded_document_declares_does_not_matter(declared: str) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?>\n<a><b n="caf\u00e9"/><b n="th\u00e9"/></a>'
     assert ask("SELECT n FROM output", text)[0] == [["caf\u00e9"], ["th\u00e9"]]
 
 
+@pytest.mark.slow
 def test_names_that_sql_cannot_tell_apart_and_our_own_are_columns_too() -> None:
     text = '<?xml version="1.0"?>\n<r>\n<a>\n<b ID="1" id="2" _row="3" _parent="4"/>\n<b/></a>\n<a/></r>'
     rows, _ = ask('SELECT _row, _parent, "ID", id_2, _row_2, _parent_2 FROM output_b ORDER BY _row', text)
@@ -278,6 +281,7 @@ def test_names_that_sql_cannot_tell_apart_and_our_own_are_columns_too() -> None:
     assert rows == [[first, parent, 1, 2, 3, 4], [second, parent, None, None, None, None]]
 
 
+@pytest.mark.slow
 def test_an_entity_that_is_declared_elsewhere_stays_as_it_is_written() -> None:
     text = '<?xml version="1.0"?>\n<!DOCTYPE a SYSTEM "http://example.invalid/a.dtd">\n<a><b>x&nbsp;y</b><b>z</b></a>'
     assert ask("SELECT text FROM output", text)[0] == [["x&nbsp;y"], ["z"]]
@@ -332,6 +336,7 @@ def test_a_history_has_a_row_for_each_commit() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_indented_line_of_a_patch_is_no_part_of_the_message() -> None:
     patch = "diff --git a/a.py b/a.py\n@@ -1,2 +1,2 @@\n     def f():\n-        return 1\n+        return 2\n \n     def g():"
     text = COMMITS.replace(" door.py | 2 +-", patch)
