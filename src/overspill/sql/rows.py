@@ -26,7 +26,7 @@ _XML_CHUNK_BYTES = 1 << 16
 _Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _Elements = msgspec.json.Decoder(list[msgspec.Raw])
 _BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
-_BEFORE_MEMBER = re.compile(rb"[\s,]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
+_BEFORE_VALUE = re.compile(rb"[\s,]*+\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"\s*+:\s*+", re.DOTALL)
 
 
 def find_row(text: Text, row: int | str) -> Span:
@@ -50,7 +50,7 @@ def find_row(text: Text, row: int | str) -> Span:
 
 def _find_value(text: Text, pointer: str) -> Span:
     """A value inside a string that contains JSON is where that string is."""
-    start, end = _skip(_BEFORE_ELEMENT, text, 0), len(text)
+    start, end = _skip_to_element(text, 0), len(text)
     for token in split_pointer(pointer):
         if text[start : start + 1] == b'"':
             break
@@ -67,23 +67,28 @@ def _step_into(text: Text, start: int, end: int, token: str) -> Span:
     """Values are as long as the decoder says, and follow each other, with nothing but keys and blanks between them."""
     raw = memoryview(text)[start:end]
     if text[start : start + 1] == b"[":
-        values, wanted, gap = _Elements.decode(raw), int(token) if token.isdecimal() else -1, _BEFORE_ELEMENT
+        values, wanted, skip = _Elements.decode(raw), int(token) if token.isdecimal() else -1, _skip_to_element
     else:
         members = _Members.decode(raw)
-        values, wanted, gap = list(members.values()), list(members).index(token) if token in members else -1, _BEFORE_MEMBER
+        values, wanted, skip = list(members.values()), list(members).index(token) if token in members else -1, _skip_to_value
     if not 0 <= wanted < len(values):
         raise LookupError
     position = start + 1
     for value in values[: wanted + 1]:
-        start = _skip(gap, text, position)
+        start = skip(text, position)
         position = start + memoryview(value).nbytes
     if bytes(text[start:position]) != bytes(values[wanted]):
         raise BadRequest("An object around that row has a key twice, so its place cannot be told.")
     return start, position
 
 
-def _skip(gap: re.Pattern[bytes], text: Text, position: int) -> int:
-    found = gap.match(text, position)
+def _skip_to_element(text: Text, position: int) -> int:
+    found = _BEFORE_ELEMENT.match(text, position)
+    return found.end() if found else position
+
+
+def _skip_to_value(text: Text, position: int) -> int:
+    found = _BEFORE_VALUE.match(text, position)
     return found.end() if found else position
 
 
