@@ -52,7 +52,7 @@ def find_launch(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_cached(path: Path, environ: Mapping[str, str]) -> bool:
-    """A clone in the temporary directory is not: whoever made it there knows how long it lasts."""
+    """A clone in the temporary directory does not count: you put it there yourself."""
     places = [environ.get(name, "") for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME", "PIPX_SHARED_LIBS")]
     caches = [Path(place) for place in places if place]
     real = Path(os.path.realpath(path))

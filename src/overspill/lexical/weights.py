@@ -124,7 +124,7 @@ class Weights(Struct, frozen=True):
     beside_cause: float = 0.6
     """A record beside one that looks like the cause: messages take several lines."""
 
-    # How sure the structure of a text makes an answer.
+    # How much the structure of a text adds to confidence.
     evidence_of_failure: float = 0.75
     """A program says that it gave up, or begins a message of failure."""
     evidence_of_value: float = 0.7

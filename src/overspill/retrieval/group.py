@@ -100,8 +100,7 @@ class SessionGroup:
         return None
 
     def list_unread_jobs(self) -> list[Job]:
-        """The jobs of other workers that are live, and of task engines: those that still run, and those that have ended and that
-        nobody has read."""
+        """The jobs of other live workers and of task engines that still run, or have ended and were not read yet."""
         found: dict[str, tuple[JobChanged, bool]] = {}
         read: set[str] = set()
         oldest = events.now_ms() - _OLD_JOB_MS

@@ -14,8 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from overspill.confined import limits
-from overspill.lexical.kinds import LINES, recognise
-from overspill.lexical.kinds.sample import Sample
 from overspill.sql.protocol import Column, Config, Database, Loaded, LoadRequest, TableInfo
 from overspill.sql.querying import run
 from overspill.sql.tables.aligned import find_aligned, find_listing, is_listing
@@ -23,6 +21,7 @@ from overspill.sql.tables.columns import write_expressions
 from overspill.sql.tables.commits import find_commits
 from overspill.sql.tables.delimited import find_delimited, find_few_rows
 from overspill.sql.tables.elements import find_elements
+from overspill.sql.tables.kind import name_kind
 from overspill.sql.tables.logs import find_log
 from overspill.sql.tables.markup import find_in_markdown, find_in_page
 from overspill.sql.tables.nested import find_in_document, find_lines
@@ -57,17 +56,12 @@ def load(request: LoadRequest) -> Loaded:
 
     with source.open("rb") as file:
         text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # open as long as the process: parts of it are in use
-    kind = request.kind or _recognise(text)
+    kind = request.kind or name_kind(text)
     try:
         found = limit_tables(_find(kind, source, text, work))
         return Loaded(kind, _write(request, found)) if found else Loaded(kind)
     except (duckdb.Error, msgspec.DecodeError, RecursionError, Unreadable) as error:
         return Loaded(kind, failed=str(error).splitlines()[0][:_MAX_ERROR_CHARS])
-
-
-def _recognise(text: mmap.mmap) -> str:
-    kind = recognise(text)
-    return "text" if kind is LINES and not kind.recognise(Sample(text, 0, len(text))) else kind.name
 
 
 def _find(kind: str, source: Path, text: mmap.mmap, work: Callable[[], Path]) -> list[Found]:

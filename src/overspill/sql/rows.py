@@ -1,4 +1,4 @@
-"""Where a row of a table is in its text, by its `_row`. Computed for rows that somebody wants to cite, not for all."""
+"""Finds a row of a table in its text by its `_row`, so that you can cite it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from xml.parsers import expat
 import msgspec
 
 from overspill.errors import BadRequest
-from overspill.lexical.kinds import recognise
 from overspill.reading.query.pointer import split_pointer
 from overspill.sql.tables.commits import split_commits
-from overspill.sql.tables.delimited import MAX_FIELD_CHARS, SAMPLE_BYTES, read_dialect
+from overspill.sql.tables.delimited import MAX_FIELD_CHARS, MAX_SHORT_BYTES, SAMPLE_BYTES, find_short_mark, read_dialect
+from overspill.sql.tables.kind import name_kind
 from overspill.sql.tables.logs import split_events
 
 Text: TypeAlias = bytes | mmap
@@ -23,6 +23,9 @@ Span: TypeAlias = tuple[int, int]
 
 
 _XML_CHUNK_BYTES = 1 << 16
+_RULE = re.compile(rb"(?m)^[ \t]*+\|?[ \t]*+:?-[-:| \t]*+\r?$")
+"""Below the header of a table in Markdown, whose rows are lines."""
+_START_TAG = re.compile(rb"<[^\s!?/<>]")
 _Members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _Elements = msgspec.json.Decoder(list[msgspec.Raw])
 _BEFORE_ELEMENT = re.compile(rb"[\s,]*+")
@@ -33,9 +36,9 @@ def find_row(text: Text, row: int | str) -> Span:
     """Its bytes. Raises BadRequest if there is no such row, or if its `_row` does not say where it is."""
     if isinstance(row, str):
         return _find_value(text, row)
-    match recognise(text).name:
+    match name_kind(text):
         case "csv":
-            return _find_record(text, row)
+            return _find_record(text, row, "")
         case "xml":
             return _find_element(text, row)
         case "html":
@@ -44,6 +47,8 @@ def find_row(text: Text, row: int | str) -> Span:
             return _find_lines(text, row, lambda lines: next((event.count("\n") + 1 for _, event in split_events(lines)), 1))
         case "history":
             return _find_lines(text, row, lambda lines: next((len(commit) for _, commit in split_commits(lines)), 1))
+        case _ if not _RULE.search(text) and (mark := find_short_mark(bytes(text[: MAX_SHORT_BYTES + 1]))):
+            return _find_record(text, row, mark)
         case _:
             return _find_lines(text, row, lambda _: 1)
 
@@ -92,9 +97,9 @@ def _skip_to_value(text: Text, position: int) -> int:
     return found.end() if found else position
 
 
-def _find_record(text: Text, row: int) -> Span:
+def _find_record(text: Text, row: int, mark: str) -> Span:
     csv.field_size_limit(MAX_FIELD_CHARS)
-    mark, _, has_header = read_dialect(bytes(text[:SAMPLE_BYTES]))
+    mark, _, has_header = read_dialect(bytes(text[:SAMPLE_BYTES]), mark)
     lines = _Lines(text)
     rows = csv.reader((line.replace("\0", "") for line in lines), delimiter=mark)
     start, number = 0, -int(has_header)
@@ -111,7 +116,7 @@ def _find_record(text: Text, row: int) -> Span:
 
 def _find_element(text: Text, start: int) -> Span:
     """From the start tag at this byte to its end tag."""
-    if not 0 <= start < len(text) or text[start : start + 1] != b"<":
+    if start < 0 or not _START_TAG.match(text, start):  # and so no declaration, which could define entities
         raise _no_row(start)
     parser, depth, ended = expat.ParserCreate("utf-8"), 0, list[int]()
 
@@ -131,8 +136,9 @@ def _find_element(text: Text, start: int) -> Span:
             parser.Parse(text[position : position + _XML_CHUNK_BYTES], False)
             if ended:
                 break
-    except expat.ExpatError:  # what follows the element is not part of it
-        pass
+    except expat.ExpatError as error:
+        if not ended:  # an error behind the element is none of its own
+            raise BadRequest(f"The element at byte {start:,} is not well-formed XML ({error}).") from None
     if not ended:
         raise _no_row(start)
     return start, text.find(b">", ended[0]) + 1 if text[ended[0] : ended[0] + 2] == b"</" else ended[0]

@@ -27,6 +27,8 @@ CASES: dict[str, tuple[str, str, str]] = {
     "lines of JSON": ("".join(json.dumps(order) + "\n" for order in ORDERS), "id = 17", json.dumps(ORDERS[17])),
     "CSV": (CSV, "id = 17", '17,"two\nlines, 17"'),
     "CSV without a header": (CSV.partition("\n")[2], "column1 = 0", '0,"two\nlines, 0"'),
+    "two rows": ("id,note\n0,a\n1,b\n", "id = 1", "1,b"),
+    "a table in Markdown": ("# T\n\n| id | note |\n|---|---|\n| 1 | x |\n| 2 | y |\n", "id = 2", "| 2 | y |"),
     "a log": (LOG, "message LIKE 'order 17 %'", LOG.splitlines(keepends=True)[51] + "  at line 17\n  at main"),
     "XML": (XML, "id = 17", '<order id="17" note="a > b"><item>17</item></order>'),
     "XML without text": (EMPTY_XML, "id = 17", '<order id="17" note="a > b"/>'),

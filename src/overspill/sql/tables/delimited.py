@@ -12,7 +12,7 @@ from overspill.lexical.kinds.delimited import find_delimiter
 from overspill.sql.tables.table import EXTRA, Found, RowWriter, make_unique, quote, quote_name
 
 SAMPLE_BYTES = 256_000
-_MAX_SHORT_BYTES = 4_096
+MAX_SHORT_BYTES = 4_096
 MAX_FIELD_CHARS = 1 << 26
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
 
@@ -20,10 +20,14 @@ _NUMBER = re.compile(r"\s*[-+]?[\d.,]*\d\s*%?$")
 def find_few_rows(source: Path, work: Callable[[], Path]) -> list[Found]:
     """In a text that is too short to be recognised as a table. Whoever asks for a table expects one."""
     with source.open("rb") as file:
-        sample = file.read(_MAX_SHORT_BYTES + 1)
-    lines = [line for line in sample.decode("utf-8-sig", "replace").splitlines() if line.strip()]
-    mark = find_delimiter([*lines, ""], min_rows=2) if len(sample) <= _MAX_SHORT_BYTES else ""
+        mark = find_short_mark(file.read(MAX_SHORT_BYTES + 1))
     return find_delimited(source, work, mark) if mark else []
+
+
+def find_short_mark(text: bytes) -> str:
+    """The delimiter of such a text; empty if it is longer, or has none."""
+    lines = [line for line in text.decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    return find_delimiter([*lines, ""], min_rows=2) if len(text) <= MAX_SHORT_BYTES else ""
 
 
 def read_dialect(sample: bytes, mark: str = "") -> tuple[str, list[str], bool]:

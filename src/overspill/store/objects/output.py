@@ -134,7 +134,7 @@ class ObjectWriter:
         self._size += data.nbytes
 
     def _create(self, key: str, data: bytes | memoryview) -> None:
-        # A request whose answer got lost is repeated, by the library or by whoever writes, and then finds its own object.
+        # If the answer to a request was lost, the library or the writer repeats it, and then finds its own object.
         try:
             is_new = self._bucket.create(key, data)
         except StoreError:
