@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,14 +13,14 @@ import anyio
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from overspill.cli import ending, output
+from overspill.cli import output
 from overspill.cli.extractions import print_extraction, print_parts
 from overspill.cli.highlighting import head
 from overspill.cli.searching import SearchedFile, WatchedFile, list_files
 from overspill.cli.stderr import inform, is_quiet, report_error
 from overspill.cli.streams import read_stream
 from overspill.cli.terminal import has_color, watched_on_terminal
-from overspill.cli.termination import cancel_on_termination
+from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import BadRequest, NotText
 from overspill.extraction import BUILTIN
 from overspill.text import tokens
@@ -151,15 +150,15 @@ def _tell(bar: Any, before: int, done: int) -> None:
 
 def _run(search: Callable[[Any], Coroutine[Any, Any, Any]], size: int) -> Any:
     async def run() -> Any:
-        with cancel_on_termination(), _show_progress(size) as bar:
+        with cancel_on_signal(), _show_progress(size) as bar:
             return await search(bar)
 
     try:
         return anyio.run(run)
-    except (KeyboardInterrupt, asyncio.CancelledError) as ended:
+    except Interrupted as ended:
         # Everything is closed and removed by now. A thread that is still searching cannot be interrupted, and Python would
         # wait for it.
-        os._exit(130 if isinstance(ended, KeyboardInterrupt) else ending.TERMINATED)
+        os._exit(ended.code)
 
 
 def _show_progress(size: int) -> AbstractContextManager[Any]:

@@ -1,4 +1,4 @@
-"""End a command on SIGTERM as Ctrl-C does: what it opened is closed and removed first."""
+"""End a command on Ctrl-C or SIGTERM: what it opened is closed and removed first."""
 
 from __future__ import annotations
 
@@ -7,29 +7,48 @@ import os
 import signal
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import FrameType
 
-from overspill.cli import ending
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(Exception):
+    """A signal ended what was inside `cancel_on_signal`. `code` is what a shell reports for it."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__()
+        self.code = code
 
 
 @contextmanager
-def cancel_on_termination() -> Generator[None]:
-    """On SIGTERM, cancel the task that is inside, as asyncio does on Ctrl-C: even if it waits for a thread.
+def cancel_on_signal() -> Generator[None]:
+    """On Ctrl-C or SIGTERM, cancel the task that is inside, even if it waits for a thread, and raise Interrupted.
 
-    Another SIGTERM does not interrupt the clean-up.
+    Another signal does not interrupt the clean-up. After it, one ends the process at once. Ctrl-C stays ignored where whoever
+    started the command ignores it.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
+    received: list[int] = []
 
-    def cancel(*_: object) -> None:
-        if not task.cancelling():
+    def cancel(number: int, _: FrameType | None) -> None:
+        if not received:
             task.cancel()
             loop.call_soon_threadsafe(lambda: None)  # wake the loop
+        received.append(number)
 
     def exit_now(*_: object) -> None:
-        os._exit(ending.TERMINATED)
+        os._exit(128 + received[0])
 
-    before = signal.signal(signal.SIGTERM, cancel)
+    handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, cancel) for number in handled}
     try:
         yield
+    except asyncio.CancelledError:
+        if not received:
+            raise
     finally:
-        signal.signal(signal.SIGTERM, exit_now if task.cancelling() else before)
+        for number, handler in before.items():
+            signal.signal(number, exit_now if received else handler)
+    if received:
+        raise Interrupted(128 + received[0])

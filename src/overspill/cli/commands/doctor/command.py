@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import json
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
-from overspill.cli import ending, output
+from overspill.cli import output
 from overspill.cli.commands.doctor import Finding, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
 from overspill.cli.target import clients, find_target
-from overspill.cli.termination import cancel_on_termination
+from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.dialects import USUAL
@@ -100,7 +99,7 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     servers = rewriting.select_servers(rewriting.list_servers(text, name, dialect), name, chosen)
 
     async def run() -> list[ServerReport]:
-        with cancel_on_termination():
+        with cancel_on_signal():
             return await check(
                 servers, os.environ, name=name, folder=Path.cwd(), expands=expands, within=timeout, model=settings.model
             )
@@ -109,8 +108,8 @@ def _check_servers(file: str | None, settings: Settings, chosen: Sequence[str], 
     try:
         with contextlib.redirect_stderr(io.TextIOWrapper(io.BytesIO())):
             return anyio.run(run)
-    except asyncio.CancelledError:  # the servers have ended
-        sys.exit(ending.TERMINATED)
+    except Interrupted as ended:  # the servers have ended
+        sys.exit(ended.code)
 
 
 def _list_other_clients() -> list[str]:
