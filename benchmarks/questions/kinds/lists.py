@@ -35,9 +35,10 @@ def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
 def read_listing(listing: Listing, sources: Sources) -> list[dict[str, Any]]:
     """The objects, without the keys of an object that has them all."""
     if isinstance(listing.source, Package):
-        found = json.loads(sources.read_package(listing.source, listing.path))
+        packed = sources.read_package(listing.source, listing.path)
     else:
-        found = json.loads(sources.git(listing.source).read(listing.path))
+        packed = sources.git(listing.source).read_bytes(listing.path)
+    found: dict[str, dict[str, Any]] | list[dict[str, Any]] = json.loads(packed)
     return list(found.values()) if isinstance(found, dict) else found
 
 
