@@ -27,7 +27,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.mechanisms.context import TASKS, make_bare, make_ours, measure_spent
-from overspill.integrations.sessions import Options, Sessions
+from benchmarks.mechanisms.old_results import measure_sent
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 from tests.integrations.conftest import load_driver
@@ -85,15 +87,19 @@ async def measure_alone(rounds: int) -> float:
 
 async def compare_contexts(framework: str, driver: Driver, place: str) -> None:
     """Each of the framework's own mechanisms beside Overspill, and beside nothing at all."""
-    own = import_module(f"benchmarks.mechanisms.{framework}").MECHANISMS
+    mechanisms = import_module(f"benchmarks.mechanisms.{framework}")
     for task in TASKS:
         bare = await measure_spent(make_bare(driver), task)
-        for mechanism in (make_bare(driver), *own, make_ours(driver, settings=Settings(storeDir=place))):
+        for mechanism in (make_bare(driver), *mechanisms.MECHANISMS, make_ours(driver, settings=Settings(storeDir=place))):
             spent = await measure_spent(mechanism, task)
             found = "found" if spent.is_answered else "NOT found"
             print(
                 f"{task.name} | {mechanism.name} | {found} | {spent.entered:,} | {spent.calls} | {spent.offered - bare.offered:,}"
             )
+    for mechanism in getattr(mechanisms, "OLD_RESULTS", ()):
+        sent = await measure_sent(mechanism)
+        found = "found" if sent.is_answered else "NOT found"
+        print(f"20 pages | {mechanism.name} | {found} | {sent.largest:,} | {sent.all:,} | {sent.changes}")
 
 
 def main() -> None:
