@@ -131,7 +131,8 @@ def worlds() -> dict[str, list[Row]]:
         ],
         "planets": [{"fields": {"name": f"Globe {n}", "moons": n % 5}, "model": "planet", "pk": n} for n in range(1, 41)],
         "species": [
-            {"fields": {"name": f"Kind {n}", "people": [n, n + 40], "legs": n % 7}, "model": "species", "pk": n} for n in range(1, 31)
+            {"fields": {"name": f"Kind {n}", "people": [n, n + 40], "legs": n % 7}, "model": "species", "pk": n}
+            for n in range(1, 31)
         ],
     }
 
