@@ -2,8 +2,8 @@
 
     python benchmarks/engine_semantic.py SET [--half seen|unseen] [--weights 0,0.25,0.5,1]
 
-Needs `wordllama`, which Overspill does not. Each record of running text gets, beside its score, the best score times a weight times how
-near its vector is to that of the question. Scored with four characters to a token; only documents of running text are asked about.
+Needs `wordllama`, which Overspill does not. Each record of running text gets, beside its score, the best score times a weight
+times how near its vector is to that of the question. Only documents of running text are asked about.
 """
 
 from __future__ import annotations
