@@ -106,10 +106,10 @@ class Bucket:
             except FileNotFoundError:
                 return None
 
-    def list(self, prefix: str) -> Iterator[Item]:
-        """In pages, ordered by key."""
+    def list(self, prefix: str, after: str = "") -> Iterator[Item]:
+        """In pages, ordered by key. Only keys after `after`, if it is given."""
         with self._explain(f"list {self.url}"):
-            for page in self._objects.list(prefix, chunk_size=_PAGE_OBJECTS):
+            for page in self._objects.list(prefix, offset=after or None, chunk_size=_PAGE_OBJECTS):
                 yield from map(_item, page)
 
     def delete(self, keys: Sequence[str]) -> None:
