@@ -118,11 +118,15 @@ class SessionGroup:
         return None
 
     def list_unread_jobs(self) -> list[Job]:
-        """The jobs of other live workers and of task engines that still run, or have ended and were not read yet."""
+        """The jobs of other live workers and of task engines that still run, or have ended and were not read yet.
+
+        Raises StoreError if the store does not say which sessions there are.
+        """
         found: dict[str, tuple[JobChanged, bool]] = {}
         read: set[str] = set()
-        newest_first = reversed(self._list_labels(parts_after=handles.first_of(events.now_ms() - _OLD_JOB_MS)))
-        for label in newest_first:
+        oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
+        labels = [*list_shelves(self._store, self.name), *list_shelves(self._store, self.name + JOBS, after=oldest)]
+        for label in sorted(labels, key=lambda label: label.session, reverse=True):
             with suppress(HandleError, StoreError):
                 lines = self._read_job_lines(label)
                 read |= lines.read
@@ -196,9 +200,9 @@ class SessionGroup:
         """
         if session is None and file:
             yield from self._open(self._find_label(file), is_wanted=self._may_read)
-            yield from self._open(reversed(self._list_labels(parts_after=None)), is_wanted=self._may_read)
+            yield from self._open(self._list_labels(with_parts=False), is_wanted=self._may_read)
         else:
-            labels = reversed(self._list_labels()) if session is None else self._find_label(session)
+            labels = self._list_labels() if session is None else self._find_label(session)
             yield from self._open(labels, is_wanted=self._may_read)
 
     def _may_read(self, label: ShelfLabel) -> bool:
@@ -219,15 +223,15 @@ class SessionGroup:
         owner, _, _ = label.name.rpartition("/")  # a family `a` may not read what `a/b` has
         return owner == self.name and label.session != self._shared_by
 
-    def _list_labels(self, *, parts_after: str | None = "") -> list[ShelfLabel]:
-        """Oldest first, with the parts of jobs after this id, or without them."""
-        return sorted(self._iterate_labels(parts_after), key=lambda label: label.session)
+    def _list_labels(self, *, with_parts: bool = True) -> list[ShelfLabel]:
+        """Newest first, with or without the parts of jobs."""
+        return sorted(self._iterate_labels(with_parts=with_parts), key=lambda label: label.session, reverse=True)
 
-    def _iterate_labels(self, parts_after: str | None = "") -> Iterator[ShelfLabel]:
+    def _iterate_labels(self, *, with_parts: bool = True) -> Iterator[ShelfLabel]:
         with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without
             yield from list_shelves(self._store, self.name)
-            if parts_after is not None:
-                yield from list_shelves(self._store, self.name + JOBS, after=parts_after)
+            if with_parts:
+                yield from list_shelves(self._store, self.name + JOBS)
 
     def _find_label(self, session: str) -> list[ShelfLabel]:
         try:

@@ -164,7 +164,7 @@ def _keep_out_of_git(root: Directory) -> None:
 
 def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
     """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
-    return [name for name in root.names() if name in known or (_RUN.fullmatch(name) and _is_ours(root, name))]
+    return [name for name in os.listdir(root.fd) if name in known or (_RUN.fullmatch(name) and _is_ours(root, name))]
 
 
 def list_lock_directories(root: Directory) -> list[str]:

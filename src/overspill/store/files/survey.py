@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
@@ -15,6 +17,8 @@ from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import ShelfLabel
+
+_MOMENT_NS = 2_000_000_000  # more than the time of any file system is off
 
 
 class Place(Struct, frozen=True):
@@ -57,6 +61,10 @@ class ShelfIndex:
 
     def __init__(self) -> None:
         self._runs: dict[str, RunContent] = {}
+        self._final: set[str] = set()
+        self._others: list[str] = []
+        """The runs that have to be looked at again."""
+        self._listed_at: tuple[int, int] | None = None
         self._places: dict[str, Place] = {}
         self._sessions = SessionIndex()
         self._mutex = RLock()
@@ -65,15 +73,24 @@ class ShelfIndex:
         """Learn what is new in the root. Returns what cannot be trusted."""
         refusals: list[StoreError] = []
         with self._mutex:
-            final = {name for name, content in self._runs.items() if content.is_final}
-            names = layout.list_runs(root, final)
-            for gone in self._runs.keys() - set(names):
-                self._forget(gone)
-            for name in names:
-                if name not in final:
-                    with _collect_refusals(refusals), root.open_directory(name) as run:
-                        self._replace(name, self._read_run(run, refusals))
+            self._list_runs(root)
+            for name in self._others:
+                with _collect_refusals(refusals), root.open_directory(name) as run:
+                    self._replace(name, self._read_run(run, refusals))
+            self._others = [name for name in self._others if name not in self._final]
         return refusals
+
+    def _list_runs(self, root: Directory) -> None:
+        """Nothing is listed if nothing was added or removed since. What changed in the same moment may have the same time."""
+        found = os.fstat(root.fd)
+        state = found.st_ino, found.st_ctime_ns
+        if state == self._listed_at:
+            return
+        self._listed_at = state if time.time_ns() - found.st_ctime_ns > _MOMENT_NS else None
+        names = layout.list_runs(root, self._final)
+        for gone in self._runs.keys() - set(names):
+            self._forget(gone)
+        self._others = [name for name in names if name not in self._final]
 
     def visit(self, root: Directory, look: Callable[[Visit], None]) -> list[StoreError]:
         """Look at every session of this user. Returns what cannot be trusted; what is removed meanwhile is left out."""
@@ -114,9 +131,8 @@ class ShelfIndex:
         if known is not None and _is_at(root, known):
             return known
         refusals: list[StoreError] = []
-        final = {name for name, content in list(self._runs.items()) if content.is_final}
-        for name in layout.list_runs(root, final):
-            if name not in final:
+        for name in layout.list_runs(root, self._final):
+            if name not in self._final:
                 with _collect_refusals(refusals), root.open_directory(name) as run:
                     if layout.has_session(run, session):
                         return Place(name, session)
@@ -174,6 +190,8 @@ class ShelfIndex:
                 self._sessions.add(session, opening.name if opening else "")
                 self._places[session] = Place(run, session)
         self._runs[run] = content
+        if content.is_final:
+            self._final.add(run)
 
     def _forget_session(self, place: Place) -> None:
         with self._mutex:
@@ -184,6 +202,7 @@ class ShelfIndex:
                 self._places.pop(place.session, None)
 
     def _forget(self, run: str) -> None:
+        self._final.discard(run)
         content = self._runs.pop(run, None)
         for session, opening in content.openings.items() if content else ():
             self._sessions.remove(session, opening.name if opening else "")
