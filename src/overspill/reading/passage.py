@@ -123,4 +123,4 @@ def require_whole_number(name: str, value: object, least: int) -> int:
 
 
 def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
