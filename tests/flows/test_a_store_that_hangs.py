@@ -17,7 +17,7 @@ from overspill.store.protocols import Store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 BIG = "a line of text\n" * 5_000
-PATIENCE = 60  # of the test; each request has two or three seconds
+PATIENCE = 180  # of the test; each request has five or eight seconds, and some are tried three times
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
         folder = parse_qs(urlsplit(request.getfixturevalue("postgres_server")).query)["host"][0]
         relay = Relay(socket.AF_UNIX, f"{folder}/.s.PGSQL.5432")
         url = f"postgresql://postgres@127.0.0.1:{relay.port}/postgres"
-        store: Store = PostgresStore(url, tenant=handles.new(), answer_seconds=3)
+        store: Store = PostgresStore(url, tenant=handles.new(), answer_seconds=5)
     else:
         require_package("obstore")
         from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
 
         relay = Relay(socket.AF_INET, ("127.0.0.1", request.getfixturevalue("s3_server")))
-        variables = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{relay.port}", "AWS_ALLOW_HTTP": "true", "AWS_TIMEOUT": "2 seconds"}
+        variables = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{relay.port}", "AWS_ALLOW_HTTP": "true", "AWS_TIMEOUT": "8 seconds"}
         for name, value in {**S3_KEYS, **variables}.items():
             monkeypatch.setenv(name, value)
         store = ObjectStore(f"s3://{S3_BUCKET}/{handles.new()}")
