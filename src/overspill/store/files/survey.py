@@ -18,7 +18,9 @@ from overspill.store.files.layout import Directory
 from overspill.store.listing import SessionIndex
 from overspill.store.protocols import ShelfLabel
 
-_MOMENT_NS = 2_000_000_000  # more than the time of any file system is off
+_SECOND_NS = 1_000_000_000
+_MOMENT_NS = 100_000_000
+"""What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
 
 
 class Place(Struct, frozen=True):
@@ -81,12 +83,13 @@ class ShelfIndex:
         return refusals
 
     def _list_runs(self, root: Directory) -> None:
-        """Nothing is listed if nothing was added or removed since. What changed in the same moment may have the same time."""
+        """Nothing is listed if nothing was added or removed since."""
         found = os.fstat(root.fd)
         state = found.st_ino, found.st_ctime_ns
         if state == self._listed_at:
             return
-        self._listed_at = state if time.time_ns() - found.st_ctime_ns > _MOMENT_NS else None
+        moment = _MOMENT_NS if found.st_ctime_ns % _SECOND_NS else 2 * _SECOND_NS
+        self._listed_at = state if time.time_ns() - found.st_ctime_ns > moment else None
         names = layout.list_runs(root, self._final)
         for gone in self._runs.keys() - set(names):
             self._forget(gone)
