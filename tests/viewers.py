@@ -67,6 +67,16 @@ class Client:
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
 
+    @contextmanager
+    def listen(self, path: str) -> Generator[http.client.HTTPResponse]:
+        """An answer that goes on, such as that of server-sent events."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.viewer.address.port, timeout=60)
+        try:
+            connection.request("GET", self.root + path, headers={"Host": self.host, "Cookie": self.cookie})
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
     def get(self, path: str = "/", **headers: str) -> Answer:
         return self.ask(self.root + path, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
