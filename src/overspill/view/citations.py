@@ -63,10 +63,10 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
     reader, problem = _open_source(library, item, event)
     quotes = tuple(_check_quotes(event.quotes[:MAX_QUOTES], reader)) if reader else ()
     problem = problem or library.verify(item).problem
-    return Citation(item, event, quotes, tuple(answers), _find_answer(found, op), cost, problem)
+    return Citation(item, event, quotes, tuple(answers), find_answer(found, op), cost, problem)
 
 
-def _find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
+def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
     """The reply to the retrieval that extracted. None if several asked the same tool about the same output at the same time."""
     waiting: list[OutputExtracted] = []
     for event in events:
