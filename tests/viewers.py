@@ -21,6 +21,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Store
 from overspill.types import Kept
+from overspill.view.live import POLL_SECONDS
 from overspill.view.serve import Address, Viewer
 
 T = TypeVar("T")
@@ -82,8 +83,9 @@ class Client:
 
 
 @contextmanager
-def running_viewer(*places: Path | Store) -> Generator[Viewer]:
-    viewer = Viewer(Archive([FileStore(each) if isinstance(each, Path) else each for each in places]), Address())
+def running_viewer(*places: Path | Store, poll_seconds: float = POLL_SECONDS) -> Generator[Viewer]:
+    stores = [FileStore(each) if isinstance(each, Path) else each for each in places]
+    viewer = Viewer(Archive(stores), Address(), poll_seconds)
     thread = Thread(target=lambda: anyio.run(_serve, viewer))
     thread.start()
     try:
