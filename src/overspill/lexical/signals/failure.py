@@ -46,9 +46,10 @@ def boost_failures(index: Index, query: Query, ranking: Ranking) -> Boost | None
 
 def _add_failure(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     """If no event of a log has most of what is asked, and something visibly gave up: that is likely the reason to ask."""
-    if not index.traits.is_log or query.listing or query.how or not ranking.terms or not index.signs.evidence:
+    if not index.traits.is_log or query.listing or query.how or not ranking.terms or _has_known_number(ranking):
         return None
-    if _has_known_number(ranking) or measure_best_share(index, ranking) >= _MIN_KNOWN_SHARE:
+    # Signs last: reading them takes as long as the search.
+    if measure_best_share(index, ranking) >= _MIN_KNOWN_SHARE or not index.signs.evidence:
         return None
     named = Step(order_by_score(ranking.scores), lambda tokens: _NAMED_SHARE * tokens)
     order = order_by_score(_score_blame(ranking, index.signs))
