@@ -21,7 +21,7 @@ from overspill import Session, Settings
 from tests.integrations.driving import Call, Driver, Request, Scripted
 from tests.waiting import until
 
-LINES = [f"{number:06} request served in {number % 97} ms" for number in range(12_000)]
+LINES = [f"{number:06} request served in {number % 97} ms" for number in range(16_500)]
 NEEDLE = "order 4711 was refused: card expired"
 LOG = "\n".join([*LINES[:7_000], NEEDLE, *LINES[7_000:]])  # 500 KB
 ONE_LINE = json.dumps(

@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from overspill.integrations.langchain import OverspillMiddleware
@@ -39,15 +40,12 @@ class ScriptedModel(BaseChatModel):
 
 def _read(messages: list[BaseMessage], offered: tuple[Any, ...]) -> Request:
     results = {message.tool_call_id: message.text for message in messages if isinstance(message, ToolMessage)}
-    tools = {each.name: [each.description, _schema(each.tool_call_schema)] for each in offered}
+    functions = [convert_to_openai_tool(each)["function"] for each in offered]
+    tools = {each["name"]: each for each in functions}
     text = "\n".join(message.text for message in messages)
     blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
     images = [block["base64"] for block in blocks if isinstance(block, dict) and block["type"] == "image"]
     return Request(tools, results, text, len(messages), images)
-
-
-def _schema(schema: Any) -> Any:
-    return schema if isinstance(schema, dict) else schema.model_json_schema()
 
 
 class LangChainAgent:

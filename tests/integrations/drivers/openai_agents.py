@@ -65,10 +65,7 @@ def _read(items: Any, tools: Sequence[Any]) -> Request:
     items = [{"role": "user", "content": items}] if isinstance(items, str) else items
     results = {item["call_id"]: _text(item["output"]) for item in items if item.get("type") == "function_call_output"}
     said = [_text(item.get("content")) for item in items if item.get("content")]
-    offered, text = (
-        {tool.name: [tool.description, tool.params_json_schema] for tool in tools},
-        "\n".join([*said, *results.values()]),
-    )
+    offered = {tool.name: [tool.description, tool.params_json_schema] for tool in tools}
     outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
     parts = [part for output in outputs if isinstance(output, list) for part in output]
     images = [part["image_url"].split(",")[1] for part in parts if part["type"] == "input_image"]
