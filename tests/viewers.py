@@ -19,6 +19,7 @@ from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
+from overspill.store.protocols import Store
 from overspill.types import Kept
 from overspill.view.serve import Address, Viewer
 
@@ -71,8 +72,8 @@ class Client:
 
 
 @contextmanager
-def running_viewer(*roots: Path) -> Generator[Viewer]:
-    viewer = Viewer(Archive([FileStore(root) for root in roots]), Address())
+def running_viewer(*places: Path | Store) -> Generator[Viewer]:
+    viewer = Viewer(Archive([FileStore(each) if isinstance(each, Path) else each for each in places]), Address())
     thread = Thread(target=lambda: anyio.run(_serve, viewer))
     thread.start()
     try:

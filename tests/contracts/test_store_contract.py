@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import msgspec
 import pytest
+from every_store import EVERY_STORE, MAKERS, Make
 
 from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
-from overspill.store.files.store import FileStore
-from overspill.store.memory import MemoryStore
 from overspill.store.protocols import KeepLimits, Retention, ShelfLabel, Store
 
-Make = Callable[..., Store]
 
-
-def make_postgres(request: pytest.FixtureRequest) -> Make:
-    """All tests use one database: what has another tenant is not there."""
-    url = request.getfixturevalue("postgres_server")
-    from overspill.store.postgres.store import PostgresStore  # noqa: PLC0415  # only where the package is
-
-    return partial(PostgresStore, url, tenant=handles.new())
-
-
-def make_objects(request: pytest.FixtureRequest) -> Make:
-    url = request.getfixturevalue("s3_url")
-    from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
-
-    return partial(ObjectStore, url)
-
-
-MAKERS: dict[str, Callable[[pytest.FixtureRequest], Make]] = {
-    "file": lambda request: partial(FileStore, request.getfixturevalue("tmp_path") / "root"),
-    "memory": lambda request: MemoryStore,
-    "postgresql": make_postgres,
-    "s3": make_objects,
-}
-
-
-SERVERS = ("postgresql", "s3")
-
-
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in SERVERS else []) for name in MAKERS])
+@pytest.fixture(params=EVERY_STORE)
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[Store] = []
     of_kind = MAKERS[request.param](request)

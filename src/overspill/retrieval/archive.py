@@ -16,7 +16,7 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputStored
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.quotes import Quotes, describe_misquotes, read_quotes
-from overspill.store.protocols import Shelf, ShelfLabel, Store
+from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
@@ -102,6 +102,11 @@ class Archive:
         """Open an output without noting that it was read, so that looking at it does not keep it longer. You close it."""
         with self._reading(kept.session) as shelf:
             return StoredOutput(kept, shelf.open(kept.id))
+
+    def open_beside(self, session: str, id: str) -> Reader:
+        """Open what is stored beside the outputs of a session, such as a recorded reply. You close it."""
+        with self._reading(session) as shelf:
+            return shelf.open(id)
 
     def journals(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Iterator[bytes]]]:
         """Every session, or only one, with the lines of its journal. Use them before you ask for the next session."""

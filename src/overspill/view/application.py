@@ -19,6 +19,7 @@ from overspill.view.library import Library
 from overspill.view.live import LivePages
 from overspill.view.output_pages import OutputPages
 from overspill.view.pages import Pages
+from overspill.view.reply_pages import ReplyPages
 from overspill.view.searches import Searches
 from overspill.view.showing import FOLDER, Showing
 
@@ -28,6 +29,7 @@ _OUTPUT = "/output/{session}/{file}"
 def build_application(archive: Archive, searches: Searches, entrance: Entrance, hosts: Collection[str], port: int) -> Starlette:
     library, showing = Library(archive), Showing(entrance.folder)
     pages, outputs = Pages(library, showing), OutputPages(library, showing, searches)
+    replies = ReplyPages(library, showing)
     routes = [
         Route("/", pages.sessions),
         Route("/session/{session}", pages.session),
@@ -37,6 +39,8 @@ def build_application(archive: Archive, searches: Searches, entrance: Entrance, 
         Route(f"{_OUTPUT}/search", outputs.search),
         Route(f"{_OUTPUT}/raw", outputs.raw),
         Route(f"{_OUTPUT}/image", outputs.image),
+        Route(f"{_OUTPUT}/reply", replies.rebuilt),
+        Route("/reply/{session}/{id}", replies.recorded),
         Route("/citation/{session}/{op}", outputs.citation),
         Route("/live", LivePages(library).listen),
         Route("/savings", pages.savings),
