@@ -80,10 +80,10 @@ def read_arguments(written: object) -> Any:
     if not isinstance(written, str):
         return written
     try:
-        read = lenient_json.loads(written) if written.strip() else {}
+        read: Any = lenient_json.loads(written) if written.strip() else {}
     except (ValueError, RecursionError):
         return written
-    return cast("Any", read) if isinstance(read, dict) else written
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else written
 
 
 class Output(Struct, frozen=True):

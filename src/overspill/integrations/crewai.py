@@ -61,7 +61,8 @@ def _widen(asking: Asking, tool: BaseTool) -> Any:
     if added is schema:
         return tool.args_schema
     described = Field(default=None, description=added["properties"][NAME]["description"])
-    return create_model(tool.args_schema.__name__, __base__=tool.args_schema, **{NAME: (str | None, described)})
+    ours: dict[str, Any] = {NAME: (str | None, described)}
+    return create_model(tool.args_schema.__name__, __base__=tool.args_schema, **ours)
 
 
 def _make(original: BaseTool, call: Callable[..., Any], args_schema: Any = None) -> BaseTool:

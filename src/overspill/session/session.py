@@ -201,7 +201,7 @@ class Session:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
         require("name", name, str, "the name of a retrieval tool")
         require("id", id, str, "a string")
-        given = {} if args is None else read_arguments(args)
+        given: object = {} if args is None else read_arguments(args)
         with self._offered.naming():
             return await self._parts_here.retrieval.invoke(self._offered.strip_prefix(name), given, id)
 
