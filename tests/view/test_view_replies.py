@@ -10,12 +10,24 @@ import pytest
 from viewers import Client, output_path, run_apart, running_viewer
 
 from overspill import handles
-from overspill.record.events import OutputExtracted, OutputRetrieved, RecordedReply, ToolCalled, encode_events
+from overspill.record.events import (
+    Entry,
+    OutputExtracted,
+    OutputRetrieved,
+    OutputStored,
+    RecordedReply,
+    TextShown,
+    ToolCalled,
+    encode_events,
+)
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-from overspill.types import Kept, Reply
+from overspill.store.protocols import ShelfLabel
+from overspill.types import Kept, Reply, Size
+from overspill.view.charts import plot_context
 from overspill.view.citations import find_answer
+from overspill.view.records import SessionRecord
 
 HX = {"HX-Request": "true"}
 
@@ -183,3 +195,20 @@ def test_an_answer_that_could_belong_to_another_question_is_not_shown(at_once: i
     asked = [OutputExtracted(1, f"op{number}", id, "tool_output", "auto") for number in range(at_once)]
     answered = [OutputRetrieved(2, "tool_output", "auto", id=id, reply=reply) for _ in asked]
     assert find_answer([*asked, *answered], "op0") == (reply if at_once == 1 else None)
+
+
+def test_what_a_turn_delivers_counts_as_shown_in_every_figure():
+    session, id = handles.new(), handles.new()
+    kept = Kept(session, id, "report", "background", Size(8_000, 8_000, 10, 2_000), "ab", 1)
+    events: list[Entry] = [
+        ToolCalled(1, "report", chars_out=400),
+        OutputStored(2, kept),
+        TextShown(3, "notice", 4_000),
+        TextShown(4, "output", 800, id),
+    ]
+    record = SessionRecord(ShelfLabel(session, live=False))
+    record.read(encode_events(events).splitlines(keepends=True))
+    [saved] = record.savings.values()
+    last = plot_context(events)[-1]
+    assert (saved.shown_tokens, record.shown_tokens) == (200, 300)
+    assert (last.entered, last.kept_out) == (300, 1_800)

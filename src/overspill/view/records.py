@@ -172,6 +172,8 @@ class SessionRecord:
                 self.jobs[event.id] = event
             case TextShown():
                 self._note_reply(event)
+                if event.what == "output" and (made := self.kept.get(event.id)) is not None:
+                    self._find(event.t, made.server, made.tool).shown_tokens += event.chars // CHARS_PER_TOKEN
             case _:
                 pass
 
