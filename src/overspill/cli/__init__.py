@@ -14,7 +14,7 @@ import click
 
 from overspill import __version__
 from overspill.cli import ending
-from overspill.cli.common_options import add_common_options
+from overspill.cli.common_options import add_common_options, add_common_options_before
 from overspill.cli.group import CommandGroup
 from overspill.cli.stderr import report_usage
 from overspill.errors import OverspillError
@@ -48,6 +48,7 @@ COMMANDS = {
     "unwrap": Entry("overspill.cli.commands.wrap:unwrap", "Undo `wrap`."),
     "doctor": Entry("overspill.cli.commands.doctor.command:doctor", "Check your settings, models, stores and servers."),
     "config": Entry("overspill.cli.commands.config:config", "Show the settings in effect and where each comes from."),
+    "help": Entry("overspill.cli.commands.help:help_", "Show how to use a command."),
 }
 
 
@@ -73,9 +74,12 @@ class Commands(CommandGroup):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="overspill %(version)s")
+@click.version_option(__version__, "-V", "--version", message="overspill %(version)s")
 def overspill() -> None:
     """Keep large tool outputs out of a model's context, whole, and run slow tools in the background."""
+
+
+add_common_options_before(overspill)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

@@ -1,12 +1,14 @@
-"""The options that every command takes: -q, -v and --color."""
+"""The options that every command takes, behind its name or before it: -q, -v and --color."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from overspill.cli.stderr import is_quiet, is_verbose, set_verbosity
+from overspill.cli.terminal import chosen_color
 
 _SHOW_THEIR_LOG = {"proxy", "run", "serve"}
 """Commands that show what is logged by themselves."""
@@ -19,6 +21,16 @@ def add_common_options(command: click.Command) -> click.Command:
         for each in command.commands.values():
             add_common_options(each)
         return command
+    return _add(command)
+
+
+def add_common_options_before(group: click.Group) -> click.Group:
+    """To the group itself: `overspill -q stats`."""
+    _add(group)
+    return group
+
+
+def _add(command: click.Command) -> click.Command:
     taken = {spelling for param in command.params for spelling in param.opts}
     if command.name != "hook":
         command.params += [option for option in _make_options() if option.opts[-1] not in taken]
@@ -40,7 +52,7 @@ def _make_options() -> list[click.Option]:
         show_default=True,
         expose_value=False,
         callback=_color,
-        help="When to use colors. The default is on a terminal, unless NO_COLOR is set.",
+        help="When to use colors. auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set.",
     )
     return [quiet, verbose, color]
 
@@ -57,11 +69,14 @@ def _explain(context: click.Context, _: click.Parameter, given: bool) -> None:
         raise click.UsageError("Use -q or -v, not both.")
     if given:
         set_verbosity(context, "verbose")
-    if given and context.command.name not in _SHOW_THEIR_LOG:
+    if is_verbose() and context.parent is not None and context.command.name not in _SHOW_THEIR_LOG:
         from overspill.cli.logs import show_log
 
         context.with_resource(show_log())
 
 
-def _color(context: click.Context, _: click.Parameter, given: Any) -> None:
-    context.color = _COLORS[given]
+def _color(context: click.Context, option: click.Parameter, given: Any) -> None:
+    is_typed = context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT
+    if is_typed or context.parent is None:
+        context.color = _COLORS[given]
+        chosen_color.set(_COLORS[given])

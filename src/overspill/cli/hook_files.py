@@ -102,6 +102,9 @@ def write(plan: Plan, *, is_undo: bool) -> dict[Path, Path | None]:
     """Write all files or none. Returns the changed files with their backups, if they have one."""
     copies: dict[Path, Path | None] = {}
     now = datetime.now(UTC)
+    for path in plan.changed:
+        if path in plan.files.found:
+            plan.files.found[path].require_writable()
     with ExitStack() as undo:
         for path in plan.changed:
             file, text = plan.files.found.get(path), plan.texts[path]

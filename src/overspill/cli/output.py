@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
 from overspill.cli.stderr import inform
-from overspill.cli.terminal import on_terminal
+from overspill.cli.terminal import has_color, on_terminal
 from overspill.text.lenient_json import dumps
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_JSON_TOKEN = re.compile(rb'("(?:[^"\\]+|\\.)*+")(:?)|\bnull\b')
 
 
 def program() -> str:
@@ -33,18 +38,50 @@ def standard_input(action: str) -> BinaryIO:
     return sys.stdin.buffer
 
 
-json_lines_option = click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON, one object on each line.")
+def json_options(meaning: str = "Print JSON.") -> Callable[[Command], Command]:
+    """--json and --jsonl, as the parameters `as_json` and `as_lines`, for a command that prints records."""
+
+    def add(command: Command) -> Command:
+        lines = click.option("--jsonl", "as_lines", is_flag=True, help="Print JSON, one object on each line.")
+        return click.option("--json", "as_json", is_flag=True, help=meaning)(lines(command))
+
+    return add
+
+
+def print_records(records: Iterable[Any], *, as_lines: bool) -> None:
+    """As JSON: a list, or a line for each."""
+    if not as_lines:
+        print_json(list(records))
+        return
+    for record in records:
+        click.echo(_escape_invisible(dumps(record)) if on_terminal() else dumps(record))
 
 
 def print_json(value: Any) -> None:
-    """On one line, except on a terminal. As bytes, because JSON is UTF-8 in every locale."""
-    click.echo(dumps(value, indent=2) if on_terminal() else dumps(value))
-
-
-def print_lines(values: Iterable[Any]) -> None:
-    """Each as JSON on a line."""
-    for value in values:
+    """On one line, except on a terminal. As bytes, because JSON is UTF-8 in every locale. Colors would break it for programs."""
+    if not on_terminal():
         click.echo(dumps(value))
+        return
+    shown = _escape_invisible(dumps(value, indent=2))
+    click.echo(_highlight(shown) if has_color() else shown)
+
+
+def _escape_invisible(written: bytes) -> bytes:
+    """The same JSON. Control and format characters in its texts could control a terminal."""
+    text = written.decode()
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text).encode()
+
+
+def _highlight(written: bytes) -> bytes:
+    """Keys, texts and nulls in JSON that we wrote."""
+
+    def mark(found: re.Match[bytes]) -> bytes:
+        text, colon = found[1], found[2]
+        if text is None:
+            return b"\x1b[2mnull\x1b[0m"
+        return b"\x1b[%sm%s\x1b[0m%s" % (b"34;1" if colon else b"32", text, colon)
+
+    return _JSON_TOKEN.sub(mark, written)
 
 
 def format_time(milliseconds: int) -> str:

@@ -34,8 +34,8 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
                     found.setdefault(file.path, file)
             else:
                 found[path] = SearchedFile(path, path.stat().st_size, is_named=True)
-        except OSError as problem:
-            raise BadRequest(f"{path} cannot be read: {problem.strerror}.") from None
+        except OSError:
+            found[path] = SearchedFile(path, 0, is_named=True)  # reading it tells why it cannot be read
         if len(found) > _MAX_FILES:
             raise BadRequest(f"{path} has more than {_MAX_FILES:,} files. Name fewer, or a folder in it.")
     return list(found.values())
@@ -43,7 +43,13 @@ def list_files(given: Sequence[Path]) -> list[SearchedFile]:
 
 def _walk(folder: Path) -> list[SearchedFile]:
     found: list[SearchedFile] = []
-    for parent, folders, names in os.walk(folder, onerror=lambda problem: warn(f"{problem.filename}: {problem.strerror}.")):
+
+    def tell(problem: OSError) -> None:
+        if problem.filename == str(folder):
+            raise problem
+        warn(f"{problem.filename}: {problem.strerror}.")
+
+    for parent, folders, names in os.walk(folder, onerror=tell):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for path in (Path(parent, name) for name in sorted(names) if not name.startswith(".")):
             status = path.lstat()

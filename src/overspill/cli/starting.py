@@ -15,7 +15,7 @@ from overspill.cli import ending
 from overspill.cli.logs import show_log
 from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.signals import run_until_signal
-from overspill.cli.stderr import inform, with_uvx
+from overspill.cli.stderr import inform, is_quiet, with_uvx
 from overspill.cli.tracing import find_observers
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
@@ -44,7 +44,8 @@ def start(given: Mapping[str, Any]) -> None:
     settings = load_settings(
         given["preset"], given["settings"], given["assignments"], usual=[PROXY_DEFAULTS, store], forgiving=True
     ).settings
-    log = _make_log(given["quiet"])
+    quiet = given["quiet"] or is_quiet()
+    log = _make_log(quiet)
     environ = {
         name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX) and name not in given["tokens"]
     }
@@ -64,7 +65,7 @@ def start(given: Mapping[str, Any]) -> None:
         )
         await _load_serve()(given, settings, options, log, stop)
 
-    with nullcontext() if given["quiet"] else show_log():
+    with nullcontext() if quiet else show_log():
         anyio.run(run_until_signal, run)
 
 

@@ -8,26 +8,28 @@ from typing import Literal, TypeAlias
 
 import click
 
+from overspill.cli.terminal import has_colored_messages
 from overspill.text.humanize import escape_invisible
 
 Level: TypeAlias = Literal["note", "warning", "error"]
 Verbosity: TypeAlias = Literal["quiet", "usual", "verbose"]
 _VERBOSITY = "overspill.verbosity"
-_LABELS: dict[Level, str] = {"note": "", "warning": "warning: ", "error": "error: "}
+_LABELS: dict[Level, str] = {"note": "", "warning": "warning:", "error": "error:"}
+_COLORS: dict[Level, str] = {"warning": "yellow", "error": "red"}
 
 
 def format_message(text: str, level: Level) -> str:
-    return f"overspill: {_LABELS[level]}{escape_invisible(text)}"
+    return f"overspill: {f'{_LABELS[level]} ' if _LABELS[level] else ''}{escape_invisible(text)}"
 
 
 def inform(text: str) -> None:
     if not is_quiet():
-        click.echo(format_message(text, "note"), err=True)
+        _write(text, "note")
 
 
 def warn(text: str) -> None:
     if not is_quiet():
-        click.echo(format_message(text, "warning"), err=True)
+        _write(text, "warning")
 
 
 def set_verbosity(context: click.Context, verbosity: Verbosity) -> None:
@@ -48,7 +50,15 @@ def _find_verbosity() -> Verbosity:
 
 
 def report_error(text: str) -> None:
-    click.echo(format_message(text, "error"), err=True)
+    _write(text, "error")
+
+
+def _write(text: str, level: Level) -> None:
+    message = format_message(text, level)
+    is_colored = has_colored_messages()
+    if is_colored and level in _COLORS:
+        message = message.replace(_LABELS[level], click.style(_LABELS[level], fg=_COLORS[level], bold=True), 1)
+    click.echo(message, err=True, color=is_colored)
 
 
 def report_usage(problem: click.ClickException) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import redirect_stderr, suppress
+from io import StringIO
 from pathlib import Path
+
+import click
 
 from overspill.cli.settings import lasting_store, load_settings
 from overspill.cli.stderr import warn
-from overspill.errors import StoreError
+from overspill.errors import OverspillError, StoreError
 from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.settings.opening import store_place
@@ -15,6 +19,8 @@ from overspill.store.files.failures import explain_failures
 from overspill.store.files.store import FileStore
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
+
+_MAX_COMPLETED = 100
 
 
 def archive(preset: str | None, config: Path | None, assignments: Sequence[str]) -> Archive:
@@ -28,6 +34,15 @@ def find_stores(settings: Settings) -> list[Store]:
     if project.url not in stores and _can_open(project):
         stores[project.url] = project
     return list(stores.values())
+
+
+def complete_outputs(_: click.Context, __: click.Parameter, typed: str) -> list[str]:
+    """For your shell: the names of stored outputs, newest first. It has no place to show a problem."""
+    with suppress(OverspillError, OSError), redirect_stderr(StringIO()):
+        found = archive(None, None, ()).items()
+        names = [kept.artifact_id if typed.startswith("art_") else kept.name for kept in (item.kept for item in reversed(found))]
+        return [name for name in names if name and name.startswith(typed)][:_MAX_COMPLETED]
+    return []
 
 
 def _can_open(store: Store) -> bool:

@@ -23,7 +23,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         _print_plain([columns, *rows])
         return
     table = Table(title=title, box=box.SQUARE, title_justify="left")
-    shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    shown = [index for index in range(len(columns)) if any(row[index] for row in rows) or not rows]
     for column in (columns[index] for index in shown):
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=column == "ID")
     cells = [[escape_invisible(row[index]) for index in shown] for row in rows]

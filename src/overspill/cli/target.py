@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import click
+from click.shell_completion import CompletionItem
 from msgspec import Struct
 
 from overspill.cli.settings import home
@@ -33,6 +36,14 @@ class Target(Struct, frozen=True):
 
 def clients() -> dict[str, Client]:
     return places.known_clients(home(), sys.platform, os.environ)
+
+
+def complete_clients(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """For your shell: the names of clients, or else files."""
+    with suppress(SettingsError):
+        if names := [name for name in clients() if name.startswith(typed)]:
+            return [CompletionItem(name) for name in names]
+    return [CompletionItem(typed, type="file")]
 
 
 def find_target(given: str) -> Target:

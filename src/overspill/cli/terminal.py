@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from contextvars import ContextVar
 
-import click
+chosen_color: ContextVar[bool | None] = ContextVar("chosen_color", default=None)
+"""What --color says, or None. Unlike what click knows, it outlives the command, and its errors are reported after it."""
 
 
 def on_terminal() -> bool:
@@ -18,8 +20,21 @@ def watched_on_terminal() -> bool:
 
 
 def has_color() -> bool:
-    """As --color says, or else on a terminal that shows colors, unless NO_COLOR is set."""
-    context = click.get_current_context(silent=True)
-    if context is not None and context.color is not None:
-        return context.color
-    return on_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """As --color says, or else NO_COLOR or FORCE_COLOR, or else on a terminal that shows colors."""
+    return _choose(on_terminal())
+
+
+def has_colored_messages() -> bool:
+    """The same for standard error."""
+    return _choose(watched_on_terminal())
+
+
+def _choose(is_terminal: bool) -> bool:
+    chosen = chosen_color.get()
+    if chosen is not None:
+        return chosen
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return is_terminal and os.environ.get("TERM") != "dumb"

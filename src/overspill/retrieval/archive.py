@@ -16,6 +16,7 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputStored
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.quotes import Quotes, describe_misquotes, read_quotes
+from overspill.store.listing import list_shelves
 from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
@@ -147,7 +148,7 @@ class Archive:
         """Remove closed sessions; with `live`, also the outputs of live ones, which continue. Returns the sessions."""
         removed: list[str] = []
         for store in self._stores:
-            for label in store.shelves():
+            for label in list_shelves(store):
                 if label.live and not live:
                     continue
                 try:
@@ -187,7 +188,7 @@ class Archive:
     ) -> Iterator[tuple[ShelfLabel, Shelf, Iterator[Entry]]]:
         """Every session, or only one or the live ones, open for reading, with its events."""
         for store in self._stores:
-            for label in store.shelves() if session is None else _find_label(store, session):
+            for label in list_shelves(store) if session is None else _find_label(store, session):
                 if live_only and not label.live:
                     continue
                 try:

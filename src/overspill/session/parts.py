@@ -14,7 +14,7 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
-from overspill.errors import BadRequest, StoreError, require
+from overspill.errors import BadRequest, HandleError, StoreError, require
 from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
@@ -157,7 +157,8 @@ class SessionParts:
             await anyio.to_thread.run_sync(self._close)
             is_empty = not (self.gate.kept or self.calls.jobs.background or self.recorder.has_recorded)
             if remove_empty and is_empty:  # true of most sessions of a family
-                await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
+                with suppress(StoreError, HandleError):  # if it stays, it only takes a little room
+                    await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
         if left:
             logger.warning(
                 "Session %s is closed. These tools could not be interrupted and keep running: %s",

@@ -39,14 +39,19 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True):
+    """`text` as it is printed: `data`, the stored text in it, and below it `notes`, which are ours."""
+
     text: str
     is_found: bool = True
+    data: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = "") -> Part:
     """`note` goes below it. Blocks."""
     if not stored.reader.size:
-        return Part(note or EMPTY, is_found=wanted.grep is None and wanted.query is None)
+        said = note or EMPTY
+        return Part(said, is_found=wanted.grep is None and wanted.query is None, notes=(said,))
     found = True
 
     def read(bound: Bound) -> Page:
@@ -59,7 +64,8 @@ def read_part(stored: StoredOutput, wanted: Wanted, bound: Bound, note: str = ""
     def finish(bound: Bound) -> Page:
         return finished_page(stored, bound, read)
 
-    return Part((add_note(note, bound, finish) if note else finish(bound)).text, found)
+    page = add_note(note, bound, finish) if note else finish(bound)
+    return Part(page.text, found, page.text if page.data is None else page.data, page.notes)
 
 
 def _read(stored: StoredOutput, wanted: Wanted, bound: Bound) -> Page:

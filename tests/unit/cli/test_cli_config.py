@@ -234,3 +234,23 @@ def test_a_shell_can_complete_the_names_of_commands(overspill: Overspill, monkey
     monkeypatch.setenv("COMP_WORDS", "overspill co")
     monkeypatch.setenv("COMP_CWORD", "co")
     assert "config" in overspill().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("wrap cur", "cursor"), ("unwrap claude-d", "claude-desktop"), ("doctor go", "goose"), ("help ext", "extract")],
+)
+def test_a_shell_can_complete_names(overspill: Overspill, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str) -> None:
+    monkeypatch.setenv("_OVERSPILL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"overspill {typed}")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert overspill() == (0, f"plain,{offered}\n", "")
+
+
+def test_help_shows_what_the_option_shows(overspill: Overspill) -> None:
+    assert overspill("help", "artifacts", "list") == overspill("artifacts", "list", "--help")
+    assert overspill("help") == overspill("--help")
+    unknown = overspill("help", "artifacts", "lst")
+    assert (unknown.code, unknown.err.splitlines()[0]) == (2, "overspill: error: No such command 'lst'. Did you mean 'list'?")
+    assert overspill("help", "stats", "more").err.startswith("overspill: error: 'overspill stats' has no commands.")
+    assert overspill("-V") == overspill("--version")

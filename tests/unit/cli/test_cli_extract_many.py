@@ -135,3 +135,13 @@ def test_progress_has_an_end_if_the_size_is_known(place: Place):
     code, seen = on_a_terminal("extract", "retry limit", "large.log")
     assert (code, "of 10.8 MB" in seen) == (0, True)
     assert "of 10.8 MB" not in on_a_terminal("extract", "retry limit", "large.log", "-q")[1]
+
+
+@pytest.mark.promise("nothing-lost")
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_file_that_does_not_exist_is_an_error_and_the_others_are_searched(place: Place, folder: Path, watched: bool):
+    args = ("extract", "what is the retry limit", "project/gone.txt", "project/deep/er/limits.txt")
+    code, *shown = on_a_terminal(*args) if watched else place.overspill(*args)
+    assert code == 2
+    assert ANSWER.strip() in shown[0].replace("\x1b[1;31m", "").replace("\x1b[0m", "")
+    assert "project/gone.txt cannot be read: No such file or directory." in "".join(shown)

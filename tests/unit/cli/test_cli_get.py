@@ -170,3 +170,19 @@ def test_an_unknown_name_is_exit_code_2(place: Place, name: str):
 
 def test_waiting_for_what_is_not_running_returns_immediately(place: Place):
     assert get(place, "small\n", "--wait", "600")[:2] == (0, "small\n")
+
+
+def test_a_shell_can_complete_the_names_of_stored_outputs(place: Place, monkeypatch: pytest.MonkeyPatch):
+    first, second = place.keep(a="one", b="two")
+    monkeypatch.setenv("_OVERSPILL_COMPLETE", "bash_complete")
+    for typed, offered in (
+        ("get out_", [second.name, first.name]),
+        (f"artifacts show {first.artifact_id[:-1]}", [first.artifact_id]),
+        ("verify nothing", []),
+    ):
+        monkeypatch.setenv("COMP_WORDS", f"overspill {typed}")
+        monkeypatch.setenv("COMP_CWORD", str(len(typed.split())))
+        completed = place.overspill()
+        assert (completed.out.split(), completed.err) == ([f"plain,{name}" for name in offered], "")
+    (place.root / "config" / "overspill" / "config.yaml").write_text("storeDir: [\n")
+    assert place.overspill().err == ""

@@ -36,7 +36,7 @@ def test_standard_input_is_a_table(place: Place):
 
 def test_rows_can_be_printed_as_json(place: Place):
     done = place.overspill("sql", "SELECT id, total FROM orders WHERE id > 3", "orders.json", "--json")
-    assert (done.code, json.loads(done.out)) == (0, {"id": 4, "total": 6.0})
+    assert (done.code, json.loads(done.out)) == (0, [{"id": 4, "total": 6.0}])
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,27 @@ def test_yaml_that_would_be_written_differently_is_refused_with_the_lines_to_pas
     assert pasted["remote"]["envs"] == {"OVERSPILL_HEADER_AUTHORIZATION": "…"}
 
 
+def test_toml_that_would_be_written_differently_is_refused_with_the_lines_to_paste(place: Place):
+    first, _, rest = CODEX.partition("\n[")
+    text = f"{first}\n[[notes]]\na = 1\n\n[{rest}\n[[notes]]\na = 2\n"
+    file = install(place, "codex", text)
+    result = wrap(place, "codex")
+    assert (result.code, result.out) == (2, "")
+    assert "would change in other places too. Nothing was written. Change its entries by hand." in result.err
+    assert file.read_text() == text
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    assert "secret" not in result.err
+    _, _, lines = result.err.partition("\n\n")
+    pasted = tomllib.loads(lines)["mcp_servers"]
+    file.write_text(CODEX)
+    wrap(place, "codex")
+    written = read(file)["mcp_servers"]
+    assert set(pasted) == {name for name, entry in written.items() if "proxy" in entry.get("args", ())}
+    for name, entry in pasted.items():
+        assert {**entry, "env": {}} == {**written[name], "env": {}}
+        assert set(entry.get("env", {})) == set(written[name].get("env", {}))
+
+
 def test_a_file_that_is_only_read_may_be_written_in_any_form(place: Place):
     install(place, "goose", "GOOSE_MODEL:     x\nextensions:\n  gone: {type: stdio, cmd: no-such-program, enabled: true}\n")
     result = place.overspill("doctor", "goose")

@@ -41,16 +41,13 @@ def artifacts() -> None:
 
 
 @artifacts.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@output.json_lines_option
+@output.json_options()
 @settings_options
 def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List stored outputs, oldest first."""
     items = stores.archive(**options).items()
-    if as_lines:
-        output.print_lines(_describe(item) for item in items)
-    elif as_json:
-        output.print_json([_describe(item) for item in items])
+    if as_json or as_lines:
+        output.print_records(map(_describe, items), as_lines=as_lines)
     elif not items:
         click.echo("No stored outputs.")
     else:
@@ -64,7 +61,7 @@ def list_(as_json: bool, as_lines: bool, **options: Any) -> None:
 
 
 @artifacts.command()
-@click.argument("id")
+@click.argument("id", shell_complete=stores.complete_outputs)
 @click.option("--lines", metavar="A-B", help="Print only these lines, counted from 1, both included.")
 @click.option("--bytes", "bytes_", metavar="A-B", help="Print only these bytes, counted from 0, both included.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text, or base64 if it is not text, and its position.")
@@ -89,7 +86,7 @@ def show(id: str, lines: str | None, bytes_: str | None, as_json: bool, **option
 
 
 @artifacts.command()
-@click.argument("id")
+@click.argument("id", shell_complete=stores.complete_outputs)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @settings_options
 def info(id: str, as_json: bool, **options: Any) -> None:
@@ -115,7 +112,7 @@ def info(id: str, as_json: bool, **options: Any) -> None:
 
 
 @artifacts.command(short_help="Copy a stored output to a file.")
-@click.argument("id")
+@click.argument("id", shell_complete=stores.complete_outputs)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from overspill.cli import output
 from overspill.cli.consoles import console
 from overspill.cli.settings import load_settings, settings_options
 from overspill.settings import Settings
@@ -17,8 +18,8 @@ from overspill.text.lenient_json import dumps
 
 @click.command()
 @settings_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def config(preset: str | None, config: Path | None, assignments: tuple[str, ...], as_json: bool) -> None:
+@output.json_options()
+def config(preset: str | None, config: Path | None, assignments: tuple[str, ...], as_json: bool, as_lines: bool) -> None:
     """Show the settings in effect and where each comes from.
 
     Strongest first: the command line; the file you name with --config, or else .overspill.yaml in the working directory and
@@ -26,9 +27,12 @@ def config(preset: str | None, config: Path | None, assignments: tuple[str, ...]
     """
     loaded = load_settings(preset, config, assignments)
     values = {dotted_path(Settings, path): visible(Settings, path, value) for path, value in flatten(Settings, loaded.settings)}
+    rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
+    if as_lines:
+        output.print_records(({"key": key, **row} for key, row in rows.items()), as_lines=True)
+        return
     if as_json:
-        rows = {key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()}
-        click.echo(dumps(rows, indent=2))
+        output.print_json(rows)
         return
     table = Table("Key", "Value", "From", box=None, pad_edge=False)
     for key, value in values.items():

@@ -32,9 +32,8 @@ from overspill.settings import Settings
 @click.option(
     "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model. Repeat to name others to try next."
 )
-@click.option("--max-tokens", type=click.IntRange(1), default=2000, show_default=True, help="The longest answer, in tokens.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: the answer, and its excerpts with their positions.")
-@output.json_lines_option
+@click.option("--max-tokens", type=click.IntRange(1), default=2000, metavar="N", show_default=True, help="Of the answer.")
+@output.json_options("Print JSON: the answer, and its excerpts with their positions.")
 @settings_options
 def extract(
     what: str,
@@ -69,10 +68,10 @@ def extract(
     else:
         searched = asked_of_many(paths, ask, max_tokens)
     searched = add_warning(searched, problem)
-    if as_lines:
-        output.print_lines(describe(each) for each in searched.answers)
+    if as_lines or (as_json and searched.is_many):
+        output.print_records(map(describe, searched.answers), as_lines=as_lines)
     elif as_json:
-        output.print_json([describe(each) for each in searched.answers] if searched.is_many else searched.answers[0].found)
+        output.print_json(describe(searched.answers[0]))
     else:
         print_answers(searched, find_words(what), max_tokens)
     sys.exit(2 if searched.is_incomplete else 0 if any(each.found.found for each in searched.answers) else 1)

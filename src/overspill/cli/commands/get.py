@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
 import click
+from msgspec import to_builtins
 
 from overspill.cli import stores
 from overspill.cli.extractions import print_extraction, print_parts
 from overspill.cli.highlighting import find_words, highlight_pattern
 from overspill.cli.models import endpoints
+from overspill.cli.output import json_options, print_json, print_records
 from overspill.cli.settings import lasting_store, load_settings, settings_options
-from overspill.cli.stderr import inform, warn
+from overspill.cli.stderr import warn
 from overspill.cli.terminal import has_color
 from overspill.reading import Bound
 from overspill.record.ledger import Ledger
@@ -22,16 +25,17 @@ from overspill.retrieval.archive import Archive
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.output import StoredOutput
 from overspill.settings import Layer, Settings
-from overspill.shell.finding import OutputFinder
-from overspill.shell.pages import Wanted, read_part
+from overspill.shell.finding import FoundOutput, OutputFinder
+from overspill.shell.pages import Part, Wanted, read_part
 from overspill.text.humanize import escape_invisible
+from overspill.types import Extraction
 
 _UNLIMITED_BYTES = 1 << 40
 _BYTES_PER_TOKEN = 4
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=stores.complete_outputs)
 @click.option("--ask", metavar="WHAT", help="Print the parts that answer this, as `overspill extract` does.")
 @click.option("--grep", metavar="PATTERN", help="Print the lines that match an RE2 regular expression.")
 @click.option("--context", "-C", type=click.IntRange(0), default=0, metavar="N", help="With --grep: lines around each match.")
@@ -39,10 +43,13 @@ _BYTES_PER_TOKEN = 4
 @click.option("--lines", metavar="A-B", help="Print these lines, counted from 1, both included.")
 @click.option("--bytes", metavar="A-B", help="Print these bytes, counted from 0, both included.")
 @click.option("--query", metavar="EXPRESSION", help="Print what a JSON pointer or a JMESPath expression finds.")
-@click.option("--from", "start", type=click.IntRange(0), default=0, help="With --grep and --query: where to continue.")
+@click.option(
+    "--from", "start", type=click.IntRange(0), default=0, metavar="N", help="With --grep and --query: where to continue."
+)
 @click.option("--wait", type=click.FloatRange(0), metavar="SECONDS", help="First wait this long for a command that still runs.")
+@json_options("Print JSON: the text, and where it is or how to print the rest, in `notes`.")
 @settings_options
-def get(name: str, ask: str | None, wait: float | None, **options: Any) -> None:
+def get(name: str, ask: str | None, wait: float | None, as_json: bool, as_lines: bool, **options: Any) -> None:
     """Print part of the stored output NAME: its beginning, or what you ask for.
 
     \b
@@ -64,22 +71,36 @@ def get(name: str, ask: str | None, wait: float | None, **options: Any) -> None:
     if wait:
         finder.wait(name, wait)
     with finder.open(name) as output:
-        if ask is not None:
-            is_found = _ask(output.stored, ask, settings)
-            if output.note:
-                inform(output.note.strip("[]"))
+        answer = _read(output.stored, wanted, settings) if ask is None else _ask(output.stored, ask, settings)
+        if as_json or as_lines:
+            described = {"id": output.stored.shown_id, **_describe(answer, output.note)}
+            print_records([described], as_lines=True) if as_lines else print_json(described)
         else:
-            part = read_part(
-                output.stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars)
-            )
-            _print(part.text, wanted)
-            is_found = part.is_found
-        if output.note:
-            print_parts(output.note)
+            _print(answer, output, wanted, find_words(ask or ""), settings)
+    is_found = answer.is_found if isinstance(answer, Part) else answer.found
     sys.exit(0 if is_found else 1)
 
 
-def _print(text: str, wanted: Wanted) -> None:
+def _read(stored: StoredOutput, wanted: Wanted, settings: Settings) -> Part:
+    return read_part(stored, wanted, Bound(settings.answer_max_bytes or _UNLIMITED_BYTES, settings.answer_max_chars))
+
+
+def _describe(answer: Part | Extraction, note: str) -> dict[str, Any]:
+    if isinstance(answer, Part):
+        return {"found": answer.is_found, "text": answer.data, "notes": [*answer.notes, *([note] if note else [])]}
+    return {**to_builtins(answer), "notes": [note] if note else []}
+
+
+def _print(answer: Part | Extraction, output: FoundOutput, wanted: Wanted, words: Sequence[str], settings: Settings) -> None:
+    if isinstance(answer, Part):
+        _print_part(answer.text, wanted)
+    else:
+        print_extraction(answer, output.stored.shown_id, _count_tokens(settings), words)
+    if output.note:
+        print_parts(output.note)
+
+
+def _print_part(text: str, wanted: Wanted) -> None:
     if wanted.grep is None or not has_color():
         print_parts(text)
     else:
@@ -100,11 +121,13 @@ def _read_wanted(ask: str | None, **options: Any) -> Wanted:
     return wanted
 
 
-def _ask(stored: StoredOutput, what: str, settings: Settings) -> bool:
-    most = settings.answer_max_bytes or _UNLIMITED_BYTES
-    max_tokens = min(most, settings.answer_max_chars or most) // _BYTES_PER_TOKEN
-    request = ExtractionRequest(tool="extract", query=what, max_tokens=max_tokens)
+def _ask(stored: StoredOutput, what: str, settings: Settings) -> Extraction:
+    request = ExtractionRequest(tool="extract", query=what, max_tokens=_count_tokens(settings))
     extractor = Extractor(settings, Ledger(stored.kept.session, lambda _: None), {}, endpoints(settings, os.environ))
-    found = anyio.run(extractor.extract, stored, "{}", request)
-    print_extraction(found, stored.shown_id, max_tokens, find_words(what))
-    return found.found
+    return anyio.run(extractor.extract, stored, "{}", request)
+
+
+def _count_tokens(settings: Settings) -> int:
+    """How many an answer may have."""
+    most = settings.answer_max_bytes or _UNLIMITED_BYTES
+    return min(most, settings.answer_max_chars or most) // _BYTES_PER_TOKEN

@@ -14,8 +14,7 @@ from overspill.retrieval.archive import ArchivedJob
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@output.json_lines_option
+@output.json_options()
 @settings_options
 def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
     """List the running, queued and finished background jobs of live sessions.
@@ -23,10 +22,8 @@ def jobs(as_json: bool, as_lines: bool, **options: Any) -> None:
     To print the output of a finished job: overspill artifacts show ID
     """
     found = stores.archive(**options).jobs()
-    if as_lines:
-        output.print_lines(map(_describe, found))
-    elif as_json:
-        output.print_json([_describe(job) for job in found])
+    if as_json or as_lines:
+        output.print_records(map(_describe, found), as_lines=as_lines)
     elif not found:
         click.echo("No background jobs in live sessions.")
     else:

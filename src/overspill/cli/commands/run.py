@@ -21,7 +21,7 @@ from overspill.cli import ending, output
 from overspill.cli.models import endpoints
 from overspill.cli.progress import ProgressView, progress
 from overspill.cli.settings import command_line, config_files, parse_assignments, settings_options
-from overspill.cli.stderr import report_error, warn
+from overspill.cli.stderr import is_verbose, report_error, warn
 from overspill.cli.terminal import on_terminal
 from overspill.cli.tracing import find_observers
 from overspill.errors import OverspillError, SettingsError
@@ -94,7 +94,7 @@ def run(
     named = _name_functions(functions)
     agent = load_agent(file, _collect_sources(models, overrides, options))
     question = _read_question(words)
-    with progress(verbose=verbose) as view:
+    with progress(verbose=verbose or is_verbose()) as view:
         record, code = anyio.run(_run, agent, question, named, endpoints(agent.settings, os.environ, models), view)
     try:
         _conclude(record, snapshot, accounting, as_json=as_json)

@@ -5,27 +5,40 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import get_terminal_size
 
 import click
+from msgspec import Raw
+from msgspec.json import format as compact
 
 from overspill import wording
 from overspill.cli import output
 from overspill.cli.stderr import inform, warn
+from overspill.cli.terminal import on_terminal
 from overspill.errors import BadRequest
-from overspill.sql.answers import explain_failure, read_answer
+from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell_cell
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded
+from overspill.text.humanize import count_noun
+
+_MIN_CHARS_OF_A_COLUMN = 8
+"""In narrower columns, cells would be hard to read."""
 
 
 @click.command()
 @click.argument("statement")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each row.")
+@output.json_options("Print JSON: a list of rows.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True, help="Seconds the query may take."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=10,
+    metavar="SECONDS",
+    show_default=True,
+    help="How long the query may take.",
 )
-def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) -> None:
+def sql(statement: str, files: tuple[Path, ...], as_json: bool, as_lines: bool, timeout: float) -> None:
     """Run one SQL STATEMENT over the tables in FILES, or in standard input.
 
     \b
@@ -37,7 +50,8 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) 
     columns, Markdown and HTML tables, logs and `git log` are tables. "SHOW TABLES" lists them, "DESCRIBE orders" shows the
     columns of one. A file may be compressed.
 
-    The SQL is DuckDB's. Only reading is possible, and only from these files. Cells are separated by tabs.
+    The SQL is DuckDB's. Only reading is possible, and only from these files. In a pipe, cells are separated by tabs.
+    The exit code is 1 if the result is too large to print all of it.
     """
     chosen = list(files) or [Path("-")]
     if sum(str(file) == "-" for file in chosen) > 1:
@@ -49,7 +63,7 @@ def sql(statement: str, files: tuple[Path, ...], as_json: bool, timeout: float) 
         _check(source, found.loaded[name])
     if found.result.failed:
         raise BadRequest(explain_failure(found.result.failed, found.loaded))
-    _print(found, as_json=as_json)
+    _print(found, as_json=as_json or as_lines, as_lines=as_lines)
 
 
 def _open(files: list[Path]) -> Mapping[str, Source]:
@@ -73,11 +87,28 @@ def _check(source: Source, found: Loaded) -> None:
         raise BadRequest(f"{source.label} has no table (it was read as {found.kind}). {advice}")
 
 
-def _print(found: QueryResult, *, as_json: bool) -> None:
+def _print(found: QueryResult, *, as_json: bool, as_lines: bool) -> None:
     for note in found.notes:
         warn(note)
     answer = read_answer(found)
-    click.echo(found.lines if as_json else answer.text, nl=not as_json)
+    if as_json:
+        output.print_records((Raw(compact(line, indent=-1)) for line in found.lines.splitlines()), as_lines=as_lines)
+    elif on_terminal() and len(answer.columns) * _MIN_CHARS_OF_A_COLUMN <= get_terminal_size().columns:
+        _print_table(answer)
+    else:
+        click.echo(answer.text)
     if len(answer.rows) < answer.total:
         warn(f"The result has {answer.total:,} rows, of which {len(answer.rows):,} are printed. Select fewer rows or columns.")
         sys.exit(1)
+
+
+def _print_table(answer: SqlAnswer) -> None:
+    from overspill.cli.tables import print_table  # Rich takes long to import
+
+    numbers = [
+        column
+        for column, cells in zip(answer.columns, zip(*answer.rows, strict=True), strict=False)
+        if all(isinstance(cell, int | float | None) for cell in cells)
+    ]
+    rows = [[*map(spell_cell, row)] for row in answer.rows]
+    print_table(count_noun(answer.total, "row"), answer.columns, rows, numbers=numbers)

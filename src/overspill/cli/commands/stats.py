@@ -21,14 +21,21 @@ _NOTHING_STORED = (
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with figures for each session.")
+@output.json_options("Print JSON: the figures in total and for each session.")
 @settings_options
-def stats(as_json: bool, **options: Any) -> None:
-    """Show how many outputs were kept, how many tokens that saved, and what was retrieved."""
+def stats(as_json: bool, as_lines: bool, **options: Any) -> None:
+    """Show how many outputs were kept, how many tokens that saved, and what was retrieved.
+
+    --jsonl prints the figures of each session, without the total.
+    """
     sessions = stores.archive(**options).counters()
     total = _sum([counters for _, counters in sessions])
+    described = [_describe(label, counters) for label, counters in sessions]
+    if as_lines:
+        output.print_records(described, as_lines=True)
+        return
     if as_json:
-        output.print_json({"total": total, "sessions": [_describe(label, counters) for label, counters in sessions]})
+        output.print_json({"total": total, "sessions": described})
         return
     if not sessions:
         inform(_NOTHING_STORED)

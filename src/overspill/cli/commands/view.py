@@ -24,7 +24,9 @@ _ANYONE = (
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on; default: any that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port to listen on; default: any that is free."
+)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--insecure", is_flag=True, help="Serve other machines without encryption.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in your browser.")

@@ -25,7 +25,14 @@ from overspill.errors import MissingPackage, SettingsError
     envvar="OVERSPILL_JOBS",
     help="The queue, e.g. docket+redis://127.0.0.1:6379/0. Put a URL with a password into OVERSPILL_JOBS instead.",
 )
-@click.option("--max-running", type=click.IntRange(1), default=10, show_default=True, help="How many calls run at the same time.")
+@click.option(
+    "--max-running",
+    type=click.IntRange(1),
+    default=10,
+    metavar="N",
+    show_default=True,
+    help="How many calls run at the same time.",
+)
 @click.option(
     "--grace",
     type=click.FloatRange(0),

@@ -17,7 +17,7 @@ from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
 from overspill.cli.launching import parse_launch
 from overspill.cli.outcomes import describe_changed, describe_skipped, list_facts, name_server, render_changes
 from overspill.cli.stderr import warn
-from overspill.cli.target import Target, clients, find_installed, find_target
+from overspill.cli.target import Target, clients, complete_clients, find_installed, find_target
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, pasting, rewriting
 from overspill.mcp.host_configs.rewriting import Rewriting
@@ -25,7 +25,7 @@ from overspill.text.humanize import escape_invisible
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_clients)
 @click.option("--server", "servers", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
 @click.option(
     "--command", metavar="WORDS", help="The command with which the client starts Overspill. [default: the path of this program]"
@@ -81,7 +81,7 @@ def wrap(
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_clients)
 @click.option("--server", "servers", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
 @click.option("--print", "dry", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

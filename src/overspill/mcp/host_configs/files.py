@@ -9,6 +9,7 @@ import tempfile
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from overspill.errors import SettingsError
 from overspill.text.lines import line_number
 
 _MAX_BYTES = 32 * 1024 * 1024
+_ROOT = 0
 
 
 class ClientFile(Struct, frozen=True):
@@ -57,8 +59,20 @@ class ClientFile(Struct, frozen=True):
         known = next((copy for copy, old in self._find_backups() if old == self.text and not copy.is_symlink()), None)
         return self._write(text, now, known)
 
+    def require_writable(self) -> None:
+        """Raise SettingsError if it is not for you to change, although you could put another file in its place."""
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return  # another program has just removed it, which is told when it is written
+        if os.geteuid() not in (status.st_uid, _ROOT):
+            raise SettingsError(f"{self.path} belongs to another user. Nothing was written. Run this as that user.")
+        if not status.st_mode & stat.S_IWUSR:
+            raise SettingsError(f"{self.path} is read-only. Nothing was written. To allow it: chmod u+w {quote(str(self.path))}")
+
     def remove(self) -> None:
         """Remove the file and its backups, if the file is still as it was read."""
+        self.require_writable()
         try:
             _require_unchanged(self)
             self.path.unlink()
@@ -71,6 +85,7 @@ class ClientFile(Struct, frozen=True):
 
     def _write(self, text: str, now: datetime, known: Path | None) -> Path:
         """`known`: what has the old text or makes it unnecessary."""
+        self.require_writable()
         try:
             with ExitStack() as undo:
                 fresh = _write_beside(self.path, text)

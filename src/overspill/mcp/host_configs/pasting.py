@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import rewriting
 from overspill.mcp.host_configs.dialects import USUAL, Dialect
 from overspill.mcp.host_configs.display import HIDDEN, mask
-from overspill.mcp.host_configs.opening import UnwritableFile, dump_entry
+from overspill.mcp.host_configs.opening import UnwritableFile, dump_entry, open_document
 from overspill.mcp.host_configs.rewriting import Outcome, Rewriting
 from overspill.text import jsonc
 
@@ -19,7 +21,8 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         return rewriting.wrap(text, name, launch, only, dialect)
     except UnwritableFile as problem:
         outcomes = rewriting.preview(text, name, launch, only, dialect).outcomes
-        lines = [_spell(outcome, dialect) for outcome in outcomes if outcome.change == "wrapped"]
+        there = open_document(text, name, dialect, is_written=False).entries()
+        lines = [_spell(outcome, there[outcome.server], dialect) for outcome in outcomes if outcome.change == "wrapped"]
         if not lines:
             raise
         shown = "\n".join(lines).rstrip()
@@ -27,6 +30,12 @@ def wrap(text: str, name: str, launch: Sequence[str], only: Sequence[str] = (), 
         raise SettingsError(f"{problem} Write these in place of the entries that are there.{own}\n\n{shown}") from None
 
 
-def _spell(outcome: Outcome, dialect: Dialect) -> str:
-    usual = jsonc.scan(mask(outcome.after), outcome.server).value
-    return dump_entry(dialect.from_usual(usual), outcome.server, dialect)
+def _spell(outcome: Outcome, there: Mapping[str, Any], dialect: Dialect) -> str:
+    """Values that stay are taken from the entry that is there: JSON, in which entries are wrapped, has no dates."""
+    entry = dialect.from_usual(jsonc.scan(mask(outcome.after), outcome.server).value)
+    kept = {key: there[key] for key, value in entry.items() if key in there and _to_json(there[key]) == _to_json(value)}
+    return dump_entry({**entry, **kept}, outcome.server, dialect)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, default=str, sort_keys=True)

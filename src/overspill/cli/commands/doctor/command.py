@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import click
+from msgspec import to_builtins
 
 from overspill.cli import output
 from overspill.cli.commands.doctor import Finding, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
-from overspill.cli.target import clients, find_target
+from overspill.cli.target import clients, complete_clients, find_target
 from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting
@@ -29,17 +30,23 @@ from overspill.text.humanize import count_noun, escape_invisible
 
 if TYPE_CHECKING:
     from overspill.cli.commands.doctor.servers import ServerReport
+    from overspill.mcp.client.probe import Probe
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_clients)
 @click.option("--server", "chosen", multiple=True, metavar="NAME", help="Only this server. Can be repeated.")
 @click.option(
-    "--timeout", type=click.FloatRange(0.1, 3600), default=30, show_default=True, help="How many seconds to wait for a server."
+    "--timeout",
+    type=click.FloatRange(0.1, 3600),
+    default=30,
+    metavar="SECONDS",
+    show_default=True,
+    help="How long to wait for a server.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output.json_options()
 @settings_options
-def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool, **options: Any) -> None:
+def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: bool, as_lines: bool, **options: Any) -> None:
     """Check your settings, models, stores and servers.
 
     Without FILE, doctor checks the servers in your settings. FILE is a client or the path of its file, as for overspill wrap.
@@ -50,7 +57,7 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     overspill doctor cursor
     overspill doctor .mcp.json --server github --json
 
-    The exit code is 1 if anything is wrong.
+    --jsonl prints a line for each finding, with what a server offers. The exit code is 1 if anything is wrong.
     """
     cli = command_line(options["preset"], options["assignments"])
     findings, settings = config.check(cli, options["config"], Path.cwd(), user_config_dir())
@@ -63,11 +70,18 @@ def doctor(file: str | None, chosen: tuple[str, ...], timeout: float, as_json: b
     except MissingPackage as problem:
         findings.append(Finding("servers", "wrong", str(problem)))
     all_findings = [*findings, *(report.finding for report in reports)]
-    if as_json:
+    if as_lines:
+        described = [_describe(finding) for finding in findings]
+        output.print_records([*described, *(_describe(each.finding, each.probe) for each in reports)], as_lines=True)
+    elif as_json:
         output.print_json({"findings": all_findings, "servers": [report.probe for report in reports if report.probe]})
     else:
         _print(findings, reports, [] if file else _list_other_clients())
     sys.exit(1 if any(finding.level == "wrong" for finding in all_findings) else 0)
+
+
+def _describe(finding: Finding, server: Probe | None = None) -> dict[str, Any]:
+    return {**to_builtins(finding), "server": server}
 
 
 def _check_stores(settings: Settings) -> list[Finding]:
