@@ -12,9 +12,9 @@ from typing import Any, get_args
 import click
 
 from overspill.cli import output
-from overspill.cli.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
-from overspill.cli.highlighting import find_words
 from overspill.cli.models import endpoints
+from overspill.cli.searches.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
+from overspill.cli.searches.highlighting import find_words
 from overspill.cli.settings import load_settings, settings_options
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN

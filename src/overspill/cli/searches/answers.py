@@ -14,9 +14,9 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from overspill.cli import output
-from overspill.cli.extractions import print_extraction, print_parts
-from overspill.cli.highlighting import head
-from overspill.cli.searching import SearchedFile, WatchedFile, list_files, split_files
+from overspill.cli.searches.extractions import print_extraction, print_parts
+from overspill.cli.searches.highlighting import head
+from overspill.cli.searches.searching import SearchedFile, WatchedFile, list_files, split_files
 from overspill.cli.stderr import inform, is_quiet, report_error
 from overspill.cli.streams import read_stream
 from overspill.cli.terminal import has_color, watched_on_terminal
@@ -168,6 +168,6 @@ def _run(search: Callable[[Any], Coroutine[Any, Any, Any]], size: int) -> Any:
 def _show_progress(size: int) -> AbstractContextManager[Any]:
     if not watched_on_terminal() or is_quiet():
         return nullcontext()
-    from overspill.cli.chunk_bar import ChunkBar  # Rich takes long to import
+    from overspill.cli.searches.chunk_bar import ChunkBar  # Rich takes long to import
 
     return ChunkBar(size)
