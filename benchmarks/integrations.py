@@ -5,8 +5,9 @@
 Runs of an agent make few and many small tool calls, with a scripted model. The difference is what a call costs, the rest is what
 a run does. Bare and wrapped runs alternate; the best of all rounds counts, in processor time. "Overspill itself" is the same
 call without the framework. The rest of what is more goes to the framework's hook, and to three more tools with each request.
-The last figure is what enters the context until the right answer: a 500 KB log in whole, or what Overspill shows of it with one
-question.
+
+With --context: what enters the context until the right answer, in tokens, with the framework's own mechanism for large results,
+with Overspill, and with nothing. `pydantic_ai` runs in the environment `pydantic_ai_harness` then.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from overspill.integrations.sessions import Options, Sessions
+from benchmarks.mechanisms.context import TASKS, make_bare, make_ours, measure_spent
+from benchmarks.mechanisms.old_results import measure_sent
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Sessions
 from overspill.settings import Settings
-from overspill.text import tokens
 from overspill.types import Output
 from tests.integrations.conftest import load_driver
-from tests.integrations.driving import Call, Driver, Request, Scripted
-from tests.integrations.suite import LOG, NEEDLE, extract, read_log
+from tests.integrations.driving import Call, Driver, Request
 
 CALLS_A_TURN = 50
 
@@ -41,7 +44,7 @@ def add(a: int, b: int) -> int:
 
 
 def count_to(calls: int) -> Callable[[Request], Any]:
-    """Frameworks limit the turns of a run, so each turn makes many calls."""
+    """Frameworks limit the turns of a run, so each turn makes many calls. CrewAI stops a model that repeats one."""
     made = 0
 
     def script(request: Request) -> Any:
@@ -49,7 +52,7 @@ def count_to(calls: int) -> Callable[[Request], Any]:
         if made >= calls:
             return "done"
         made += CALLS_A_TURN
-        return [Call("add", {"a": number, "b": 1}, f"c{made}-{number}") for number in range(CALLS_A_TURN)]
+        return [Call("add", {"a": made + number, "b": 1}, f"c{made}-{number}") for number in range(CALLS_A_TURN)]
 
     return script
 
@@ -82,22 +85,35 @@ async def measure_alone(rounds: int) -> float:
     return best
 
 
-def measure_context(driver: Driver) -> int:
-    """The tokens of all tool results until the answer was there."""
-    script = Scripted(
-        [Call("read_log")], lambda request: extract(request, "the order that was refused"), lambda request: request.results["c2"]
-    )
-    assert NEEDLE in asyncio.run(driver.agent([read_log], script).run("Read the log and find the refused order."))
-    return sum(tokens.count(text, None).tokens for text in script.last.results.values())
+async def compare_contexts(framework: str, driver: Driver, place: str) -> None:
+    """Each of the framework's own mechanisms beside Overspill, and beside nothing at all."""
+    mechanisms = import_module(f"benchmarks.mechanisms.{framework}")
+    for task in TASKS:
+        bare = await measure_spent(make_bare(driver), task)
+        for mechanism in (make_bare(driver), *mechanisms.MECHANISMS, make_ours(driver, settings=Settings(storeDir=place))):
+            spent = await measure_spent(mechanism, task)
+            found = "found" if spent.is_answered else "NOT found"
+            print(
+                f"{task.name} | {mechanism.name} | {found} | {spent.entered:,} | {spent.calls} | {spent.offered - bare.offered:,}"
+            )
+    for mechanism in getattr(mechanisms, "OLD_RESULTS", ()):
+        sent = await measure_sent(mechanism)
+        found = "found" if sent.is_answered else "NOT found"
+        print(f"20 pages | {mechanism.name} | {found} | {sent.largest:,} | {sent.all:,} | {sent.changes}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("framework")
+    parser.add_argument("--context", action="store_true", help="what enters the context, in place of what a call costs")
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     driver = load_driver(options.framework)
+    if options.context:
+        with tempfile.TemporaryDirectory() as place:
+            asyncio.run(compare_contexts(options.framework, driver, place))
+        return
     few, many = CALLS_A_TURN, CALLS_A_TURN + options.calls
     best = {(calls, bare): math.inf for calls in (few, many) for bare in (True, False)}
     for _ in range(options.rounds):
@@ -108,8 +124,6 @@ def main() -> None:
     print(f"{options.framework}: {bare:.2f} ms bare, {wrapped:.2f} ms with Overspill a call: ", end="")
     print(f"{wrapped / bare:.2f} x, {wrapped - bare:.2f} ms more, and {opening:.0f} ms more a run")
     print(f"Overspill itself: {asyncio.run(measure_alone(options.rounds)):.2f} ms a call")
-    whole, shown = tokens.count(LOG, None).tokens, measure_context(driver)
-    print(f"{options.framework}: {whole:,} tokens in whole, {shown:,} with Overspill: {whole / shown:.0f} x fewer")
 
 
 if __name__ == "__main__":

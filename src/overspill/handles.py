@@ -90,6 +90,11 @@ def created_ms(file: str) -> int:
     return UUID(file).int >> 80
 
 
+def first_of(milliseconds: int) -> str:
+    """The id before all others of this moment, to list what is newer."""
+    return _compose(milliseconds, 0)
+
+
 def _compose(milliseconds: int, random: int) -> str:
     high, low = random >> _LOW_BITS, random & ((1 << _LOW_BITS) - 1)
     return str(UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 2 << 62 | low))

@@ -4,49 +4,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import msgspec
 import pytest
+from every_store import EVERY_STORE, MAKERS, Make
 
 from overspill import handles
 from overspill.errors import BadRequest, MalformedHandle, NameInUse, StoreError, StoreFull, UnknownHandle
-from overspill.store.files.store import FileStore
-from overspill.store.memory import MemoryStore
 from overspill.store.protocols import KeepLimits, Retention, ShelfLabel, Store
 
-Make = Callable[..., Store]
 
-
-def make_postgres(request: pytest.FixtureRequest) -> Make:
-    """All tests use one database: what has another tenant is not there."""
-    url = request.getfixturevalue("postgres_server")
-    from overspill.store.postgres.store import PostgresStore  # noqa: PLC0415  # only where the package is
-
-    return partial(PostgresStore, url, tenant=handles.new())
-
-
-def make_objects(request: pytest.FixtureRequest) -> Make:
-    url = request.getfixturevalue("s3_url")
-    from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
-
-    return partial(ObjectStore, url)
-
-
-MAKERS: dict[str, Callable[[pytest.FixtureRequest], Make]] = {
-    "file": lambda request: partial(FileStore, request.getfixturevalue("tmp_path") / "root"),
-    "memory": lambda request: MemoryStore,
-    "postgresql": make_postgres,
-    "s3": make_objects,
-}
-
-
-SERVERS = ("postgresql", "s3")
-
-
-@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] if name in SERVERS else []) for name in MAKERS])
+@pytest.fixture(params=EVERY_STORE)
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     made: list[Store] = []
     of_kind = MAKERS[request.param](request)
@@ -417,6 +387,74 @@ def test_shelves_are_listed_oldest_first(store):
     for session in reversed(sessions):
         store.open_shelf(session)
     assert [label.session for label in store.shelves()] == sessions
+
+
+def test_shelves_are_listed_in_pages_that_leave_none_out_and_show_none_twice(store):
+    sessions = sorted(handles.new() for _ in range(7))
+    for session in sessions:
+        store.open_shelf(session, name=f"ann/{session}", retention="keep").close()
+    for family in ("", "ann"):
+        pages = [[label.session for label in store.shelves(family=family, most=3)]]
+        while pages[-1]:
+            pages.append([label.session for label in store.shelves(family=family, after=pages[-1][-1], most=3)])
+        assert pages == [sessions[:3], sessions[3:6], sessions[6:], []]
+        assert [label.session for label in store.shelves(family=family, after=sessions[4])] == sessions[5:]
+        assert store.shelves(family=family, most=0) == []
+
+
+FAMILY_NAMES = [
+    "ann",
+    "ann/one",
+    "ann/one/two",
+    "ann/job",
+    "an",
+    "anna/one",
+    "Ann/one",
+    "ann-2",
+    "",
+    "bob/ann",
+    "ann/%",
+    "ann//x",
+]
+
+
+@pytest.mark.parametrize(
+    ("family", "names"),
+    [
+        ("ann", ["ann", "ann/one", "ann/job", "ann/%"]),
+        ("ann/one", ["ann/one", "ann/one/two"]),
+        ("ann/", ["ann//x"]),
+        ("an", ["an"]),
+        ("ann%", []),
+        ("", FAMILY_NAMES),
+    ],
+)
+def test_a_family_lists_its_own_sessions_and_no_others(store, family, names):
+    for name in FAMILY_NAMES:
+        store.open_shelf(handles.new(), name=name, retention="keep").close()
+    found = store.shelves(family=family)
+    assert sorted(label.name for label in found) == sorted(names)
+    assert all(label == store.label(label.session) for label in found)
+
+
+def test_a_family_lists_what_another_store_object_opened_and_no_longer_what_it_removed(make):
+    store, elsewhere = make(), make()
+    if store.url == "memory:":  # which only one object can see
+        elsewhere = store
+    assert store.shelves(family="ann") == []
+    session = handles.new()
+    kept = elsewhere.open_shelf(session, name=f"ann/{session}", retention="keep")
+    stays = elsewhere.open_shelf(handles.new(), name="ann/stays", retention="process")
+    assert {(label.session, label.live) for label in store.shelves(family="ann")} == {(session, True), (stays.session, True)}
+    assert [label.session for label in store.shelves(family=f"ann/{session}")] == [session]
+    kept.close()
+    assert ShelfLabel(session, live=False, name=f"ann/{session}", retention="keep") in store.shelves(family="ann")
+    elsewhere.remove_shelf(session)
+    assert [label.session for label in store.shelves(family="ann")] == [stays.session]
+    assert store.shelves(family=f"ann/{session}") == []
+    stays.close()
+    elsewhere.close()
+    assert store.shelves(family="ann") == []
 
 
 def test_over_the_quota_what_fits_is_stored_and_can_be_committed(make):

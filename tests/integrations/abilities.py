@@ -3,29 +3,37 @@
 import ast
 from pathlib import Path
 
-SUITE = Path(__file__).with_name("suite.py")
+SUITES = sorted(Path(__file__).parent.glob("suite*.py"))
+
+OLD_RESULTS = (
+    "old_results_are_replaced_by_names_that_can_be_read",
+    "old_results_are_replaced_in_batches",
+    "replacing_old_results_needs_the_size_of_the_window",
+)
 
 CANNOT: dict[str, dict[str, str]] = {
     "pydantic_ai": {},
-    "openai_agents": {},
+    "openai_agents": dict.fromkeys(OLD_RESULTS, "Only a filter in your `RunConfig` sees the conversation: the page has one."),
     "fastmcp": {
         "what_the_conversation_asks_for_is_shown_first": "A server does not see the conversation. "
         "Let the model say what it is looking for, with `intent: ask`.",
+        **dict.fromkeys(OLD_RESULTS, "A server does not see the conversation. Clear old results in the client."),
     },
     "langchain": {
         "a_run_that_fails_leaves_nothing_behind": "LangGraph tells no middleware that a run has failed. "
         "The session closes with the next run of its thread, when Python frees the run, or when the program ends.",
     },
-    "claude_agent_sdk": {},
+    "claude_agent_sdk": dict.fromkeys(OLD_RESULTS, "Claude Code keeps the conversation to itself."),
     "strands": {},
     "google_adk": {},
-    "agno": {},
+    "agno": dict.fromkeys(OLD_RESULTS, "agno calls no hook before a request to the model."),
     "agent_framework": {},
     "crewai": {
         "what_the_conversation_asks_for_is_shown_first": "CrewAI does not show the conversation to a tool.",
         "a_run_that_times_out_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
+        **dict.fromkeys(OLD_RESULTS, "`wrap_tools` sees calls, and not the conversation."),
         "options_that_make_no_sense_are_refused": "`wrap_tools` has no options: pass them to the session.",
     },
 }
@@ -33,6 +41,6 @@ CANNOT: dict[str, dict[str, str]] = {
 
 def list_behaviours() -> list[str]:
     """The names of the suite's tests, without importing what they need."""
-    tree = ast.parse(SUITE.read_text("utf-8"))
-    tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    nodes = [node for path in SUITES for node in ast.parse(path.read_text("utf-8")).body]
+    tests = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     return [name.removeprefix("test_") for name in tests if name.startswith("test_")]

@@ -20,7 +20,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Request:
-    """What the model was sent. `results`: by call id, the text of each tool result. `text`: all that is written in it."""
+    """What the model was sent. `tools`: by name, description and schema. `results`: by call id, the text of each tool result.
+    `text`: all that is written in it."""
 
     tools: Mapping[str, Any]
     results: Mapping[str, str]

@@ -23,6 +23,7 @@ from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
+from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
 from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, now_ms
@@ -57,11 +58,19 @@ class CallService:
     """`resolve` replaces references to stored outputs in a call's arguments, or raises RefError."""
 
     def __init__(
-        self, gate: Gate, ledger: Ledger, resolve: Resolve, *, budget: ContextBudget | None = None, notice: bool = True
+        self,
+        gate: Gate,
+        ledger: Ledger,
+        recorder: ReplyRecorder,
+        resolve: Resolve,
+        *,
+        budget: ContextBudget | None = None,
+        notice: bool = True,
     ) -> None:
         self.jobs = JobScheduler(gate.settings.max_running, self._record_job_change, self._recall_job)
         self._gate = gate
         self._ledger = ledger
+        self._recorder = recorder
         self._resolve = resolve
         self._budget = budget
         self._notice = notice
@@ -112,7 +121,7 @@ class CallService:
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and collected.error is not None:
-                self.refuse(call, wording.brief_error(collected.failure))
+                self.refuse(call, wording.brief_error(collected.failure), is_raised=True)
                 raise collected.error
             return self._record(call, written, await self._gate.deliver(call, collected, settings), started)
         except BaseException:
@@ -173,7 +182,7 @@ class CallService:
             self._ledger.record(ReferenceUsed(now_ms(), call.name, use.id, use.bytes))
         return args
 
-    def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float) -> Reply:
+    def _record(self, call: ToolCall, written: bytes | None, reply: Reply, started: float, *, is_raised: bool = False) -> Reply:
         if self._budget is not None:
             self._ledger.note_settlements(self._budget)
         kept, cut = reply.kept, reply.truncation
@@ -193,6 +202,7 @@ class CallService:
                 reason=kept.reason if kept else None,
                 truncated=kept is not None or cut is not None,
                 call=call.id,
+                reply=None if is_raised else self._recorder.add(reply.content),  # what the host shows of an error is its own
             )
         )
         return reply
@@ -208,11 +218,11 @@ class CallService:
         self._ledger.flush()
         return _RETRY_WRITE_AFTER if self._ledger.failure else None
 
-    def refuse(self, call: ToolCall, why: str) -> Reply:
+    def refuse(self, call: ToolCall, why: str, *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
         content = [{"type": "text", "text": why}]
         reply = Reply(text=why, content=content, is_error=True, model=self._gate.settings.model)
-        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter())
+        return self._record(call, meter.encode_arguments(call.args), reply, time.perf_counter(), is_raised=is_raised)
 
     def _make_job(self, call: ToolCall, tool: Tool, settings: Settings) -> Job:
         is_elsewhere = isinstance(tool, RemoteTool)

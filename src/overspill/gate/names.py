@@ -8,6 +8,9 @@ from threading import Lock
 
 from overspill import handles
 
+_CHARS_WITHOUT_LIST = 10
+"""50 random bits: among a million outputs of a family, one in a billion new ones would get a name that is taken."""
+
 
 class OutputNames:
     """A name that an output of the session or of its family has is given to no other: the next one gets a longer name."""
@@ -16,17 +19,19 @@ class OutputNames:
         self._ids: dict[str, str] = {}
         self._others: dict[str, set[str]] = {}
         """More outputs of a name. Only outputs that were stored before there were names can share one."""
-        self._list_taken: Callable[[], Iterable[str]] = tuple
+        self._list_taken: Callable[[], Iterable[str] | None] = tuple
         self._lock = Lock()
 
-    def avoid(self, list_taken: Callable[[], Iterable[str]]) -> None:
+    def avoid(self, list_taken: Callable[[], Iterable[str] | None]) -> None:
         """Give none of the names that outputs of the family have. They are listed when the first name is given, which may block:
-        most sessions store nothing and need not read the journals of the others."""
+        most sessions store nothing and need not read the journals of the others. If they are too many to be listed, names are so
+        long that no two are equal."""
         self._list_taken = list_taken
 
     @cached_property
-    def _taken(self) -> frozenset[str]:
-        return frozenset(self._list_taken())
+    def _taken(self) -> frozenset[str] | None:
+        found = self._list_taken()
+        return None if found is None else frozenset(found)
 
     def note(self, id: str, name: str) -> None:
         """An output that was stored earlier."""
@@ -38,9 +43,10 @@ class OutputNames:
         with self._lock:
             taken = self._taken
         name = ""
-        for chars in range(handles.MIN_NAME_CHARS, handles.MAX_NAME_CHARS + 1):
+        fewest = handles.MIN_NAME_CHARS if taken is not None else _CHARS_WITHOUT_LIST
+        for chars in range(fewest, handles.MAX_NAME_CHARS + 1):
             name = handles.name(id, chars)
-            if name not in taken and self._ids.setdefault(name, id) == id:  # one step, for several threads
+            if name not in (taken or ()) and self._ids.setdefault(name, id) == id:  # one step, for several threads
                 break
         return name
 

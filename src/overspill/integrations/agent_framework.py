@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.old_results import compact
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -26,19 +29,27 @@ try:
 except ModuleNotFoundError as error:
     raise MissingFramework("agent_framework", "agent-framework-core>=1.23") from error
 
+from overspill.integrations.conversations.agent_framework import read_conversation, replace_results
+
 _Next = Callable[[], Awaitable[None]]
 
 
 class OverspillMiddleware(AgentMiddleware):
     """One middleware serves all users: each `AgentSession` has a session of Overspill, and so has each run without one.
 
-    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know.
+    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know. `compact`: the share
+    of the window from which on old results are replaced by their names.
     """
 
     def __init__(
-        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+        self,
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+        compact: float | None = None,
     ) -> None:
-        self._sessions = Sessions(Options("agent_framework", settings, session, budget))
+        self._sessions = Sessions(Options("agent_framework", settings, session, budget, compact))
         self._tools = [
             FunctionTool(name=tool["name"], description=tool["description"], func=_refuse, input_model=tool["parameters"])
             for tool in self._sessions.define_tools()
@@ -70,6 +81,9 @@ class _Requests(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: _Next) -> None:
         settle = self._run.begin_request()
         self._messages = list(context.messages[-20:])
+        lines = await compact(self._run, partial(read_conversation, context.messages))
+        if lines:
+            context.messages = replace_results(context.messages, lines)
         if notice := self._run.notice():
             context.messages = [*context.messages, Message("user", [notice])]
         if context.stream:

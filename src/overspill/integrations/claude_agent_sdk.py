@@ -14,7 +14,8 @@ from overspill.errors import BadRequest, require
 from overspill.gate.collect import is_blocks, text_block
 from overspill.hooks.shapes import HookEvent, Unusable, find_text
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 

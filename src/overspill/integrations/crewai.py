@@ -9,7 +9,8 @@ from typing import Any
 from overspill.errors import BadRequest, require
 from overspill.integrations import functions
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import Options, Run, Sessions
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.session.sync import SyncSession
 
 try:

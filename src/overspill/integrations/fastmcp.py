@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.session.checks import find_loop
 from overspill.settings import Settings
 from overspill.types import Output, Reply

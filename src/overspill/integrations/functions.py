@@ -9,7 +9,8 @@ from typing import Any, Literal, Optional
 
 from overspill.errors import BadRequest, describe_type, require
 from overspill.gate.collect import block_text
-from overspill.integrations.sessions import Options, Run, Sessions
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
 from overspill.types import Reply

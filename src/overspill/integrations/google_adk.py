@@ -10,9 +10,12 @@ from functools import partial
 from typing import Any
 
 from overspill.gate.collect import is_blocks
+from overspill.integrations.conversations.google_adk import read_conversation, replace_results
 from overspill.integrations.functions import show_reply
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.old_results import compact
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output
 
@@ -30,7 +33,8 @@ _MAX_THREADS = 40  # of blocking tools that run at the same time
 class OverspillPlugin(BasePlugin):
     """One plugin serves all users: each session of ADK has a session of Overspill.
 
-    `session`: one to share, or its name. `budget`: the model's window, which ADK does not know.
+    `session`: one to share, or its name. `budget`: the model's window, which ADK does not know. `compact`: the share of the
+    window from which on old results are replaced by their names.
     """
 
     def __init__(
@@ -40,9 +44,10 @@ class OverspillPlugin(BasePlugin):
         settings: Settings | None = None,
         session: GivenSession | None = None,
         budget: GivenBudget | None = None,
+        compact: float | None = None,
     ) -> None:
         super().__init__(name=name)
-        self._sessions = Sessions(Options("google_adk", settings, session, budget))
+        self._sessions = Sessions(Options("google_adk", settings, session, budget, compact))
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
         self._runs: dict[str, Run] = {}
         self._requests: dict[tuple[str, str], Any] = {}
@@ -70,6 +75,9 @@ class OverspillPlugin(BasePlugin):
         self._requests[_name_request(callback_context)] = run.begin_request()
         llm_request.append_tools(self._tools)
         llm_request.tools_dict = {name: _wrap(tool, run) for name, tool in llm_request.tools_dict.items()}
+        lines = await compact(run, partial(read_conversation, llm_request.contents))
+        if lines:
+            llm_request.contents = replace_results(llm_request.contents, lines)
         if notice := run.notice():
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
 

@@ -11,7 +11,9 @@ from typing import Annotated, Any, NotRequired
 from weakref import WeakValueDictionary
 
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.old_results import Lines, compact, compact_sync
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -25,6 +27,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingFramework("langchain", "langchain>=1.0") from error
 
+from overspill.integrations.conversations.langchain import read_conversation, replace_results
 
 _MAX_RESUMED_RUNS = 1_000  # that have not ended, or failed
 
@@ -38,15 +41,21 @@ class OverspillMiddleware(AgentMiddleware):
     """One object serves all users: each thread has its own session, and so has each run without a thread.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, what LangChain knows of the model.
+    `compact`: the share of the window from which on old results are replaced by their names.
     """
 
     state_schema = OverspillState
 
     def __init__(
-        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+        self,
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+        compact: float | None = None,
     ) -> None:
         super().__init__()
-        self._sessions = Sessions(Options("langchain", settings, session, budget))
+        self._sessions = Sessions(Options("langchain", settings, session, budget, compact))
         self._begun: WeakValueDictionary[str, Run] = WeakValueDictionary()
         self._resumed: OrderedDict[str, Run] = OrderedDict()
         self.tools = [
@@ -77,14 +86,16 @@ class OverspillMiddleware(AgentMiddleware):
     def wrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
-        response = handler(_add_notice(request, run))
+        lines = compact_sync(run, partial(read_conversation, request.messages))
+        response = handler(_add_notice(_change_messages(request, lines), run))
         settle(_tokens_of(response))
         return response
 
     async def awrap_model_call(self, request: ModelRequest, handler: Callable[[ModelRequest], Awaitable[Any]]) -> Any:
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
-        response = await handler(_add_notice(request, run))
+        lines = await compact(run, partial(read_conversation, request.messages))
+        response = await handler(_add_notice(_change_messages(request, lines), run))
         settle(_tokens_of(response))
         return response
 
@@ -142,6 +153,10 @@ def _tokens_of(response: Any) -> int | None:
     messages = [response] if isinstance(response, AIMessage) else getattr(response, "result", ())
     used = [message.usage_metadata for message in messages if isinstance(message, AIMessage) and message.usage_metadata]
     return used[-1]["total_tokens"] if used else None
+
+
+def _change_messages(request: ModelRequest, lines: Lines) -> ModelRequest:
+    return request.override(messages=replace_results(request.messages, lines)) if lines else request
 
 
 def _add_notice(request: ModelRequest, run: Run) -> ModelRequest:

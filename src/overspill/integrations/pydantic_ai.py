@@ -10,7 +10,9 @@ from functools import partial
 from typing import Any
 
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.old_results import compact
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -29,6 +31,8 @@ try:
 except ImportError as error:
     raise MissingFramework("pydantic_ai", "pydantic-ai-slim>=2.66") from error
 
+from overspill.integrations.conversations.pydantic_ai import read_conversation, replace_results
+
 _MAX_MESSAGES = 20  # looked at to find out what the conversation is about
 
 
@@ -36,12 +40,18 @@ class Overspill(AbstractCapability[Any]):
     """One object serves all users: each conversation has its own session.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, what Pydantic AI knows of the model.
+    `compact`: the share of the window from which on old results are replaced by their names.
     """
 
     def __init__(
-        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+        self,
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+        compact: float | None = None,
     ) -> None:
-        self._sessions = Sessions(Options("pydantic-ai", settings, session, budget))
+        self._sessions = Sessions(Options("pydantic-ai", settings, session, budget, compact))
         self._toolset = FunctionToolset(
             [
                 Tool.from_schema(_refuse, tool["name"], tool["description"], tool["parameters"])
@@ -68,6 +78,9 @@ class Overspill(AbstractCapability[Any]):
     async def prepare_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         run = self._own_run
         self._settle = run.begin_request(request_context.model.context_window)
+        lines = await compact(run, partial(read_conversation, request_context.messages))
+        if lines:
+            request_context = replace(request_context, messages=replace_results(request_context.messages, lines))
         notice = run.notice()
         return replace(request_context, messages=_add_notice(request_context.messages, notice)) if notice else request_context
 

@@ -3,68 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
-from msgspec import Struct
 
-from overspill.budget import ContextBudget
 from overspill.calls.invoke import Tool
-from overspill.errors import BadRequest, Unwritable, require
+from overspill.errors import BadRequest, Unwritable
 from overspill.gate.intent import Messages
+from overspill.integrations.options import Options
 from overspill.session.checks import find_loop, is_closed
 from overspill.session.session import Session
 from overspill.session.sync import SyncSession
-from overspill.settings import Settings
 from overspill.types import Reply
 
-GivenSession: TypeAlias = Session | SyncSession | str
-"""A session that the program opens and closes itself, or the name of one."""
-GivenBudget: TypeAlias = ContextBudget | int
-"""A budget for each run to start with, or the size of the model's window in tokens."""
-
 _S = TypeVar("_S", Session, SyncSession)
-
-
-class Options(Struct, frozen=True):
-    """What every adapter takes. `notice`: whether the adapter shows the model a notice with each request."""
-
-    framework: str
-    settings: Settings | None = None
-    session: GivenSession | None = None
-    budget: GivenBudget | None = None
-    notice: bool = True
-    tool_prefix: str = ""
-
-    def __post_init__(self) -> None:
-        require("settings", self.settings, (Settings, type(None)), "Settings(…)")
-        require("session", self.session, (Session, SyncSession, str, type(None)), "a Session, a SyncSession or a name")
-        require("budget", self.budget, (ContextBudget, int, type(None)), "ContextBudget(window=…) or a number of tokens")
-        if isinstance(self.session, Session | SyncSession) and (self.settings is not None or self.budget is not None):
-            raise BadRequest("The session has its own settings and budget. Give `settings` and `budget` to the session instead.")
-
-    def find_key(self, conversation: str) -> str:
-        """What runs that share a session have in common. A framework's ids may have any form, so they are hashed."""
-        if isinstance(self.session, str):
-            return self.session
-        digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{self.framework}-{digest[:32]}" if conversation else ""
-
-    def find_name(self, key: str) -> str:
-        """The name under which the session is kept, unless the settings say that it keeps nothing."""
-        is_kept = isinstance(self.session, str) or self.settings is None or self.settings.retention != "session"
-        return key if is_kept else ""
-
-    def new_budget(self, window: int | None) -> ContextBudget | None:
-        given = window if self.budget is None else self.budget
-        if isinstance(given, ContextBudget):
-            return ContextBudget(given.window, given.used, given.reserve_output, given.buffer)
-        return None if given is None else ContextBudget(given)
 
 
 class _Opened(Generic[_S]):
@@ -116,10 +72,10 @@ class _Hold:
     """A run's hold on a session. It outlives a run that its framework forgot to end."""
 
     def __init__(self, sessions: Sessions, conversation: str) -> None:
-        options = sessions.options
+        self.options = sessions.options
         self._sessions = sessions
-        self._shared = options.find_key(conversation)
-        self._given = options.session
+        self._shared = self.options.find_key(conversation)
+        self._given = self.options.session
         self._key: object = None
         self._opened: _Opened[Any] | None = None
         self._opening = threading.Lock()
@@ -128,13 +84,12 @@ class _Hold:
         """The size of the model's context window, if the framework knows it before the session opens."""
 
     def _describe_session(self) -> dict[str, Any]:
-        options = self._sessions.options
         return {
-            "settings": options.settings,
-            "name": options.find_name(self._shared),
-            "budget": options.new_budget(self.window),
-            "notice": options.notice,
-            "tool_prefix": options.tool_prefix,
+            "settings": self.options.settings,
+            "name": self.options.find_name(self._shared),
+            "budget": self.options.new_budget(self.window),
+            "notice": self.options.notice,
+            "tool_prefix": self.options.tool_prefix,
         }
 
     @property
@@ -247,6 +202,23 @@ class Run:
 
     def invoke_sync(self, name: str, args: Mapping[str, Any], *, id: str = "") -> Reply:
         return self._hold.open_sync().invoke(name, args, id=id)
+
+    @property
+    def options(self) -> Options:
+        return self._hold.options
+
+    @property
+    def window(self) -> int | None:
+        """The size of the model's window, as far as it is known."""
+        given = self._hold.session
+        budget = self.options.new_budget(self._hold.window) if given is None else given.budget
+        return self._hold.window if budget is None else budget.window
+
+    async def open(self) -> Session:
+        return await self._hold.open()
+
+    def open_sync(self) -> SyncSession:
+        return self._hold.open_sync()
 
     def notice(self) -> str:
         """What to show the model with the next request, and to keep out of the conversation."""

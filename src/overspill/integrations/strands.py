@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
@@ -12,8 +11,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from overspill.calls.tasks import TaskOwner
+from overspill.integrations.conversations.strands import read_conversation, read_text, replace_results
 from overspill.integrations.missing import MissingFramework
-from overspill.integrations.sessions import GivenBudget, GivenSession, Options, Run, Sessions
+from overspill.integrations.old_results import compact
+from overspill.integrations.options import GivenBudget, GivenSession, Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
 from overspill.types import Output, Reply
 
@@ -34,15 +36,21 @@ class OverspillPlugin(Plugin):
     """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, the model's `context_window_limit`.
+    `compact`: the share of the window from which on old results are replaced by their names.
     """
 
     name = "overspill"
 
     def __init__(
-        self, *, settings: Settings | None = None, session: GivenSession | None = None, budget: GivenBudget | None = None
+        self,
+        *,
+        settings: Settings | None = None,
+        session: GivenSession | None = None,
+        budget: GivenBudget | None = None,
+        compact: float | None = None,
     ) -> None:
         super().__init__()
-        self._sessions = Sessions(Options("strands", settings, session, budget))
+        self._sessions = Sessions(Options("strands", settings, session, budget, compact))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
 
@@ -71,11 +79,14 @@ class OverspillPlugin(Plugin):
             return str(getattr(manager, "session_id", "") or "")
         return self._names.setdefault(agent, uuid.uuid4().hex)
 
-    def _begin_request(self, context: Any) -> Any:
+    async def _begin_request(self, context: Any) -> Any:
         found = _find_run(context)
         if found is None:
             return context
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
+        lines = await compact(found.run, partial(read_conversation, context.messages))
+        if lines:
+            context = context.replace(messages=replace_results(context.messages, lines))
         notice = found.run.notice()
         if not notice or not context.messages or context.messages[-1]["role"] != "user":
             return context
@@ -179,17 +190,13 @@ def _to_output(event: ToolResultEvent) -> Output:
     """Blocks that are neither text nor JSON pass as what they are."""
     blocks: list[dict[str, Any]] = []
     for block in event.tool_result["content"]:
-        text = block["text"] if "text" in block else _to_json(block["json"]) if "json" in block else None
+        text = read_text(block)
         blocks.append({"type": "strands", "block": block} if text is None else _to_text(text))
     return Output(blocks, is_error=event.tool_result["status"] == "error", original=event)
 
 
 def _to_text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _to_event(reply: Reply, id: str) -> ToolResultEvent:

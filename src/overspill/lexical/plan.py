@@ -12,6 +12,7 @@ from overspill.lexical.cells import MOST_ROWS
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
+from overspill.lexical.repeats import move_repeats
 from overspill.lexical.weights import WEIGHTS
 
 _MAX_LEADS = 24
@@ -73,7 +74,10 @@ def _plan_scores(index: Index, query: Query, ranking: Ranking, boosts: list[Boos
         scores[record] = max(scores.get(record, 0.0), top * (WEIGHTS.answering_row - WEIGHTS.row_step * number))
     least = 0.0 if query.listing else WEIGHTS.least * top
     order = order_by_tier(scores) if query.listing and not rows else order_by_score(scores)
-    steps = [Step([pair for pair in order if pair[1] >= least])]
+    order = [pair for pair in order if pair[1] >= least]
+    if not query.listing and not rows:
+        order = move_repeats(index, order)
+    steps = [Step(order)]
     if query.listing and index.traits.has_definitions:
         # The contents of a requested definition are not further definitions of that kind.
         steps.insert(0, Step([pair for pair in order if ranking.holds(pair[0])]))

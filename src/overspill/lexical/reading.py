@@ -34,6 +34,10 @@ _CLOSED = {
         (b"pre", rb"(?i:</pre[^>]{0,20}>)"),
     )
 }
+_OPENING_TAG_BYTES = 200
+"""How far to look for the attributes of an element."""
+_FACTS = b"ld+json"
+"""The type of a script that says in JSON what the page is about. Readers do not see it, and it often has what they ask for."""
 _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
 _MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
 """A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
@@ -44,7 +48,7 @@ _CHUNK_BYTES = 1 << 20
 _MAX_REMEMBERED = 10_000
 _NEW_LINE = frozenset(
     b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
-    b"/caption caption blockquote hr".split()
+    b"/caption caption blockquote hr script /script".split()
 )
 _TABLE = frozenset((b"table", b"/table"))
 TABLE_EDGE = b"\f"
@@ -111,7 +115,7 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
     for opening in search_pieces(_BLOCK, data, 0, len(data)):
         start, end = opening.span()
         name = bytes(data[start + 1 : end]).lower()
-        if start < reached or name in unclosed:
+        if start < reached or name in unclosed or _has_facts(data, name, end):
             continue
         closing = next(search_pieces(_CLOSED[name], data, end, len(data)), None)
         if closing is None:
@@ -119,6 +123,10 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
         else:
             reached = closing.end()
             yield name, start, reached
+
+
+def _has_facts(data: Text, name: bytes, start: int) -> bool:
+    return name == b"script" and _FACTS in bytes(data[start : start + _OPENING_TAG_BYTES]).partition(b">")[0].lower()
 
 
 class _StandIns(dict[bytes, bytes]):

@@ -17,6 +17,7 @@ from overspill.record.events import (
     OutputStored,
     ReferenceUsed,
     SessionOpened,
+    TextShown,
     TokensReported,
     ToolCalled,
     TurnOpened,
@@ -100,7 +101,9 @@ class Counters(Struct):
                 self._add_model_call(event)
             case EventsDropped():
                 self.dropped_events += event.count
-            case SessionOpened() | JobChanged() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted():
+            case (
+                SessionOpened() | JobChanged() | TextShown() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted()
+            ):
                 pass
 
     def _add_model_call(self, event: ModelCalled) -> None:

@@ -18,6 +18,9 @@ from overspill.types import JobState, Kept, Kind, OutputForm, Reason, Support
 
 Status: TypeAlias = Literal["ok", "failed"]
 Fallback: TypeAlias = Literal["", "builtin", "truncate"]
+Shown: TypeAlias = Literal["notice", "news", "output"]
+"""What a model is shown without asking: the state of its jobs, the jobs that have ended, or the output of one at the end of a
+turn, in place of the answer that it is still running."""
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
@@ -31,6 +34,14 @@ class SessionOpened(Event, frozen=True, tag="session"):
     session: str
     name: str = ""
     retention: Retention = "session"
+
+
+class RecordedReply(Struct, frozen=True, omit_defaults=True):
+    """What a model was shown, word for word, stored beside the outputs of the session."""
+
+    id: str
+    others: int = 0
+    """Blocks that are not text, such as images, which are not recorded."""
 
 
 class ToolCalled(Event, frozen=True, tag="call"):
@@ -47,6 +58,7 @@ class ToolCalled(Event, frozen=True, tag="call"):
     truncated: bool = False
     call: str = ""
     """The id that the model gave the call; calls that no model made have none."""
+    reply: RecordedReply | None = None
 
 
 class OutputStored(Event, frozen=True, tag="kept"):
@@ -66,6 +78,15 @@ class OutputRetrieved(Event, frozen=True, tag="retrieval"):
     latency: int = 0
     call: str = ""
     chars_in: int = 0
+    reply: RecordedReply | None = None
+
+
+class TextShown(Event, frozen=True, tag="shown"):
+    what: Shown
+    chars: int = 0
+    id: str = ""
+    """The job whose output it is."""
+    reply: RecordedReply | None = None
 
 
 class ReferenceUsed(Event, frozen=True, tag="ref"):
@@ -197,6 +218,7 @@ Entry: TypeAlias = (
     | ToolCalled
     | OutputStored
     | OutputRetrieved
+    | TextShown
     | ReferenceUsed
     | TokensReported
     | JobChanged
@@ -211,6 +233,18 @@ Entry: TypeAlias = (
 
 _encoder = msgspec.json.Encoder()
 _decode = msgspec.json.Decoder(Entry).decode
+
+
+def find_reply(event: Entry) -> RecordedReply | None:
+    return event.reply if isinstance(event, ToolCalled | OutputRetrieved | TextShown) else None
+
+
+def find_stored(event: Entry) -> str | None:
+    """The id under which the store has an output or a reply because of this event."""
+    if isinstance(event, OutputStored):
+        return event.kept.id
+    reply = find_reply(event)
+    return reply and reply.id
 
 
 def now_ms() -> int:

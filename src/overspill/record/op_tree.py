@@ -96,7 +96,8 @@ def _finish_op(event: JobChanged, session: str) -> Op:
 
 
 def _describe_event(event: ToolCalled | OutputRetrieved) -> dict[str, Any]:
-    return {"call": event.call} if event.call else {}
+    call = {"call": event.call} if event.call else {}
+    return call | ({"reply": event.reply} if event.reply else {})
 
 
 def _call_op(event: ToolCalled, session: str) -> Op:

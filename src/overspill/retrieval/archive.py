@@ -16,7 +16,8 @@ from overspill.record.counters import Counters
 from overspill.record.events import Entry, JobChanged, OutputStored
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.quotes import Quotes, describe_misquotes, read_quotes
-from overspill.store.protocols import Shelf, ShelfLabel, Store
+from overspill.store.listing import list_shelves
+from overspill.store.protocols import Reader, Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
 _BLOCK = 1 << 20
@@ -103,6 +104,11 @@ class Archive:
         with self._reading(kept.session) as shelf:
             return StoredOutput(kept, shelf.open(kept.id))
 
+    def open_beside(self, session: str, id: str) -> Reader:
+        """Open what is stored beside the outputs of a session, such as a recorded reply. You close it."""
+        with self._reading(session) as shelf:
+            return shelf.open(id)
+
     def journals(self, session: str | None = None) -> Iterator[tuple[ShelfLabel, Iterator[bytes]]]:
         """Every session, or only one, with the lines of its journal. Use them before you ask for the next session."""
         return ((label, shelf.journal()) for label, shelf, _ in self._shelves(session))
@@ -142,7 +148,7 @@ class Archive:
         """Remove closed sessions; with `live`, also the outputs of live ones, which continue. Returns the sessions."""
         removed: list[str] = []
         for store in self._stores:
-            for label in store.shelves():
+            for label in list_shelves(store):
                 if label.live and not live:
                     continue
                 try:
@@ -182,7 +188,7 @@ class Archive:
     ) -> Iterator[tuple[ShelfLabel, Shelf, Iterator[Entry]]]:
         """Every session, or only one or the live ones, open for reading, with its events."""
         for store in self._stores:
-            for label in store.shelves() if session is None else _find_label(store, session):
+            for label in list_shelves(store) if session is None else _find_label(store, session):
                 if live_only and not label.live:
                     continue
                 try:

@@ -12,6 +12,7 @@ from overspill.errors import OverspillError
 from overspill.gate import replies
 from overspill.gate.decide import Keep, decide
 from overspill.gate.gate import Gate
+from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.retrieval.handlers import RetrievalTools
 from overspill.retrieval.output import StoredOutput
@@ -21,8 +22,9 @@ from overspill.types import JobInfo, Kept, Reply
 
 
 class Delivery:
-    def __init__(self, gate: Gate, outputs: StoredOutputs, retrieval: RetrievalTools) -> None:
+    def __init__(self, gate: Gate, outputs: StoredOutputs, retrieval: RetrievalTools, recorder: ReplyRecorder) -> None:
         self._gate = gate
+        self._recorder = recorder
         self._outputs = outputs
         self._retrieval = retrieval
 
@@ -34,7 +36,9 @@ class Delivery:
         kept = job.kept
         if kept is not None and not job.error and isinstance(decide(kept.size, self._settings_of(kept)), Keep):
             with suppress(OverspillError):  # it may be gone already; the retrieval below says so
-                return replace(await self.stand_in(job), job=job.info)
+                reply = await self.stand_in(job)
+                self._recorder.show("output", reply.text, reply.content, job.id)
+                return replace(reply, job=job.info)
         reply = await self._retrieval.invoke("get_tool_output", {"id": info.id, "mode": "raw"})
         return replace(reply, job=job.info)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container, Sequence
 from contextlib import suppress
 from functools import partial
+from threading import Event, Lock, Thread
 from typing import TypeAlias
 
 import anyio
@@ -22,6 +23,8 @@ _SLOWER = 1.5
 _MIN_SECONDS_TO_ABORT = 0.5
 _MAX_SECONDS_TO_ABORT = 10.0
 _SHARE_OF_AGE = 0.1
+_MAX_SECONDS_FOR_A_TURN = 1.0
+"""The most that a notice waits for the store."""
 
 Cancel: TypeAlias = Callable[[str], Awaitable[bool]]
 
@@ -30,19 +33,29 @@ class JobsElsewhere:
     def __init__(self, group: SessionGroup) -> None:
         self._group = group
         self._announced: set[str] = set()
+        self._last: list[Job] = []
+        """What was last known, for when the store does not answer."""
+        self._looking: Event | None = None
+        self._mutex = Lock()
 
     async def look(self, here: Container[str] = ()) -> tuple[list[Job], list[Job]]:
         """The jobs that have ended and that no model has been told of here or has read anywhere, and those that still run.
 
         Without those that are `here`, as the session knows about them itself.
         """
-        jobs = [job for job in await anyio.to_thread.run_sync(self._group.list_unread_jobs) if job.id not in here]
+        jobs = [job for job in await anyio.to_thread.run_sync(self._list_jobs) if job.id not in here]
         ended = [job for job in jobs if job.done and job.id not in self._announced]
         return ended, [job for job in jobs if not job.done]
 
     def list_jobs(self, here: Container[str]) -> list[Job]:
-        """The jobs that still run, and those that have ended and that nobody has read. Blocks."""
-        return [job for job in self._group.list_unread_jobs() if job.id not in here and job.id not in self._announced]
+        """The jobs that still run, and those that have ended and that nobody has read: as they were before if the store takes
+        longer than a turn may wait. Blocks for a moment, so the store is asked in a thread."""
+        with self._mutex:
+            if (looking := self._looking) is None:
+                looking = self._looking = Event()
+                Thread(target=self._look_now, args=(looking,), name="overspill-jobs-elsewhere", daemon=True).start()
+        looking.wait(_MAX_SECONDS_FOR_A_TURN)
+        return [job for job in self._last if job.id not in here and job.id not in self._announced]
 
     async def cancel_if_aborted(self, job: Job) -> None:
         """Nobody can be told by another machine, so it looks whether one has aborted the job: less and less often."""
@@ -58,6 +71,19 @@ class JobsElsewhere:
             if cancel_queued is None or not await cancel_queued(job.id):
                 with suppress(StoreError):  # it ended meanwhile, or a worker of a task engine runs it
                     await anyio.to_thread.run_sync(self._group.mark_aborted, job)
+
+    def _list_jobs(self) -> list[Job]:
+        with suppress(StoreError):
+            self._last = self._group.list_unread_jobs()
+        return self._last
+
+    def _look_now(self, looking: Event) -> None:
+        try:
+            self._list_jobs()
+        finally:
+            with self._mutex:
+                self._looking = None
+            looking.set()
 
     def note_announced(self, jobs: Sequence[Job]) -> None:
         self._announced.update(job.id for job in jobs)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 
 from msgspec import Struct
@@ -14,6 +13,8 @@ from overspill.calls.job import Job
 from overspill.errors import HandleError, StoreError
 from overspill.record import events
 from overspill.record.events import Entry, JobChanged, OutputRetrieved, OutputStored
+from overspill.store import rules
+from overspill.store.listing import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.types import Kept
 
@@ -25,13 +26,22 @@ class GroupOutput(Struct, frozen=True):
     shelf: Shelf
 
 
-_JOBS = "job-"
+JOBS = "/:jobs"
+"""After the name of a family, that of the parts its sessions have for jobs of a task engine. There may be many: one for each."""
 _OLD_JOB_MS = 86_400_000  # jobs that were queued longer ago are no news
+_MAX_SESSIONS_TO_LIST_NAMES = 32
 
 
 def name_part(family: str, job: str) -> str:
     """The name of the part of a session that a job of a task engine has for itself."""
-    return f"{family}/{_JOBS}{job}"
+    return f"{family}{JOBS}/{job}"
+
+
+class JobLines(Struct, frozen=True):
+    """What a journal says about jobs: the last change of each, and the ids of what was read."""
+
+    changes: dict[str, JobChanged]
+    read: frozenset[str]
 
 
 class JobRecord(Struct, frozen=True):
@@ -55,6 +65,8 @@ class SessionGroup:
         self._store = store
         self.name = name
         self._shared_by = shared_by
+        self._ended_jobs: dict[str, JobLines] = {}
+        """Of sessions that have ended: what they wrote about jobs does not change."""
 
     @property
     def is_shared(self) -> bool:
@@ -82,10 +94,16 @@ class SessionGroup:
                 found.update(handles.handle(shelf.session, id) for id in names if names[id] == name)
         return found
 
-    def list_names(self) -> set[str]:
-        """All names that outputs of the family have, also those of live sessions."""
+    def list_names(self) -> set[str] | None:
+        """All names that outputs of the family have, also those of live sessions. None if it has too many sessions."""
+        labels: list[ShelfLabel] = []
+        with suppress(StoreError):
+            for family in (self.name, self.name + JOBS):
+                labels += self._store.shelves(family=family, most=_MAX_SESSIONS_TO_LIST_NAMES)
+        if len(labels) >= _MAX_SESSIONS_TO_LIST_NAMES:
+            return None
         taken: set[str] = set()
-        for shelf, _ in self._sessions():
+        for shelf, _ in self._open(labels):
             with suppress(StoreError), closing(shelf):
                 taken.update(_read_names(shelf).values())
         return taken
@@ -100,20 +118,38 @@ class SessionGroup:
         return None
 
     def list_unread_jobs(self) -> list[Job]:
-        """The jobs of other live workers and of task engines that still run, or have ended and were not read yet."""
+        """The jobs of other live workers and of task engines that still run, or have ended and were not read yet.
+
+        Raises StoreError if the store does not say which sessions there are.
+        """
         found: dict[str, tuple[JobChanged, bool]] = {}
         read: set[str] = set()
-        oldest = events.now_ms() - _OLD_JOB_MS
-        for shelf, is_live in self._sessions(is_wanted=lambda label: self._may_read(label) and not self._is_part(label, oldest)):
-            with suppress(HandleError, StoreError), closing(shelf):
-                changes, read_here = _read_job_lines(shelf)
-                read |= read_here
-                for id, change in changes.items():
+        oldest = handles.first_of(events.now_ms() - _OLD_JOB_MS)
+        labels = [*list_shelves(self._store, self.name), *list_shelves(self._store, self.name + JOBS, after=oldest)]
+        for label in sorted(labels, key=lambda label: label.session, reverse=True):
+            with suppress(HandleError, StoreError):
+                lines = self._read_job_lines(label)
+                read |= lines.read
+                for id, change in lines.changes.items():
                     # Whoever runs a job knows more about it than whoever queued it.
-                    is_own = id == shelf.session
-                    if is_own or (id not in found and (is_live or change.is_elsewhere)):
-                        found[id] = (change, is_live)
+                    is_own = id == label.session
+                    if is_own or (id not in found and (label.live or change.is_elsewhere)):
+                        found[id] = (change, label.live)
         return [restore_job(change, is_live=is_live) for id, (change, is_live) in found.items() if id not in read]
+
+    def _read_job_lines(self, label: ShelfLabel) -> JobLines:
+        """The journal of a session that has ended is read once."""
+        if not self._has(label) or not self._may_read(label):
+            return JobLines({}, frozenset())
+        if label.live:
+            self._ended_jobs.pop(label.session, None)
+        elif known := self._ended_jobs.get(label.session):
+            return known
+        with closing(self._store.read_shelf(label.session)) as shelf:
+            lines = _read_job_lines(shelf)
+        if not label.live and rules.is_unique(label.name, label.session):  # nobody opens it again by its name
+            self._ended_jobs[label.session] = lines
+        return lines
 
     def read_job(self, id: str) -> JobRecord | None:
         """What a worker of a task engine has written down about a job. Raises StoreError."""
@@ -149,7 +185,8 @@ class SessionGroup:
         return kept
 
     def has_outputs(self) -> bool:
-        for shelf, _ in self._readable_sessions():
+        """Looks at one session after the other, so that the first that has any is the last that is listed."""
+        for shelf, _ in self._open(self._iterate_labels(), is_wanted=self._may_read):
             with suppress(StoreError), ExitStack() as undo:
                 undo.callback(shelf.close)
                 if next(_stored_outputs(shelf), None):
@@ -162,39 +199,39 @@ class SessionGroup:
         If a `file` is looked for, first the part of the job with this id, and no part of another job: there may be many.
         """
         if session is None and file:
-            yield from self._sessions(file, is_wanted=self._may_read)
-            yield from self._sessions(is_wanted=lambda label: self._may_read(label) and not self._is_part(label))
+            yield from self._open(self._find_label(file), is_wanted=self._may_read)
+            yield from self._open(self._list_labels(with_parts=False), is_wanted=self._may_read)
         else:
-            yield from self._sessions(session, is_wanted=self._may_read)
+            labels = self._list_labels() if session is None else self._find_label(session)
+            yield from self._open(labels, is_wanted=self._may_read)
 
     def _may_read(self, label: ShelfLabel) -> bool:
         return not label.live or self.is_shared
 
-    def _is_part(self, label: ShelfLabel, before_ms: float = math.inf) -> bool:
-        """Whether it is the part of a job, and older than that."""
-        return label.name == name_part(self.name, label.session) and handles.created_ms(label.session) < before_ms
-
-    def _sessions(
-        self, session: str | None = None, *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True
+    def _open(
+        self, labels: Iterable[ShelfLabel], *, is_wanted: Callable[[ShelfLabel], bool] = lambda _: True
     ) -> Iterator[tuple[Shelf, bool]]:
-        """Newest first, open for reading, and whether they are live. A session that is removed meanwhile is left out."""
-        labels = reversed(self._list_labels()) if session is None else self._find_label(session)
+        """Open for reading, and whether they are live. A session that is removed meanwhile is left out."""
         for label in labels:
             if self._has(label) and is_wanted(label):
                 with suppress(HandleError, StoreError):
                     yield self._store.read_shelf(label.session), label.live
 
     def _has(self, label: ShelfLabel) -> bool:
-        if self.is_shared and label.name == self.name:
+        if (self.is_shared and label.name == self.name) or label.name == name_part(self.name, label.session):
             return True
         owner, _, _ = label.name.rpartition("/")  # a family `a` may not read what `a/b` has
         return owner == self.name and label.session != self._shared_by
 
-    def _list_labels(self) -> list[ShelfLabel]:
-        try:
-            return self._store.shelves()
-        except StoreError:  # a store that cannot be read has nothing to offer, and the session works without
-            return []
+    def _list_labels(self, *, with_parts: bool = True) -> list[ShelfLabel]:
+        """Newest first, with or without the parts of jobs."""
+        return sorted(self._iterate_labels(with_parts=with_parts), key=lambda label: label.session, reverse=True)
+
+    def _iterate_labels(self, *, with_parts: bool = True) -> Iterator[ShelfLabel]:
+        with suppress(StoreError):  # a store that cannot be read has nothing to offer, and the session works without
+            yield from list_shelves(self._store, self.name)
+            if with_parts:
+                yield from list_shelves(self._store, self.name + JOBS)
 
     def _find_label(self, session: str) -> list[ShelfLabel]:
         try:
@@ -216,8 +253,7 @@ def _read_names(shelf: Shelf) -> dict[str, str]:
     return {kept.id: kept.name for kept in stored if kept.session == shelf.session and handles.is_uuid(kept.id)}
 
 
-def _read_job_lines(shelf: Shelf) -> tuple[dict[str, JobChanged], set[str]]:
-    """The last change of each job, and the ids of what was read."""
+def _read_job_lines(shelf: Shelf) -> JobLines:
     lines = (line for line in shelf.journal() if b'"event":"job"' in line or b'"event":"retrieval"' in line)
     last: dict[str, JobChanged] = {}
     read: set[str] = set()
@@ -226,7 +262,7 @@ def _read_job_lines(shelf: Shelf) -> tuple[dict[str, JobChanged], set[str]]:
             last[event.id] = event
         elif isinstance(event, OutputRetrieved) and event.id:
             read.add(event.id)
-    return last, read
+    return JobLines(last, frozenset(read))
 
 
 def _events_about(shelf: Shelf, id: str) -> Iterator[Entry]:

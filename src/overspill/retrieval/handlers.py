@@ -20,6 +20,7 @@ from overspill.errors import BadRequest, HandleError, OverspillError
 from overspill.extraction import ExtractionFailed, Mode
 from overspill.gate.decide import Cut, Keep, Pass, decide
 from overspill.gate.gate import Gate
+from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import OutputText, ReplyDraft
 from overspill.reading import Bound
 from overspill.record.events import OutputRetrieved, now_ms
@@ -63,7 +64,15 @@ class RetrievalCall(Struct, frozen=True):
 class RetrievalTools:
     """Its answers bypass the gate and never go to the background, but take room in the context like any other."""
 
-    def __init__(self, gate: Gate, outputs: StoredOutputs, jobs: JobScheduler, ledger: Ledger, extractor: Extractor) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        outputs: StoredOutputs,
+        jobs: JobScheduler,
+        ledger: Ledger,
+        recorder: ReplyRecorder,
+        extractor: Extractor,
+    ) -> None:
         self._latest_model: str | None = None
         self.inherits = False
         """Whether this session may read outputs that earlier sessions of its family stored."""
@@ -72,6 +81,7 @@ class RetrievalTools:
         self._outputs = outputs
         self._jobs = jobs
         self._ledger = ledger
+        self._recorder = recorder
         self._extractor = extractor
         self.tables = OutputTables(gate, outputs)
         self._were_needed = False
@@ -124,7 +134,7 @@ class RetrievalTools:
         """Completed jobs that the model has not heard of yet. Mentions each one once."""
         done = [job for job in self._jobs.ended() if not job.is_announced and job.id not in self._mentioned]
         self._mentioned = {id for id in self._mentioned if id in self._jobs.background} | {job.id for job in done}
-        return wording.completed_jobs([self._status(job) for job in done]) if done else ""
+        return self._recorder.show("news", wording.completed_jobs([self._status(job) for job in done])) if done else ""
 
     async def _page(self, name: str, args: Mapping[str, Any]) -> Page:
         match name:
@@ -278,22 +288,10 @@ class RetrievalTools:
         answer, fits = self._gate.reserve([ReplyDraft((page.text,))])
         latency = round((time.perf_counter() - started) * 1000)
         self._jobs.background.note_read(page.id)
-        self._ledger.record(
-            OutputRetrieved(
-                now_ms(),
-                asked.tool,
-                asked.mode,
-                "failed" if page.is_error else "ok",
-                page.id,
-                page.start,
-                page.end,
-                len(page.text),
-                latency,
-                asked.call,
-                asked.chars_in,
-            )
-        )
         content = [{"type": "text", "text": answer.text}, *page.blocks]
+        status = "failed" if page.is_error else "ok"
+        shown = (page.id, page.start, page.end, len(page.text), latency, asked.call, asked.chars_in, self._recorder.add(content))
+        self._ledger.record(OutputRetrieved(now_ms(), asked.tool, asked.mode, status, *shown))
         return Reply(text=answer.text, content=content, is_error=page.is_error, fits=fits, model=self._gate.settings.model)
 
     def _status(self, job: Job) -> JobStatus:

@@ -13,6 +13,7 @@ from overspill.errors import BadRequest, describe_type, require
 from overspill.extraction import Mode
 from overspill.record.observers import Observer
 from overspill.retrieval.definitions import Format
+from overspill.retrieval.group import JOBS
 from overspill.settings import Settings
 from overspill.settings.opening import open_configured_store
 from overspill.store.open import open_store
@@ -45,6 +46,8 @@ def find_family(name: str, family: str, *, shared: bool) -> str:
         raise BadRequest("A shared session needs a name, which its workers open it by: Session(name=…, shared=True).")
     if shared and name and family:
         raise BadRequest("A shared session has a name or a family, not both.")
+    if (name or family).endswith(JOBS):
+        raise BadRequest(f"{name or family!r} cannot name a session: Overspill itself uses names that end with {JOBS}.")
     return name if shared and name else family
 
 

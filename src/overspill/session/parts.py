@@ -14,10 +14,11 @@ from overspill import handles
 from overspill.budget import ContextBudget
 from overspill.calls.job import Job
 from overspill.calls.service import CallService
-from overspill.errors import BadRequest, StoreError, require
+from overspill.errors import BadRequest, HandleError, StoreError, require
 from overspill.extraction import Progress
 from overspill.gate.collect import CollectedResult, block_text, is_blocks, to_json
 from overspill.gate.gate import Gate
+from overspill.gate.recorder import ReplyRecorder
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
 from overspill.record.ledger import Ledger, logger
@@ -57,6 +58,7 @@ class SessionParts:
         self.budget = budget
         self.ledger = ledger
         self.gate = Gate(settings, shelf, self.ledger, budget)
+        self.recorder = ReplyRecorder(shelf, ledger, is_on=settings.record == "replies")
         self.outputs = StoredOutputs(
             shelf,
             self.gate.kept,
@@ -69,16 +71,16 @@ class SessionParts:
         self.family = family
         if family is not None:
             self.gate.names.avoid(family.list_names)
-        self.calls = CallService(self.gate, self.ledger, self.outputs.resolve, budget=budget, notice=notice)
+        self.calls = CallService(self.gate, self.ledger, self.recorder, self.outputs.resolve, budget=budget, notice=notice)
         self.outputs.jobs = self.calls.jobs.background
         self.extractor = extractor
         self.gate.intents.search = PassageSearch(self.outputs, extractor, ledger)
-        self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, extractor)
+        self.retrieval = RetrievalTools(self.gate, self.outputs, self.calls.jobs, self.ledger, self.recorder, extractor)
         self.retrieval.elsewhere = JobsElsewhere(family) if family is not None and family.is_shared else None
         if self.retrieval.elsewhere is not None:
             self.calls.jobs.attend = self.retrieval.elsewhere.cancel_if_aborted
         self.tables = self.retrieval.tables
-        self.delivery = Delivery(self.gate, self.outputs, self.retrieval)
+        self.delivery = Delivery(self.gate, self.outputs, self.retrieval, self.recorder)
         self.calls.stand_in = self.delivery.stand_in
         self.remote: RemoteTools | None = None
         self.compactor = Compactor(partial(self.keep, count_tokens=True), settings, offered_tools(settings))
@@ -153,8 +155,10 @@ class SessionParts:
             if self.remote is not None:
                 await self.remote.close()
             await anyio.to_thread.run_sync(self._close)
-            if remove_empty and not self.gate.kept and not self.calls.jobs.background:  # true of most sessions of a family
-                await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
+            is_empty = not (self.gate.kept or self.calls.jobs.background or self.recorder.has_recorded)
+            if remove_empty and is_empty:  # true of most sessions of a family
+                with suppress(StoreError, HandleError):  # if it stays, it only takes a little room
+                    await anyio.to_thread.run_sync(remove_empty, self.shelf.session)
         if left:
             logger.warning(
                 "Session %s is closed. These tools could not be interrupted and keep running: %s",
@@ -167,6 +171,7 @@ class SessionParts:
     def _close(self) -> None:
         self.tables.close()
         self.outputs.close()
+        self.recorder.close()
         if self.budget is not None:
             self.ledger.note_settlements(self.budget)
         if isinstance(self.shelf, WaitingShelf):
@@ -212,4 +217,4 @@ def _open_shelf(store: Store, settings: Settings, id: str, name: str) -> Shelf:
 
 
 def _list_recorded(shelf: Shelf) -> set[str]:
-    return {event.kept.id for event in events.decode_events(shelf.journal()) if isinstance(event, OutputStored)}
+    return {id for event in events.decode_events(shelf.journal()) if (id := events.find_stored(event))}

@@ -219,7 +219,8 @@ class Session:
     def notice(self) -> str:
         """The "Async Tool Status" section of this turn, or an empty string. Show it, but keep it out of the conversation."""
         with self._offered.naming():
-            return wording.notice(self._parts.describe_jobs(), list_read=self.settings.follows_document)
+            notice = wording.notice(self._parts.describe_jobs(), list_read=self.settings.follows_document)
+        return self._parts.recorder.show("notice", notice)
 
     def kept(self) -> list[Kept]:
         """The stored outputs, oldest first."""

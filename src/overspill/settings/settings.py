@@ -24,6 +24,7 @@ from overspill.settings.keys import (
     PresetName,
     Provider,
     Ratio,
+    Recording,
     RefsSettings,
     Repeats,
     Retries,
@@ -143,6 +144,7 @@ class Settings:
     retention: Annotated[
         Retention, Key("How long outputs stay: until the session closes, until the process ends, or longer (`keep`).", "owner")
     ] = "process"
+    record: Annotated[Recording, Key("`replies`: store what the model was shown, word for word.", "owner")] = "figures"
     keep_days: Annotated[Limit, Key("Retention `keep` removes what has not been used for this many days.", "owner")] = 7
     keep_bytes: Annotated[
         Limit,
@@ -256,10 +258,9 @@ class Settings:
         full = name.lower()
         own = own_name(name, server).lower() if server else full
         rule = (own if own in known else "", full if full in known else "", server if server in self.servers else "")
-        found = self._by_rule.get(rule)
-        if found is None:
-            found = self._by_rule[rule] = self._under(*rule)
-        return found
+        if rule not in self._by_rule:
+            self._by_rule[rule] = self._under(*rule)
+        return self._by_rule[rule]
 
     @cached_property
     def _tools_with_rules(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from overspill.retrieval.archive import Archive
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.readers import RunningReader
 from overspill.shell.keeping import FAMILY
+from overspill.store.listing import list_shelves
 from overspill.store.protocols import Shelf, ShelfLabel, Store
 from overspill.store.readers import BytesReader
 from overspill.types import Kept, Size
@@ -82,8 +83,8 @@ class OutputFinder:
             return
         session, file = handles.parse(spelling)
         for store in self._stores:
-            for label in store.shelves():
-                if label.name.startswith(f"{FAMILY}/") and session in (None, label.session):
+            for label in list_shelves(store, FAMILY):
+                if label.name != FAMILY and session in (None, label.session):
                     with suppress(HandleError, StoreError), closing(store.read_shelf(label.session)) as shelf:
                         lines = (line for line in shelf.journal() if file.encode() in line)
                         if change := find_last_change(events.decode_events(lines), file):

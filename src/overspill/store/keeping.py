@@ -12,7 +12,7 @@ from overspill.store.protocols import Expired, KeepLimits
 from overspill.store.quota import Quota
 
 HOUR = 3600.0
-_REST_AFTER_FUTILE_SWEEP = 20  # times as long as the sweep took, so that a full store costs a twentieth of a thread at most
+_REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that is kept takes a twentieth of a thread at most
 _MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
@@ -22,14 +22,20 @@ class KeepGuard:
     What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
     """
 
-    def __init__(self, expire: Callable[[KeepLimits], Expired], *, sweep_seconds: float = HOUR) -> None:
+    def __init__(
+        self, expire: Callable[[KeepLimits], Expired], *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0
+    ) -> None:
+        """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
         self._expire = expire
         self._sweep_seconds = sweep_seconds
+        self._rest_seconds = rest_seconds
+        self._applied: KeepLimits | None = None
+        self._due = 0.0
         self._kept_bytes = 0
         self._granted = 0  # since the start, less what was given back
         self._no_sweep_before = 0.0
         self._live: dict[str, KeepLimits] = {}
-        self._stop = Event()
+        self._wake, self._stop = Event(), Event()
         self._sweeping = Lock()  # so that of many outputs over the limit, one sweeps for all
         # Both are taken last and nothing is called while they are held: a store that opens a session holds its own locks.
         self._counting = Lock()
@@ -38,27 +44,45 @@ class KeepGuard:
     def apply(self, limits: KeepLimits) -> None:
         """Remove what is over the limits, and count from what is left. What is granted meanwhile may be counted twice, until
         the next time, but is never forgotten."""
+        started = time.monotonic()
         with self._counting:
             before = self._granted
         left = self._expire(limits).bytes
         with self._counting:
             self._kept_bytes = left + self._granted - before
+        ended = time.monotonic()
+        self._applied = limits
+        self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
+
+    def apply_if_due(self, limits: KeepLimits) -> None:
+        """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
+        if self._is_due(limits):
+            self.apply(limits)
 
     def join(self, session: str, limits: KeepLimits) -> None:
-        """Hold the limits for this session too, until it leaves."""
+        """Hold the limits for this session too, until it leaves. If they are due, they are applied soon, in a thread: whoever
+        opens a session need not wait until everything that is kept has been looked at."""
         with self._membership:
             if not self._live:
-                self._stop = Event()
-                Thread(target=self._sweep_until, args=(self._stop,), name="overspill-keep-limits", daemon=True).start()
+                self._wake, self._stop = Event(), Event()
+                args = self._wake, self._stop
+                Thread(target=self._sweep_until, args=args, name="overspill-keep-limits", daemon=True).start()
             self._live[session] = limits
+            if self._is_due(limits):
+                self._wake.set()
 
     def leave(self, session: str) -> None:
         with self._membership:
             if self._live.pop(session, None) and not self._live:
                 self._stop.set()
+                self._wake.set()
 
     def take(self, limits: KeepLimits, wanted: int) -> int:
-        """As many of these bytes as the limit allows, after removing what may go."""
+        """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
+        if self._applied is None:
+            with self._sweeping:
+                if self._applied is None:
+                    self.apply(limits)
         if (granted := self._grant(limits, wanted, all_or_none=True)) == wanted:
             return granted
         with self._sweeping:
@@ -92,16 +116,24 @@ class KeepGuard:
         self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)))
         if not self._has_room(limits, wanted):
             now = time.monotonic()
-            self._no_sweep_before = now + (now - started) * _REST_AFTER_FUTILE_SWEEP
+            self._no_sweep_before = now + (now - started) * _REST_AFTER_SWEEP
 
-    def _sweep_until(self, stop: Event) -> None:
-        while not stop.wait(self._sweep_seconds):
+    def _is_due(self, limits: KeepLimits) -> bool:
+        return self._applied != limits or time.monotonic() >= self._due
+
+    def _sweep_until(self, wake: Event, stop: Event) -> None:
+        while True:
+            is_called = wake.wait(self._sweep_seconds)
+            wake.clear()
+            if stop.is_set():
+                return
             with self._membership:
                 all_limits = set(self._live.values())
             for limits in all_limits:
                 # A store that fails now is tried again next time; sessions that use it report the failure.
-                with suppress(StoreError, OSError):
-                    self.apply(limits)
+                with suppress(StoreError, OSError), self._sweeping:
+                    if not is_called or self._is_due(limits):
+                        self.apply(limits)
 
 
 class KeepQuota:

@@ -12,6 +12,7 @@ from overspill.errors import UnknownHandle
 from overspill.store import rules
 from overspill.store.held import HeldSession, MemoryReader, MemoryWriter
 from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.listing import SessionIndex
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel, Writer
 from overspill.store.quota import GIB, OutputQuota, Quota
 
@@ -25,6 +26,7 @@ class MemoryStore:
         self._quota = Quota(run_bytes)
         self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
         self._sessions: dict[str, HeldSession] = {}
+        self._index = SessionIndex()
         self._mutex = RLock()
 
     def open_shelf(
@@ -34,12 +36,13 @@ class MemoryStore:
         rules.check_name(name)
         with self._mutex:
             if limits:
-                self._guard.apply(limits)
+                self._guard.apply_if_due(limits)
             held = self._find_by_name(name) if name else None
             if held is None:
                 if session in self._sessions:
                     raise rules.already_exists_error(f"session-{session}")
                 held = self._sessions[session] = HeldSession(session, name, retention)
+                self._index.add(session, name)
             held.used = time.time()
             quota: OutputQuota = self._quota
             if limits and held.retention == "keep":
@@ -54,9 +57,9 @@ class MemoryStore:
     def label(self, session: str) -> ShelfLabel:
         return self._get_session(session).label
 
-    def shelves(self) -> list[ShelfLabel]:
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with self._mutex:
-            return [self._sessions[session].label for session in sorted(self._sessions)]
+            return [self._sessions[session].label for session in self._index.find(family, after, most)]
 
     def remove_shelf(self, session: str) -> None:
         with self._mutex:
@@ -115,7 +118,7 @@ class MemoryStore:
             return removed
 
     def _find_by_name(self, name: str) -> HeldSession | None:
-        of_that_name = [found for found in self._sessions.values() if found.name == name]
+        of_that_name = [found for session in self._index.find(name) if (found := self._sessions[session]).name == name]
         if any(found.holder for found in of_that_name):
             raise rules.name_in_use_error(name)
         return next((found for found in of_that_name if found.retention == "keep"), None)
@@ -131,7 +134,8 @@ class MemoryStore:
         self._quota.release(session.session, id)
 
     def _remove(self, session: HeldSession) -> None:
-        self._sessions.pop(session.session, None)
+        if self._sessions.pop(session.session, None):
+            self._index.remove(session.session, session.name)
         for output in session.outputs.values():
             output.removed = True
         session.outputs.clear()

@@ -139,8 +139,9 @@ class Store(Protocol):
         """The label of one shelf, without reading the others. Raises UnknownHandle if there is none."""
         ...
 
-    def shelves(self) -> list[ShelfLabel]:
-        """The shelves of every run, oldest first."""
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
+        """The shelves of every run, ordered by session and so oldest first: all, or those whose name is `family`, or `family`, a
+        slash and something without a slash. For a page, only those after the session `after`, and at most so many."""
         ...
 
     def remove_shelf(self, session: str) -> None:

@@ -85,8 +85,8 @@ class RecoveringStore:
     def label(self, session: str) -> ShelfLabel:
         return self._store.label(session)
 
-    def shelves(self) -> list[ShelfLabel]:
-        return self._store.shelves()
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
+        return self._store.shelves(family=family, after=after, most=most)
 
     def remove_shelf(self, session: str) -> None:
         if session in self._waiting:

@@ -9,10 +9,10 @@ from threading import RLock
 
 from overspill import handles
 from overspill.errors import HandleError, MalformedHandle, StoreError, UnknownHandle
-from overspill.record.events import Entry
+from overspill.record.events import Entry, find_reply
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import StoredOutput
-from overspill.store.protocols import ShelfLabel
+from overspill.store.protocols import Reader, ShelfLabel
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
@@ -73,6 +73,12 @@ class Library:
             if len(self._open) > MAX_OPEN_OUTPUTS:
                 self._open.popitem(last=False)
         return stored
+
+    def open_reply(self, session: str, id: str) -> Reader:
+        """What a model was shown. Raises HandleError if the session has not recorded it, or it is gone. You close it."""
+        if not any((reply := find_reply(event)) and reply.id == id for event in self.events(self.session(session).session)):
+            raise UnknownHandle(handles.handle(session, id))
+        return self._archive.open_beside(session, id)
 
     def verify(self, item: ArchivedOutput) -> Check:
         """Check its size, its SHA-256 and every recorded quote, now."""

@@ -21,7 +21,6 @@ from overspill.view.hexadecimal import HexRows, make_hex_rows
 from overspill.view.library import Library
 from overspill.view.lines import show_lines
 from overspill.view.rendering import find_form, render
-from overspill.view.replies import rebuild_reply
 from overspill.view.searches import WAYS, Found, Searches, compile_words, find_spans
 from overspill.view.showing import Showing
 from overspill.view.texts import ShownText, open_text
@@ -61,7 +60,7 @@ class OutputPages:
             is_hex=is_hex,
             window=window,
             rows=self._hex_window(request, stored.reader) if is_hex else None,
-            reply="" if is_hex else rebuild_reply(stored),
+            reply=self._library.session(item.kept.session).replies.get(item.kept.id),
             words=read_words(request, "find"),
         )
 

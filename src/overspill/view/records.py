@@ -18,6 +18,8 @@ from overspill.record.events import (
     OutputExtracted,
     OutputRetrieved,
     OutputStored,
+    RecordedReply,
+    TextShown,
     ToolCalled,
     decode_events,
 )
@@ -45,8 +47,8 @@ def _is_sound(event: Entry) -> bool:
             return handles.is_uuid(event.id)
         case JobChanged():
             return handles.is_uuid(event.id) and math.isfinite(event.seconds)
-        case ToolCalled() | OutputRetrieved():
-            return not event.id or handles.is_uuid(event.id)
+        case ToolCalled() | OutputRetrieved() | TextShown():
+            return all(handles.is_uuid(id) for id in (event.id, event.reply and event.reply.id) if id)
         case _:
             return True
 
@@ -88,6 +90,8 @@ class SessionRecord:
         self.last_ms = 0
         self.tools: Counter[str] = Counter()
         self.kept: dict[str, Kept] = {}
+        self.replies: dict[str, RecordedReply] = {}
+        """What the model was shown first of each output, where it is on record."""
         self.jobs: dict[str, JobChanged] = {}
         self.savings: dict[SavingsKey, Savings] = {}
         self.passed_chars = 0
@@ -149,6 +153,7 @@ class SessionRecord:
         match event:
             case ToolCalled():
                 self.tools[self._tell_apart(event.tool)] += 1
+                self._note_reply(event)
                 if not event.truncated:
                     self.passed_chars += event.chars_out
                 else:
@@ -165,8 +170,14 @@ class SessionRecord:
                     self._find(event.t, made.server, made.tool).shown_tokens += event.chars_out // CHARS_PER_TOKEN
             case JobChanged():
                 self.jobs[event.id] = event
+            case TextShown():
+                self._note_reply(event)
             case _:
                 pass
+
+    def _note_reply(self, event: ToolCalled | TextShown) -> None:
+        if event.id and event.reply is not None:
+            self.replies.setdefault(event.id, event.reply)
 
     def _tell_apart(self, tool: str) -> str:
         return tool if tool in self.tools or len(self.tools) < MAX_TOOLS else _OTHERS

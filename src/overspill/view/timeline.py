@@ -8,8 +8,18 @@ from typing import Any
 from msgspec import Struct
 
 from overspill import handles
-from overspill.record.events import Entry, EventsDropped, JobChanged, OutputExtracted, OutputStored, ReferenceUsed
+from overspill.record.events import (
+    Entry,
+    EventsDropped,
+    JobChanged,
+    OutputExtracted,
+    OutputStored,
+    RecordedReply,
+    ReferenceUsed,
+    TextShown,
+)
 from overspill.record.op_tree import Op, op_tree
+from overspill.text.humanize import count_noun
 
 _SPAN = 1000
 """Bars are drawn in thousandths of the session's time."""
@@ -38,6 +48,13 @@ _SHOWN = {
 }
 
 
+_SHOWN_ROWS = {
+    "notice": ("notice", "jobs"),
+    "news": ("notice", "jobs that have ended"),
+    "output": ("delivery", "output of a job"),
+}
+
+
 class Row(Struct, frozen=True):
     kind: str
     name: str
@@ -50,6 +67,10 @@ class Row(Struct, frozen=True):
     """The session and the id of the output that it stored or read."""
     citation: str = ""
     """The extraction whose quotes can be looked at."""
+    reply: RecordedReply | None = None
+    """What the model was shown, where it is on record."""
+    is_kept: bool = False
+    """Whether the model was shown something in place of the output."""
 
 
 class Bar(Struct, frozen=True):
@@ -92,6 +113,10 @@ def _other_rows(events: Iterable[Entry], session: str) -> Iterator[Row]:
                 yield Row("stored", kept.tool, event.t, 0, facts=facts, output=(session, kept.id))
             case JobChanged(state="queued" | "running"):
                 yield Row("job", event.tool, event.t, 0, facts=(("state", event.state),), output=None)
+            case TextShown():
+                facts = (("characters shown", f"{event.chars:,}"), *_describe_others(event.reply))
+                output = (session, event.id) if event.id else None
+                yield Row(*_SHOWN_ROWS[event.what], event.t, 0, facts=facts, output=output, reply=event.reply)
             case ReferenceUsed():
                 facts = (("bytes", f"{event.bytes:,}"),)
                 yield Row("reference", event.tool, event.t, 0, facts=facts, output=(session, event.id))
@@ -110,6 +135,7 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
     facts = tuple(
         (_SHOWN[name], str(value)) for name, value in op.attributes.items() if name in _SHOWN and value not in ("", None)
     )
+    reply: RecordedReply | None = op.attributes.get("reply")
     yield Row(
         kind,
         op.name,
@@ -117,12 +143,19 @@ def _tree_rows(op: Op, session: str, citations: dict[Any, list[OutputExtracted]]
         op.latency,
         failed=op.status == "failed",
         depth=min(depth, _MAX_DEPTH),
-        facts=facts,
+        facts=(*facts, *_describe_others(reply)),
         output=_find_output(op, session, event),
         citation=event.op if event and event.quotes else "",
+        reply=reply,
+        is_kept="tool_output_reason" in op.attributes,
     )
     for child in op.children:
         yield from _tree_rows(child, session, citations, depth + 1)
+
+
+def _describe_others(reply: RecordedReply | None) -> Iterator[tuple[str, str]]:
+    if reply is not None and reply.others:
+        yield "not recorded", f"{count_noun(reply.others, 'block')} other than text"
 
 
 def _find_output(op: Op, session: str, event: OutputExtracted | None) -> tuple[str, str] | None:

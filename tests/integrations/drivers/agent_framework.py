@@ -48,7 +48,7 @@ def _read(messages: Any, options: Any) -> Request:
     contents = [content for message in messages for content in message.contents]
     results = {content.call_id: str(content.result) for content in contents if content.type == "function_result"}
     text = "\n".join([*(content.text for content in contents if content.type == "text"), *results.values()])
-    tools = {tool.name: tool.parameters() for tool in options.get("tools") or ()}
+    tools = {tool.name: [tool.description, tool.parameters()] for tool in options.get("tools") or ()}
     return Request(tools, results, text, len(messages))
 
 

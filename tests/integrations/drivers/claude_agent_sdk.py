@@ -37,7 +37,7 @@ class ScriptedApi:
     def answer(self, path: str, body: dict[str, Any]) -> tuple[str, bytes]:
         if "count_tokens" in path:
             return "application/json", b'{"input_tokens": 10}'
-        tools = {each["name"]: each.get("input_schema") for each in body.get("tools", ())}
+        tools = {each["name"]: each for each in body.get("tools", ())}
         if not any(map(_PREFIX.match, tools)):
             return write_message(body, [{"type": "text", "text": "done"}])
         self._names |= {_PREFIX.sub("", name): name for name in tools}
@@ -69,7 +69,7 @@ def _read(messages: list[Any], tools: dict[str, Any]) -> Request:
     answers = [block for block in blocks if block["type"] == "tool_result"]
     results = {answer["tool_use_id"].split("_", 2)[2]: _text(answer["content"]) for answer in answers}
     texts = [block["text"] for block in blocks if block["type"] == "text"]
-    named = {_PREFIX.sub("", name): schema for name, schema in tools.items()}
+    named = {_PREFIX.sub("", name): tool for name, tool in tools.items()}
     return Request(named, results, "\n".join([*texts, *results.values()]), len(messages))
 
 

@@ -25,7 +25,9 @@ class McpAgent:
         # A session of its own for each client, as with the handshake. Newer connections have none in memory.
         async with Client(self._server, mode="legacy") as client:
             while True:
-                tools = {tool.name: [tool.input_schema, tool.output_schema] for tool in await client.list_tools()}
+                tools = {
+                    each.name: [each.description, each.input_schema, each.output_schema] for each in await client.list_tools()
+                }
                 step = self._script(Request(tools, dict(results), "\n".join([prompt, *results.values()]), len(results)))
                 if isinstance(step, str):
                     return step

@@ -38,7 +38,7 @@ class ScriptedModel(BaseChatModel):
 
 def _read(messages: list[BaseMessage], offered: tuple[Any, ...]) -> Request:
     results = {message.tool_call_id: message.text for message in messages if isinstance(message, ToolMessage)}
-    tools = {each.name: _schema(each.tool_call_schema) for each in offered}
+    tools = {each.name: [each.description, _schema(each.tool_call_schema)] for each in offered}
     text = "\n".join(message.text for message in messages)
     return Request(tools, results, text, len(messages))
 

@@ -56,7 +56,10 @@ def _read(items: Any, tools: Sequence[Any]) -> Request:
     results = {item["call_id"]: _text(item["output"]) for item in items if item.get("type") == "function_call_output"}
     said = [_text(item.get("content")) for item in items if item.get("content")]
     return Request(
-        {tool.name: tool.params_json_schema for tool in tools}, results, "\n".join([*said, *results.values()]), len(items)
+        {tool.name: [tool.description, tool.params_json_schema] for tool in tools},
+        results,
+        "\n".join([*said, *results.values()]),
+        len(items),
     )
 
 

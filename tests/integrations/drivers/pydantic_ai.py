@@ -40,7 +40,7 @@ def _read(messages: list[ModelMessage], info: AgentInfo) -> Request:
     results = {part.tool_call_id: part.model_response_str() for part in parts if isinstance(part, ToolReturnPart)}
     results |= {part.tool_call_id: part.model_response() for part in parts if part.part_kind == "retry-prompt"}
     said = [str(part.content) for part in parts if isinstance(part, UserPromptPart | TextPart)]
-    tools = {tool.name: tool.parameters_json_schema for tool in info.function_tools}
+    tools = {tool.name: [tool.description, tool.parameters_json_schema] for tool in info.function_tools}
     return Request(tools, results, "\n".join([*said, *results.values()]), len(messages))
 
 

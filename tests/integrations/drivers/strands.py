@@ -47,7 +47,7 @@ def _read(messages: Any, tool_specs: Any) -> Request:
     answers = [block["toolResult"] for block in blocks if "toolResult" in block]
     results = {answer["toolUseId"]: "\n".join(map(_show, answer["content"])) for answer in answers}
     texts = [block["text"] for block in blocks if "text" in block]
-    tools = {spec["name"]: spec["inputSchema"] for spec in tool_specs}
+    tools = {spec["name"]: spec for spec in tool_specs}
     return Request(tools, results, "\n".join([*texts, *results.values()]), len(messages))
 
 

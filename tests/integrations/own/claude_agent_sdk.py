@@ -14,7 +14,7 @@ from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, ResultMessage, que
 from overspill import Session, Settings
 from overspill.errors import BadRequest
 from overspill.integrations.claude_agent_sdk import overspill_options
-from overspill.integrations.sessions import Options
+from overspill.integrations.options import Options
 from tests.conformance.model_apis import serving
 from tests.integrations.drivers.claude_agent_sdk import ScriptedApi, make_environment
 from tests.integrations.driving import Call, Scripted

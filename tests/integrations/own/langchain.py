@@ -14,9 +14,10 @@ from langgraph.types import Command, interrupt
 
 from overspill import Settings
 from overspill.integrations.langchain import OverspillMiddleware
-from tests.integrations.drivers.langchain import ScriptedModel
+from tests.integrations.drivers.langchain import DRIVER, ScriptedModel
 from tests.integrations.driving import Call, Request, Scripted
 from tests.integrations.suite import LOG, NEEDLE, extract, settings
+from tests.integrations.suite_conversations import WINDOW, find_replaced, read_page, read_pages
 from tests.waiting import until
 
 __all__ = ["settings"]
@@ -83,3 +84,9 @@ async def test_the_next_run_ends_a_resumed_one_that_failed(tmp_path: Path):
     await agent.ainvoke({"messages": [{"role": "user", "content": "Again."}]}, thread)
     assert not middleware._resumed
     await until(lambda: not any(path.name.startswith("session-") for path in tmp_path.rglob("*")))
+
+
+def test_a_blocking_run_replaces_old_results_too(settings: Settings):
+    script = read_pages(lambda request: ", ".join(find_replaced(request)))
+    agent = DRIVER.agent([read_page], script, settings=settings, budget=WINDOW, compact=0.6)
+    assert agent.run_sync("Read all pages.").startswith("c0, c1")

@@ -13,7 +13,8 @@ import pytest
 
 from overspill import ContextBudget, Session, Settings, SyncSession
 from overspill.errors import BadRequest, UnknownHandle
-from overspill.integrations.sessions import Options, Run, Sessions
+from overspill.integrations.options import Options
+from overspill.integrations.sessions import Run, Sessions
 from overspill.types import Reply
 from tests.waiting import until
 

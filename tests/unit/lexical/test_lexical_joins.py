@@ -120,3 +120,33 @@ def test_rows_are_shown_whole_when_there_is_room():
     rows = herbs()[:12]
     found = select(build(json.dumps(rows).encode()), 'Which herbs are used as "dye"? Give their index.', max_tokens=4_000)
     assert all(row["description"] in found.text for row in rows if "dye" in row["uses"])
+
+
+def worlds() -> dict[str, list[Row]]:
+    """As a web framework dumps a database: the key beside the fields."""
+    return {
+        "people": [
+            {"fields": {"name": f"Person {n}", "homeworld": n % 40 + 1, "height": 150 + n}, "model": "person", "pk": n}
+            for n in range(1, 90)
+        ],
+        "planets": [{"fields": {"name": f"Globe {n}", "moons": n % 5}, "model": "planet", "pk": n} for n in range(1, 41)],
+        "species": [
+            {"fields": {"name": f"Kind {n}", "people": [n, n + 40], "legs": n % 7}, "model": "species", "pk": n}
+            for n in range(1, 31)
+        ],
+    }
+
+
+def test_a_column_with_nothing_but_keys_refers_to_their_table_whatever_its_name():
+    tables = worlds()
+    tables["people"][56]["fields"]["name"] = "Wilma Tarn"
+    planet = tables["planets"][tables["people"][56]["fields"]["homeworld"] - 1]
+    found = select(build(render(tables)), "Which planet does Wilma Tarn come from?", max_tokens=200)
+    assert planet["fields"]["name"] in found.text
+
+
+def test_a_list_of_the_row_that_a_question_names_is_followed():
+    tables = worlds()
+    tables["species"][11]["fields"]["name"] = "Muunling"
+    found = select(build(render(tables)), "Which people are of the species Muunling?", max_tokens=300)
+    assert all(f'"Person {number}"' in found.text for number in tables["species"][11]["fields"]["people"])

@@ -208,10 +208,10 @@ class WatchedStore(MemoryStore):
         self.threads: set[int] = set()
         self.listings = 0
 
-    def shelves(self) -> list[ShelfLabel]:
+    def shelves(self, **more) -> list[ShelfLabel]:
         self.threads.add(threading.get_ident())
         self.listings += 1
-        return super().shelves()
+        return super().shelves(**more)
 
     def label(self, session: str) -> ShelfLabel:
         self.threads.add(threading.get_ident())

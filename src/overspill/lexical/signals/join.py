@@ -30,6 +30,10 @@ _MAX_ROWS = 60
 """How many rows one step leads to at most, and from how many it starts."""
 _MAX_KEY_CHARS = 100
 _SAMPLED_ROWS = 60
+_MIN_KEYS, _MIN_KEY_SHARE = 3, 0.2
+"""How many keys of a table, and which share of them, a column must have to refer to it without being named after it."""
+_MAX_KEYS = 2_000
+"""A table with more keys is referred to by name only."""
 _FAR_REFERENCES = 3
 """How far to follow references from a row if the question names nothing but that row."""
 
@@ -66,8 +70,9 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     if not anchors:
         return []
     relations = [_read_relation(index, table) for table in tables]
-    steps = list(_find_steps(relations))
     words = _WORD.findall(query.text.lower())
+    steps = list(_find_steps(relations))
+    steps += _guess_steps(index, relations, steps, words)
     wanted: list[int] = []
     passed: list[int] = []
     for anchor in anchors:
@@ -75,7 +80,7 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
         if start < 0:
             continue
         paths = _find_paths(steps, start)
-        goals = _find_goals(relations, start, words, paths)
+        goals = _find_goals(relations, start, words, paths, steps)
         for goal in goals:
             rows = [anchor.record]
             for step in paths[goal]:
@@ -140,6 +145,39 @@ def _measure_fit(words: tuple[str, ...], relation: _Relation) -> int:
     return int(is_key and len(words) > 1 and bool(name) and words[-2] == name[-1])
 
 
+def _guess_steps(index: Index, relations: list[_Relation], known: list[_Step], words: list[str]) -> Iterator[_Step]:
+    """References that names do not tell: `homeworld` has nothing but keys of planets.
+
+    Any small number may be a key, so the question must name the column or the table that it leads to.
+    """
+    asked = {stem(word) for word in words}
+    named = {number for number, each in enumerate(relations) if find_column([" ".join(each.name)], words) is not None}
+    taken = {(step.source, step.column) for step in known}
+    linked = {(step.source, step.target) for step in known}
+    keys: dict[int, set[str]] = {}
+    for source, relation in enumerate(relations):
+        rows = [cells for _, cells in islice(read_rows(index, relation.table), _SAMPLED_ROWS)]
+        for column, name in enumerate(relation.columns):
+            goals = range(len(relations)) if asked.issuperset(_last_parts(name)) else named
+            targets = [goal for goal in goals if relations[goal].key >= 0 and goal != source and (source, goal) not in linked]
+            if column == relation.key or (source, column) in taken or not targets:
+                continue
+            values = {value for cells in rows for value in _split(cells[column])}
+            if len(values) < _MIN_KEYS or not all(map(str.isdigit, values)):
+                continue
+            for target in targets:
+                if target not in keys:
+                    keys[target] = _read_keys(index, relations[target])
+            target = max(targets, key=lambda target: (values <= keys[target]) * len(values) / len(keys[target]))
+            if values <= keys[target] and len(values) >= _MIN_KEY_SHARE * len(keys[target]):
+                yield _Step(source, column, target, relations[target].key, is_reference=True)
+                yield _Step(target, relations[target].key, source, column, is_reference=False)
+
+
+def _read_keys(index: Index, relation: _Relation) -> set[str]:
+    return {cells[relation.key] for _, cells in islice(read_rows(index, relation.table), _MAX_KEYS)}
+
+
 def _find_paths(steps: list[_Step], start: int) -> dict[int, list[_Step]]:
     """The shortest way to each relation that can be reached."""
     paths: dict[int, list[_Step]] = {start: []}
@@ -153,8 +191,10 @@ def _find_paths(steps: list[_Step], start: int) -> dict[int, list[_Step]]:
     return paths
 
 
-def _find_goals(relations: list[_Relation], start: int, words: list[str], paths: dict[int, list[_Step]]) -> list[int]:
-    """The relations that the question names, or else those with a column that it names; the nearest first."""
+def _find_goals(
+    relations: list[_Relation], start: int, words: list[str], paths: dict[int, list[_Step]], steps: list[_Step]
+) -> list[int]:
+    """The relations that the question names, or a column that refers to them, or else one of their columns; the nearest first."""
     own = [*relations[start].columns, " ".join(relations[start].name)]
     foreign = [word for word in words if find_column(own, [word]) is None]
     others = [number for number in paths if number != start]
@@ -162,6 +202,10 @@ def _find_goals(relations: list[_Relation], start: int, words: list[str], paths:
     exact = [number for number in named if len(relations[number].name) == 1]
     if named:
         return [*exact, *(number for number in named if number not in exact)]
+    columns = relations[start].columns
+    referring = [step for step in steps if step.source == start and step.is_reference]
+    if referred := [step.target for step in referring if find_column([columns[step.column]], words) is not None]:
+        return list(dict.fromkeys(referred))
     return [number for number in others if find_column(relations[number].columns, foreign) is not None]
 
 

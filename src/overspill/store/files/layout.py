@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -162,9 +162,9 @@ def _keep_out_of_git(root: Directory) -> None:
             os.close(fd)
 
 
-def list_runs(root: Directory) -> list[str]:
-    """Only the runs of this user: a shared /tmp has others."""
-    return [name for name in root.names() if _RUN.fullmatch(name) and _is_ours(root, name)]
+def list_runs(root: Directory, known: Container[str] = ()) -> list[str]:
+    """Only the runs of this user: a shared /tmp has others. Those that are `known` to be are not looked at."""
+    return [name for name in os.listdir(root.fd) if name in known or (_RUN.fullmatch(name) and _is_ours(root, name))]
 
 
 def list_lock_directories(root: Directory) -> list[str]:

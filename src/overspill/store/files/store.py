@@ -66,7 +66,7 @@ class FileStore:
             try:
                 if not name or (rules.is_unique(name, session) and not self._index.knows(session)):
                     return run.create_shelf(session, name, retention, limits)
-                self._index.survey_openings(root)  # before others have to wait for us
+                self._index.learn(root)  # before others have to wait for us
                 with lock.hold_alone(root, within=self._max_wait_seconds):
                     return self._reopen(root, name, run, limits) or run.create_shelf(session, name, retention, limits)
             except BaseException:
@@ -89,12 +89,12 @@ class FileStore:
             with self.place.open() as root:
                 return self._index.read_label(root, self._index.find(root, session))
 
-    def shelves(self) -> list[ShelfLabel]:
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
             if not self.root.exists():
                 return []
             with self.place.open() as root:
-                return sorted((label for _, label in self._index.survey(root).shelves), key=lambda label: label.session)
+                return [label for _, label in self._index.survey(root, family, after, most).shelves]
 
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)
@@ -159,7 +159,7 @@ class FileStore:
         """This process's run, after the limits were applied. The first call starts it and removes what dead runs left."""
         if self._run is not None and self._run.usable:
             if limits:
-                self._run.guard.apply(limits)
+                self._run.guard.apply_if_due(limits)
             return self._run
         guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
         if limits:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from threading import RLock
 
 from msgspec import Struct
 
@@ -12,7 +15,12 @@ from overspill.store.files import layout, lock
 from overspill.store.files.failures import to_store_error
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
+from overspill.store.listing import SessionIndex
 from overspill.store.protocols import ShelfLabel
+
+_SECOND_NS = 1_000_000_000
+_MOMENT_NS = 100_000_000
+"""What changes in one moment may have the same time. File systems that count whole seconds have a longer one."""
 
 
 class Place(Struct, frozen=True):
@@ -41,67 +49,96 @@ class Visit(Struct, frozen=True):
         return ShelfLabel(self.place.session, live=lock.is_held(self.directory), name=first.name, retention=first.retention)
 
 
+class RunContent(Struct, frozen=True):
+    """The sessions of one run and how their journals begin. If the run's process has ended and all are kept, none is added any
+    more, and the run need not be looked at again."""
+
+    openings: dict[str, Opening | None]
+    is_final: bool
+
+
 class ShelfIndex:
     """Remembers where the sessions of a root are and how their journals begin. Neither changes as long as a session exists, so
-    that only new sessions cost more than a look at their directory."""
+    that only new sessions, and those of runs that are live, cost anything. What it finds may have been removed meanwhile."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Place, Opening]] = {}
+        self._runs: dict[str, RunContent] = {}
+        self._final: set[str] = set()
+        self._others: list[str] = []
+        """The runs that have to be looked at again."""
+        self._listed_at: tuple[int, int] | None = None
+        self._places: dict[str, Place] = {}
+        self._sessions = SessionIndex()
+        self._mutex = RLock()
+
+    def learn(self, root: Directory) -> list[StoreError]:
+        """Learn what is new in the root. Returns what cannot be trusted."""
+        refusals: list[StoreError] = []
+        with self._mutex:
+            self._list_runs(root)
+            for name in self._others:
+                with _collect_refusals(refusals), root.open_directory(name) as run:
+                    self._replace(name, self._read_run(run, refusals))
+            self._others = [name for name in self._others if name not in self._final]
+        return refusals
+
+    def _list_runs(self, root: Directory) -> None:
+        """Nothing is listed if nothing was added or removed since."""
+        found = os.fstat(root.fd)
+        state = found.st_ino, found.st_ctime_ns
+        if state == self._listed_at:
+            return
+        moment = _MOMENT_NS if found.st_ctime_ns % _SECOND_NS else 2 * _SECOND_NS
+        self._listed_at = state if time.time_ns() - found.st_ctime_ns > moment else None
+        names = layout.list_runs(root, self._final)
+        for gone in self._runs.keys() - set(names):
+            self._forget(gone)
+        self._others = [name for name in names if name not in self._final]
 
     def visit(self, root: Directory, look: Callable[[Visit], None]) -> list[StoreError]:
         """Look at every session of this user. Returns what cannot be trusted; what is removed meanwhile is left out."""
-        refusals: list[StoreError] = []
-        known: dict[str, tuple[Place, Opening]] = {}
-        for run in _trusted_runs(root, refusals):
-            for session in layout.list_sessions(run):
+        refusals = self.learn(root)
+        for run in self._open_runs(root, refusals):
+            content = self._runs.get(run.path.name)
+            for session, opening in list(content.openings.items()) if content else ():
                 with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
-                    place = Place(run.path.name, session)
-                    opening = self._read_opening(place, directory)
-                    if opening is not None:
-                        known[session] = place, opening
-                    look(Visit(place, directory, opening or Opening(session)))
-        self._known = known
+                    look(Visit(Place(run.path.name, session), directory, opening or Opening(session)))
         return refusals
 
-    def survey(self, root: Directory) -> Survey:
-        shelves: list[tuple[Place, ShelfLabel]] = []
-        return Survey(shelves, self.visit(root, lambda visit: shelves.append((visit.place, visit.label))))
-
-    def survey_openings(self, root: Directory) -> None:
-        """Learn how every journal begins, so that the next look is a short one."""
-        self.visit(root, lambda _: None)
+    def survey(self, root: Directory, family: str = "", after: str = "", most: int | None = None) -> Survey:
+        """In the order of the sessions."""
+        refusals = self.learn(root)
+        with self._mutex:
+            places = [self._places[session] for session in self._sessions.find(family, after)]
+        return self._label(root, places, refusals, most)
 
     def find_named(self, root: Directory, name: str) -> Survey:
-        """Only the sessions of that name, without finding out which of the others are live."""
-        shelves: list[tuple[Place, ShelfLabel]] = []
-
-        def look(visit: Visit) -> None:
-            if visit.opening.name == name:
-                shelves.append((visit.place, visit.label))
-
-        return Survey(shelves, self.visit(root, look))
+        """Only the sessions of that name, without finding out which others of the family are live."""
+        refusals = self.learn(root)
+        with self._mutex:
+            places = [self._places[session] for session in self._sessions.find(name)]
+            named = [place for place in places if (opening := self._find_opening(place)) and opening.name == name]
+        return self._label(root, named, refusals)
 
     def list_clearable_runs(self, root: Directory) -> list[str]:
         """Runs that contain something other than kept sessions, or nothing. They may be live."""
-        has_only_kept: dict[str, bool] = {}
-
-        def look(visit: Visit) -> None:
-            run = visit.place.run
-            has_only_kept[run] = has_only_kept.get(run, True) and visit.opening.retention == "keep"
-
-        self.visit(root, look)
-        return [run for run in layout.list_runs(root) if not has_only_kept.get(run)]
+        self.learn(root)
+        runs = dict(self._runs)
+        return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run].openings)]
 
     def knows(self, session: str) -> bool:
-        return session in self._known
+        return session in self._places
 
     def find(self, root: Directory, session: str) -> Place:
-        if session in self._known and _is_at(root, place := self._known[session][0]):
-            return place
+        known = self._places.get(session)
+        if known is not None and _is_at(root, known):
+            return known
         refusals: list[StoreError] = []
-        for run in _trusted_runs(root, refusals):
-            if layout.has_session(run, session):
-                return Place(run.path.name, session)
+        for name in layout.list_runs(root, self._final):
+            if name not in self._final:
+                with _collect_refusals(refusals), root.open_directory(name) as run:
+                    if layout.has_session(run, session):
+                        return Place(name, session)
         raise refusals[0] if refusals else unknown_session_error(session)
 
     def read_label(self, root: Directory, place: Place) -> ShelfLabel:
@@ -110,13 +147,74 @@ class ShelfIndex:
                 root.open_directory(place.run) as run,
                 run.open_directory(layout.session_directory(place.session)) as directory,
             ):
-                return Visit(place, directory, self._read_opening(place, directory) or Opening(place.session)).label
+                opening = self._find_opening(place) or read_opening(place.session, directory) or Opening(place.session)
+                return Visit(place, directory, opening).label
         except FileNotFoundError:
             raise unknown_session_error(place.session) from None
 
-    def _read_opening(self, place: Place, directory: Directory) -> Opening | None:
-        found = self._known.get(place.session)
-        return found[1] if found and found[0] == place else read_opening(place.session, directory)
+    def _label(self, root: Directory, places: list[Place], refusals: list[StoreError], most: int | None = None) -> Survey:
+        shelves: list[tuple[Place, ShelfLabel]] = []
+        for place in places:
+            if most is not None and len(shelves) >= most:
+                break
+            try:
+                with _collect_refusals(refusals):
+                    shelves.append((place, self.read_label(root, place)))
+            except UnknownHandle:  # another process has removed it
+                self._forget_session(place)
+        return Survey(shelves, refusals)
+
+    def _read_run(self, run: Directory, refusals: list[StoreError]) -> RunContent:
+        is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before
+        refused = len(refusals)
+        openings: dict[str, Opening | None] = {}
+        for session in layout.list_sessions(run):
+            if known := self._find_opening(Place(run.path.name, session)):
+                openings[session] = known
+                continue
+            with _collect_refusals(refusals), run.open_directory(layout.session_directory(session)) as directory:
+                openings[session] = read_opening(session, directory)
+        return RunContent(openings, not is_live and _is_kept(openings) and len(refusals) == refused)
+
+    def _find_opening(self, place: Place) -> Opening | None:
+        content = self._runs.get(place.run)
+        return content.openings.get(place.session) if content else None
+
+    def _open_runs(self, root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
+        for name in sorted(self._runs):
+            with _collect_refusals(refusals), root.open_directory(name) as run:
+                yield run
+
+    def _replace(self, run: str, content: RunContent) -> None:
+        old = self._runs.get(run)
+        if old is None or old.openings != content.openings:
+            self._forget(run)
+            for session, opening in content.openings.items():
+                self._sessions.add(session, opening.name if opening else "")
+                self._places[session] = Place(run, session)
+        self._runs[run] = content
+        if content.is_final:
+            self._final.add(run)
+
+    def _forget_session(self, place: Place) -> None:
+        with self._mutex:
+            content = self._runs.get(place.run)
+            if content is not None and place.session in content.openings:
+                opening = content.openings.pop(place.session)
+                self._sessions.remove(place.session, opening.name if opening else "")
+                self._places.pop(place.session, None)
+
+    def _forget(self, run: str) -> None:
+        self._final.discard(run)
+        content = self._runs.pop(run, None)
+        for session, opening in content.openings.items() if content else ():
+            self._sessions.remove(session, opening.name if opening else "")
+            self._places.pop(session, None)
+
+
+def _is_kept(openings: Mapping[str, Opening | None]) -> bool:
+    """Whether there are sessions, and all are kept."""
+    return bool(openings) and all(opening is not None and opening.retention == "keep" for opening in openings.values())
 
 
 def unknown_session_error(session: str) -> UnknownHandle:
@@ -129,12 +227,6 @@ def _is_at(root: Directory, place: Place) -> bool:
             return layout.has_session(run, place.session)
     except (OSError, StoreError):
         return False
-
-
-def _trusted_runs(root: Directory, refusals: list[StoreError]) -> Iterator[Directory]:
-    for name in layout.list_runs(root):
-        with _collect_refusals(refusals), root.open_directory(name) as run:
-            yield run
 
 
 @contextmanager

@@ -8,8 +8,10 @@ replaced on a condition, which the service decides. Keys, below the prefix of th
     temporary/<run>/<session>          this session goes with its process
     holds/<session>/<hold>/<run>       this process has the session open
     names/<SHA-256 of a name>          which session has the name, and who holds it
+    families/<SHA-256 of a family>/<session>.<retention>    this session is of that family; for a listing
     data/<session>/<id>/<start>        a part of an output, with `done` when it is complete, `used`, and `removed`
     journal/<session>/<when>.<hold>.<first>.<last>    the nth events of one hold
     used/<session>                     when it was last closed
+    measured                           what was kept when the limits were last applied
     trash/<session>/<id>               a removed output, whose bytes go when nobody can be reading them any more
 """

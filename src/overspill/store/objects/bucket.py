@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Lock
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +20,9 @@ from overspill.text.urls import mask_password
 
 _MAX_RETRIES = 2
 _MAX_RETRY_SECONDS = 30
+_MIN_WAIT_SECONDS = 1.0  # a failure that came sooner costs nobody much
+_REST_AFTER_WAIT = 2  # times as long as a call has waited in vain
+_MAX_REST_SECONDS = 10.0  # less than a lease, so that it can be renewed soon after the service is back
 _MAX_PARALLEL_READS = 8
 _PAGE_OBJECTS = 1_000
 _MAX_REASON_CHARS = 200
@@ -42,6 +47,7 @@ class Bucket:
 
     def __init__(self, url: str) -> None:
         self.url = mask_password(url)
+        self._patience = _Patience()
         retry: Any = {"max_retries": _MAX_RETRIES, "retry_timeout": timedelta(seconds=_MAX_RETRY_SECONDS)}
         try:
             if "?" in url or "#" in url:
@@ -106,10 +112,10 @@ class Bucket:
             except FileNotFoundError:
                 return None
 
-    def list(self, prefix: str) -> Iterator[Item]:
-        """In pages, ordered by key."""
+    def list(self, prefix: str, after: str = "") -> Iterator[Item]:
+        """In pages, ordered by key. Only keys after `after`, if it is given."""
         with self._explain(f"list {self.url}"):
-            for page in self._objects.list(prefix, chunk_size=_PAGE_OBJECTS):
+            for page in self._objects.list(prefix, offset=after or None, chunk_size=_PAGE_OBJECTS):
                 yield from map(_item, page)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -131,13 +137,58 @@ class Bucket:
                 f"Could not {doing}: this process was forked from one that had used a bucket, and the library that does so does "
                 "not survive that. Start it in another way (spawn or forkserver), or use the store only after forking."
             )
+        started = time.monotonic()
+        if reason := self._patience.check(started):
+            raise _away_error(doing, reason)
         try:
             yield
         except (exceptions.BaseError, OSError) as error:
-            raise StoreAway(
-                f"Could not {doing}: it does not answer, or refuses ({_reason(error)}). Nothing that was stored is lost. "
-                "Try again; if it stays like this, see whether `store` names the right bucket and your credentials may use it."
-            ) from error
+            self._patience.note_failure(_reason(error), started)
+            raise _away_error(doing, _reason(error)) from error
+        except BaseException:
+            self._patience.note_answer()
+            raise
+        self._patience.note_answer()
+
+
+class _Patience:
+    """After a service has let one call wait, the others fail immediately for a while, and then one at a time tries it again: so
+    not everybody waits for a service that accepts connections and says nothing."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._no_attempt_before = 0.0
+        self._mutex = Lock()
+
+    def check(self, now: float) -> str:
+        """Why there is no use in trying, or nothing."""
+        if not self._reason:
+            return ""
+        with self._mutex:
+            if now < self._no_attempt_before:
+                return self._reason
+            # Whoever tries it now has as long as the library gives it; until then, the others need not try.
+            self._no_attempt_before = now + _MAX_RETRY_SECONDS
+            return ""
+
+    def note_failure(self, reason: str, started: float) -> None:
+        now = time.monotonic()
+        with self._mutex:
+            if now - started < _MIN_WAIT_SECONDS:
+                self._no_attempt_before = now
+                return
+            self._reason = reason
+            self._no_attempt_before = now + min(_REST_AFTER_WAIT * (now - started), _MAX_REST_SECONDS)
+
+    def note_answer(self) -> None:
+        self._reason = ""
+
+
+def _away_error(doing: str, reason: str) -> StoreAway:
+    return StoreAway(
+        f"Could not {doing}: it does not answer, or refuses ({reason}). Nothing that was stored is lost. "
+        "Try again; if it stays like this, see whether `store` names the right bucket and your credentials may use it."
+    )
 
 
 def _item(meta: Any) -> Item:

@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping
-from itertools import groupby
+from itertools import chain, groupby
+
+import msgspec
+from msgspec import Struct
 
 from overspill.store import rules
-from overspill.store.files.journal import Opening
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
-from overspill.store.objects.names import Names
+from overspill.store.objects.names import Names, parse_opening
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Expired, KeepLimits
 from overspill.store.rules import KeptItem
 
+_MEASURED = "measured"
+
 
 class KeptObjects:
     """Everything that is kept in a bucket, measured without stopping anybody who writes there meanwhile."""
 
-    def __init__(self, bucket: Bucket, run: Run, kept: Mapping[str, Opening]) -> None:
+    def __init__(self, bucket: Bucket, run: Run) -> None:
+        # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
+        openings = list(bucket.list("openings/"))
+        kept = {_session_of(item) for item in openings} - {_session_of(item) for item in bucket.list("temporary/")}
         self._live = removal.list_live_sessions(bucket, run)
         self.unfinished: list[tuple[str, str]] = []
         """Outputs that nobody writes any more."""
         self.items: list[KeptItem] = []
         sizes: defaultdict[str, int] = defaultdict(int)
         used: defaultdict[str, float] = defaultdict(float)
-        for prefix in ("openings/", "journal/", "used/"):
-            for item in bucket.list(prefix):
-                session = item.key.split("/")[1]
-                sizes[session] += item.size
-                used[session] = max(used[session], item.modified)
+        for item in chain(openings, bucket.list("journal/"), bucket.list("used/")):
+            session = item.key.split("/")[1]
+            sizes[session] += item.size
+            used[session] = max(used[session], item.modified)
         for (session, id), items in groupby(bucket.list("data/"), key=_output_of):
             if session in kept:
                 self._add(session, id, list(items), sizes, used)
@@ -53,13 +58,37 @@ class KeptObjects:
             self.items.append(KeptItem(session, id, parts.used, parts.size))
 
 
-def expire(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening], limits: KeepLimits) -> Expired:
-    """`kept` are the openings of all kept sessions."""
-    content = KeptObjects(bucket, run, kept)
+class Measurement(Struct, frozen=True):
+    """What was kept when the limits were last applied, for the other processes that use the bucket."""
+
+    days: float
+    limit: int
+    bytes: int
+
+
+def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: int) -> None:
+    bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits.days, limits.bytes, kept_bytes)))
+
+
+def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> int | None:
+    """How many bytes were kept after limits as strict as these were applied. None if that was not done since."""
+    found = bucket.find(_MEASURED)
+    content = bucket.get(_MEASURED) if found is not None and found.modified >= since else None
+    if content is None:
+        return None
+    try:
+        measured = msgspec.json.decode(content[0], type=Measurement)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return measured.bytes if measured.days <= limits.days and measured.limit <= limits.bytes else None
+
+
+def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits) -> Expired:
+    content = KeptObjects(bucket, run)
     for session, id in content.unfinished:
         removal.delete_output(bucket, session, id)
     doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now())
-    removed = [item for item in doomed if _remove(bucket, names, run, kept, item)]
+    removed = [item for item in doomed if _remove(bucket, names, run, item)]
     return Expired(
         sessions=[item.session for item in removed if not item.id],
         outputs=[item.id for item in removed if item.id],
@@ -67,14 +96,18 @@ def expire(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening], 
     )
 
 
-def _remove(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening], item: KeptItem) -> bool:
+def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:
     """False if it has been used since it was measured, or if another worker was faster."""
+    found = bucket.get(f"openings/{item.session}")
+    opening = parse_opening(item.session, found[0]) if found else None
+    if opening is None or opening.retention != "keep":
+        return False
     if item.id:
         used = bucket.find(folder(item.session, item.id) + USED)
         if used is not None and used.modified > item.used:
             return False
         return removal.mark_removed(bucket, item.session, item.id)
-    name, hold = kept[item.session].name, str(uuid.uuid4())
+    name, hold = opening.name, str(uuid.uuid4())
     if name and not names.take_for_removal(name, item.session, run, hold):
         return False
     removal.delete_session(bucket, item.session)
@@ -86,3 +119,8 @@ def _remove(bucket: Bucket, names: Names, run: Run, kept: Mapping[str, Opening],
 def _output_of(item: Item) -> tuple[str, str]:
     _, session, id, _ = item.key.split("/")
     return session, id
+
+
+def _session_of(item: Item) -> str:
+    """Of an opening, or of what names a session that is not kept."""
+    return item.key.rpartition("/")[2]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.families import family_keys
+from overspill.store.objects.names import parse_opening
 from overspill.store.objects.output import REMOVED, folder
 from overspill.store.objects.run import READABLE_AFTER_REMOVAL_SECONDS, Run
 
@@ -25,7 +27,9 @@ def delete_output(bucket: Bucket, session: str, id: str) -> None:
 
 
 def delete_session(bucket: Bucket, session: str) -> None:
-    """The opening first: without it, there is no such session."""
+    """The opening early: without it, there is no such session. Only the place in the family goes before, so that none stays."""
+    if opening := bucket.get(f"openings/{session}"):
+        bucket.delete(family_keys(parse_opening(session, opening[0])))
     bucket.delete([f"openings/{session}"])
     for prefix in (f"data/{session}/", f"journal/{session}/", f"holds/{session}/"):
         bucket.delete([item.key for item in bucket.list(prefix)])

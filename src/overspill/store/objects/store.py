@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import time
 import uuid
 from contextlib import ExitStack, suppress
 from functools import cache
+from itertools import islice
 from threading import RLock
 
+from overspill import handles
 from overspill.errors import StoreError, UnknownHandle
 from overspill.store import rules
 from overspill.store.copies import LocalCopies
@@ -16,7 +17,8 @@ from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import expire
+from overspill.store.objects.expiry import expire, note_measurement, read_measurement
+from overspill.store.objects.families import family_keys, list_family
 from overspill.store.objects.names import NameEntry, Names, parse_opening
 from overspill.store.objects.output import read_parts
 from overspill.store.objects.run import LEASE_SECONDS, REMOVE_AFTER_SECONDS, Run
@@ -26,6 +28,7 @@ from overspill.store.quota import GIB, OutputQuota, Quota
 
 _SECONDS_BETWEEN_MEASUREMENTS = 600.0  # of all that is kept, which takes a request for each thousand objects
 _MAX_KNOWN_OPENINGS = 100_000
+_UUID_CHARS = 36
 
 
 class ObjectStore:
@@ -45,8 +48,7 @@ class ObjectStore:
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
         self._quota = Quota(run_bytes)
-        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
-        self._next_measurement = 0.0
+        self._guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
         self._copies = LocalCopies()
         self._openings: dict[str, Opening] = {}
         self._run: Run | None = None
@@ -63,9 +65,6 @@ class ObjectStore:
         rules.check_id(session)
         rules.check_name(name)
         run = self._ensure_run()
-        if limits and time.monotonic() >= self._next_measurement:
-            self._guard.apply(limits)
-            self._next_measurement = time.monotonic() + _SECONDS_BETWEEN_MEASUREMENTS
         hold = str(uuid.uuid4())
         opened = self._names.take(name, NameEntry(session, hold, run.id), run) if name else session
         try:
@@ -103,9 +102,9 @@ class ObjectStore:
         is_live = bool(removal.list_live_sessions(self._bucket, self._ensure_run(), session))
         return ShelfLabel(session, live=is_live, name=opening.name, retention=opening.retention)
 
-    def shelves(self) -> list[ShelfLabel]:
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         live = removal.list_live_sessions(self._bucket, self._ensure_run())
-        openings = self._read_openings()
+        openings = self._list_family(family, after, most) if family else self._list_all(after, most)
         return [
             ShelfLabel(session, live=session in live, name=opening.name, retention=opening.retention)
             for session, opening in sorted(openings.items())
@@ -134,11 +133,16 @@ class ObjectStore:
 
     def expire(self, limits: KeepLimits) -> Expired:
         run = self._ensure_run()
-        kept = {session: opening for session, opening in self._read_openings().items() if opening.retention == "keep"}
-        expired = expire(self._bucket, self._names, run, kept, limits)
+        expired = expire(self._bucket, self._names, run, limits)
+        note_measurement(self._bucket, limits, expired.bytes)
         removal.empty_trash(self._bucket, run.now())
         self._release_gone()
         return expired
+
+    def _expire_if_due(self, limits: KeepLimits) -> Expired:
+        """Nothing is removed if another process has just applied the same limits, or stricter ones."""
+        measured = read_measurement(self._bucket, limits, since=self._ensure_run().now() - _SECONDS_BETWEEN_MEASUREMENTS)
+        return self.expire(limits) if measured is None else Expired([], [], measured)
 
     def free(self) -> int:
         return self._quota.left
@@ -177,6 +181,8 @@ class ObjectStore:
                 self._bucket.put(f"temporary/{run.id}/{opened}")
             if not self._bucket.create(f"openings/{opened}", opening.line):
                 raise rules.already_exists_error(f"session-{opened}")
+            for key in family_keys(opening):
+                self._bucket.put(key)
         self._bucket.put(f"holds/{opened}/{hold}/{run.id}")
         return opening.retention if is_new else "keep"
 
@@ -227,16 +233,30 @@ class ObjectStore:
             raise UnknownHandle(f"session-{session}")
         return parse_opening(session, found[0])
 
-    def _read_openings(self) -> dict[str, Opening]:
-        """They never change, so that only new ones are read."""
-        sessions = [item.key.rpartition("/")[2] for item in self._bucket.list("openings/")]
+    def _list_all(self, after: str, most: int | None) -> dict[str, Opening]:
+        listed = self._bucket.list("openings/", after=f"openings/{after}" if after else "")
+        return self._read_openings([item.key.rpartition("/")[2] for item in islice(listed, most)])
+
+    def _list_family(self, family: str, after: str, most: int | None) -> dict[str, Opening]:
+        listed = dict(islice(list_family(self._bucket, family, after), most))
+        found = self._read_openings([session for session, opening in listed.items() if opening is None])
+        found |= {session: opening for session, opening in listed.items() if opening is not None}
+        last = family[-_UUID_CHARS:]
+        if handles.is_uuid(last) and last > after:
+            with suppress(UnknownHandle):
+                opening = self._read_opening(last)
+                found |= {last: opening} if opening.name == family else {}
+        return {session: found[session] for session in sorted(found)[:most]}
+
+    def _read_openings(self, sessions: list[str]) -> dict[str, Opening]:
+        """Without those that have been removed. They never change, so that only new ones are read."""
         known = self._openings
+        if len(known) > _MAX_KNOWN_OPENINGS:
+            known = self._openings = {}
         new = [session for session in sessions if session not in known]
         lines = self._bucket.get_all([f"openings/{session}" for session in new]) if new else ()
         known |= {session: parse_opening(session, line) for session, line in zip(new, lines, strict=True) if line}
-        found = {session: known[session] for session in sessions if session in known}
-        self._openings = found if len(found) <= _MAX_KNOWN_OPENINGS else {}
-        return found
+        return {session: known[session] for session in sessions if session in known}
 
 
 @cache

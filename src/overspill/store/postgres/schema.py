@@ -10,6 +10,8 @@ SCHEMA = "overspill"
 VERSION = 1
 MAX_PIECE_BYTES = 1 << 20
 """Outputs are rows of at most this size, so that a range is read without reading what comes before it."""
+FAMILY = "left(name, -1 - length(substring(name FROM '[^/]*$')))"
+"""What comes before the last slash of a name; without a slash, nothing."""
 
 CREATE = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
@@ -27,6 +29,8 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.sessions (
     used timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX IF NOT EXISTS sessions_by_name ON {SCHEMA}.sessions (tenant, name) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS sessions_by_family ON {SCHEMA}.sessions (tenant, {FAMILY}, session) WHERE name <> '';
+CREATE INDEX IF NOT EXISTS sessions_by_tenant ON {SCHEMA}.sessions (tenant, session);
 CREATE INDEX IF NOT EXISTS sessions_by_run ON {SCHEMA}.sessions (run) WHERE retention <> 'keep';
 CREATE TABLE IF NOT EXISTS {SCHEMA}.holds (
     hold uuid PRIMARY KEY,

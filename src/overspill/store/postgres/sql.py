@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from overspill.store.postgres.schema import SCHEMA
+from overspill.store.postgres.schema import FAMILY, SCHEMA
 
 _IS_LIVE = f"""EXISTS (
     SELECT FROM {SCHEMA}.holds h JOIN {SCHEMA}.runs r USING (run) WHERE h.session = s.session
@@ -45,9 +45,17 @@ LABEL = f"""
 SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s
 WHERE s.tenant = %(tenant)s AND s.session = %(session)s
 """
-LABELS = f"""
-SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s ORDER BY s.session
+_LABELS = f"""
+SELECT s.session, {_IS_LIVE}, s.name, s.retention FROM {SCHEMA}.sessions s
+WHERE s.tenant = %(tenant)s AND (%(after)s::uuid IS NULL OR s.session > %(after)s::uuid)"""
+_PAGE = "ORDER BY session LIMIT %(most)s"
+LABELS = f"{_LABELS} {_PAGE}"
+LABELS_OF_FAMILY = f"""
+({_LABELS} AND s.name <> '' AND {FAMILY} = %(family)s {_PAGE})
+UNION ALL ({_LABELS} AND s.name <> '' AND s.name = %(family)s {_PAGE})
+{_PAGE}
 """
+"""In two parts, because each has an index."""
 EXISTS = f"SELECT 1 FROM {SCHEMA}.sessions WHERE tenant = %(tenant)s AND session = %(session)s"
 REMOVE_SESSION = f"""
 DELETE FROM {SCHEMA}.sessions s WHERE s.tenant = %(tenant)s AND s.session = %(session)s AND NOT {_IS_LIVE} RETURNING s.session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import time
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -52,8 +51,7 @@ class PostgresStore:
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
         self._quota = Quota(run_bytes)
-        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds)
-        self._next_measurement = 0.0
+        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
         self._copies = LocalCopies()
         self._run: Run | None = None
         self._shelves: dict[str, LivePostgresShelf] = {}
@@ -70,9 +68,6 @@ class PostgresStore:
         rules.check_id(session)
         rules.check_name(name)
         run = self._ensure_run()
-        if limits and time.monotonic() >= self._next_measurement:
-            self._guard.apply(limits)
-            self._next_measurement = time.monotonic() + _SECONDS_BETWEEN_MEASUREMENTS
         hold = str(uuid.uuid4())
         values = self._key(
             session=session,
@@ -108,8 +103,10 @@ class PostgresStore:
             return _label(row)
         raise UnknownHandle(f"session-{session}")
 
-    def shelves(self) -> list[ShelfLabel]:
-        return [_label(row) for row in self._database.rows(f"list {self.url}", sql.LABELS, self._key())]
+    def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
+        key = self._key(family=family, after=after or None, most=most)
+        rows = self._database.rows(f"list {self.url}", sql.LABELS_OF_FAMILY if family else sql.LABELS, key)
+        return [_label(row) for row in rows]
 
     def remove_shelf(self, session: str) -> None:
         rules.check_id(session)

@@ -12,6 +12,7 @@ from overspill.retrieval.archive import Archive
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.files.survey import ShelfIndex
+from overspill.store.listing import list_shelves
 from overspill.store.open import open_store
 from overspill.store.protocols import Store
 from overspill.text import humanize
@@ -41,7 +42,7 @@ def check(url: str | None, settings: Settings) -> list[Finding]:
 
 def _check_elsewhere(store: Store) -> list[Finding]:
     try:
-        labels = store.shelves()
+        labels = list(list_shelves(store))
     except StoreError as error:
         return [_wrong(str(error), "")]
     live = sum(label.live for label in labels)

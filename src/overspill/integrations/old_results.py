@@ -1,0 +1,92 @@
+"""Old results in a framework's conversation: what `Session.compact` replaces, for adapters that see the messages of a request.
+
+An adapter says what was said, called and answered, in order, and gets the lines to show in place of some results. It puts them
+into copies of its messages, so that the framework's own history stays whole and every call keeps its result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from overspill.errors import BadRequest
+from overspill.integrations.sessions import Run
+
+
+class Said(Struct, frozen=True):
+    """Anything that stays as it is, such as a result with an image in it."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class Called(Struct, frozen=True):
+    id: str
+    name: str
+    args: object
+
+
+class Result(Struct, frozen=True):
+    """The text of a tool's result. `place`: where the adapter finds it again; ids may repeat in a conversation."""
+
+    place: Hashable
+    id: str
+    text: str
+    is_error: bool = False
+
+
+Entry: TypeAlias = Said | Called | Result
+Entries: TypeAlias = Callable[[], Iterable[Entry]]
+"""Reads the conversation. It is called only if old results are to be replaced at all."""
+Lines: TypeAlias = dict[Hashable, str]
+"""What to show in place of results, by their places."""
+
+
+async def compact(run: Run, read: Entries) -> Lines:
+    if (share := run.options.compact) is None:
+        return {}
+    window, entries = _find_window(run), list(read())
+    messages = [_to_message(entry) for entry in entries]
+    shown = await (await run.open()).compact(messages, window, threshold=share) if _has_results(entries) else messages
+    return _find_changes(entries, messages, shown)
+
+
+def compact_sync(run: Run, read: Entries) -> Lines:
+    if (share := run.options.compact) is None:
+        return {}
+    window, entries = _find_window(run), list(read())
+    messages = [_to_message(entry) for entry in entries]
+    shown = run.open_sync().compact(messages, window, threshold=share) if _has_results(entries) else messages
+    return _find_changes(entries, messages, shown)
+
+
+def _find_window(run: Run) -> int:
+    if (window := run.window) is None:
+        raise BadRequest(
+            "compact is a share of the model's window, and the framework does not say how large that is. Give `budget` as well."
+        )
+    return window
+
+
+def _has_results(entries: list[Entry]) -> bool:
+    return any(isinstance(entry, Result) for entry in entries)
+
+
+def _to_message(entry: Entry) -> dict[str, Any]:
+    match entry:
+        case Said(role, text):
+            return {"role": role, "content": text}
+        case Called(id, name, args):
+            written = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
+            return {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": name, "input": written}]}
+        case Result(_, id, text, is_error):
+            answer = {"type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error}
+            return {"role": "user", "content": [answer]}
+
+
+def _find_changes(entries: list[Entry], before: list[dict[str, Any]], after: list[Any]) -> Lines:
+    changed = [(entry, now) for entry, was, now in zip(entries, before, after, strict=True) if now is not was]
+    return {entry.place: now["content"][0]["content"] for entry, now in changed if isinstance(entry, Result)}

@@ -1,0 +1,60 @@
+"""What every adapter takes, and what follows from it for a run."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from overspill.budget import ContextBudget
+from overspill.errors import BadRequest, require
+from overspill.session.session import Session
+from overspill.session.sync import SyncSession
+from overspill.settings import Settings
+
+GivenSession: TypeAlias = Session | SyncSession | str
+"""A session that the program opens and closes itself, or the name of one."""
+GivenBudget: TypeAlias = ContextBudget | int
+"""A budget for each run to start with, or the size of the model's window in tokens."""
+
+
+class Options(Struct, frozen=True):
+    """`compact`: the share of the window from which on old results are replaced by their names, for adapters that see the
+    conversation. `notice`: whether the adapter shows the model a notice with each request."""
+
+    framework: str
+    settings: Settings | None = None
+    session: GivenSession | None = None
+    budget: GivenBudget | None = None
+    compact: float | None = None
+    notice: bool = True
+    tool_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        require("settings", self.settings, (Settings, type(None)), "Settings(…)")
+        require("session", self.session, (Session, SyncSession, str, type(None)), "a Session, a SyncSession or a name")
+        require("budget", self.budget, (ContextBudget, int, type(None)), "ContextBudget(window=…) or a number of tokens")
+        require("compact", self.compact, (float, int, type(None)), "a share of the model's window, such as 0.7")
+        if self.compact is not None and (isinstance(self.compact, bool) or not 0 < self.compact <= 1):
+            raise BadRequest(f"compact is {self.compact!r}; it must be above 0 and at most 1.")
+        if isinstance(self.session, Session | SyncSession) and (self.settings is not None or self.budget is not None):
+            raise BadRequest("The session has its own settings and budget. Give `settings` and `budget` to the session instead.")
+
+    def find_key(self, conversation: str) -> str:
+        """What runs that share a session have in common. A framework's ids may have any form, so they are hashed."""
+        if isinstance(self.session, str):
+            return self.session
+        digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{self.framework}-{digest[:32]}" if conversation else ""
+
+    def find_name(self, key: str) -> str:
+        """The name under which the session is kept, unless the settings say that it keeps nothing."""
+        is_kept = isinstance(self.session, str) or self.settings is None or self.settings.retention != "session"
+        return key if is_kept else ""
+
+    def new_budget(self, window: int | None) -> ContextBudget | None:
+        given = window if self.budget is None else self.budget
+        if isinstance(given, ContextBudget):
+            return ContextBudget(given.window, given.used, given.reserve_output, given.buffer)
+        return None if given is None else ContextBudget(given)

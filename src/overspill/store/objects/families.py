@@ -1,0 +1,35 @@
+"""Which sessions a family has: an empty object for each, whose key says what a listing shows of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from overspill.store.files.journal import Opening
+from overspill.store.listing import list_families
+from overspill.store.objects.bucket import Bucket
+
+_AFTER_ALL = "~"  # sorts after every character that follows a session in a key
+
+
+def family_keys(opening: Opening) -> list[str]:
+    """If the name is a family's and the session's id, as most are, the key says all, and the whole name needs no object."""
+    families = list_families(opening.name)
+    if opening.name.rpartition("/")[2] != opening.session:
+        return [_folder(family) + opening.session for family in families]
+    return [f"{_folder(family)}{opening.session}.{opening.retention}" for family in families[1:]]
+
+
+def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[str, Opening | None]]:
+    """The sessions after this one, and how they began if their keys say so."""
+    folder = _folder(family)
+    for item in bucket.list(folder, after=folder + after + _AFTER_ALL if after else ""):
+        session, _, retention = item.key.rpartition("/")[2].partition(".")
+        if retention in ("session", "process", "keep"):
+            yield session, Opening(session, f"{family}/{session}", retention)
+        else:
+            yield session, None
+
+
+def _folder(family: str) -> str:
+    return f"families/{hashlib.sha256(family.encode()).hexdigest()}/"

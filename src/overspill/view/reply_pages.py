@@ -1,0 +1,48 @@
+"""What a model saw of a call: word for word if it is on record, or else made again and marked as such."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from overspill.errors import HandleError
+from overspill.reading.positions import View
+from overspill.text.encoding import decode
+from overspill.view.asking import read_number
+from overspill.view.library import Library
+from overspill.view.replies import rebuild_reply
+from overspill.view.showing import Showing
+from overspill.view.windows import make_window
+
+_GONE = "It is no longer stored: it was removed, or the session ended before it was stored."
+
+
+class ReplyPages:
+    """Each is a page, or a part of one."""
+
+    def __init__(self, library: Library, showing: Showing) -> None:
+        self._library = library
+        self._showing = showing
+
+    def recorded(self, request: Request) -> Response:
+        session, id = request.path_params["session"], request.path_params["id"]
+        try:
+            reader = self._library.open_reply(session, id)
+        except HandleError:
+            return self._show(request, "_refused.html", 404, session=session, what=_GONE)
+        with closing(reader):
+            window = make_window(reader, View(reader), read_number(request, "from"))
+            shown = decode(reader.read(window.start, window.end))
+        return self._show(request, "_reply.html", session=session, id=id, window=window, shown=shown)
+
+    def rebuilt(self, request: Request) -> Response:
+        item = self._library.find(request.path_params["session"], request.path_params["file"])
+        return self._show(request, "_rebuilt.html", session=item.kept.session, shown=rebuild_reply(self._library.open(item)))
+
+    def _show(self, request: Request, part: str, status: int = 200, **values: Any) -> Response:
+        if "hx-request" in request.headers:
+            return self._showing.page(part, **values)  # htmx shows no answer that says it failed
+        return self._showing.page("reply.html", status, part=part, **values)
