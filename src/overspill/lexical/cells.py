@@ -69,7 +69,7 @@ def find_column(names: list[str], words: Sequence[str]) -> int | None:
 def _same_word(one: str, other: str) -> bool:
     """Whether these are forms of one word, or one abbreviates the other: memory, mem."""
     shorter, longer = sorted((len(one), len(other)))
-    near = shorter >= 3 and longer - shorter <= 3
+    near = shorter >= 3 and longer - shorter <= max(3, shorter // 2)
     return one == other or (near and one[:shorter] == other[:shorter])
 
 

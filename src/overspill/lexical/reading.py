@@ -42,14 +42,23 @@ _ENTITY = rb"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});
 _MARKUP = re.compile(rb"(</?[a-zA-Z][^<>]*+>|" + _ENTITY + rb"(?:[A-Za-z0-9\x80-\xf4]++|" + _ENTITY + rb")*+)")
 """A tag, or an entity with the rest of its word, so that no padding comes between its letters."""
 _KEPT_LINE_END = b"\v"
-_TO_SPACES = bytes.maketrans(b"\r\n\t", b"   ")
-_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END, b"\n")
+_ROW_START, _ROW_END, _SOFT_BREAK = b"\x1c", b"\x1d", b"\x1e"
+_TO_SPACES = bytes.maketrans(b"\r\n\t" + _ROW_START + _ROW_END + _SOFT_BREAK, b" " * 6)
+_TO_LINE_ENDS = bytes.maketrans(_KEPT_LINE_END + _ROW_START + _ROW_END + _SOFT_BREAK, b"\n" * 4)
 _CHUNK_BYTES = 1 << 20
 _MAX_REMEMBERED = 10_000
 _NEW_LINE = frozenset(
-    b"tr /tr p /p br br/ li /li /ul /ol div /div /h1 /h2 /h3 /h4 /h5 /h6 /section /article /dt dd /dd pre /pre /title "
-    b"/caption caption blockquote hr script /script".split()
+    b"/h1 /h2 /h3 /h4 /h5 /h6 /section /article pre /pre /title /caption caption blockquote hr script /script".split()
 )
+_BREAKS = {
+    **dict.fromkeys((b"tr", b"dt"), _ROW_START),
+    **dict.fromkeys((b"/tr", b"/dd"), _ROW_END),
+    **dict.fromkeys(b"p /p br br/ li /li /ul /ol div /div /dt dd".split(), _SOFT_BREAK),
+}
+_MAX_ROW_BYTES = 2_000
+"""Of a row's markup. In a longer one, as pages have that are laid out as tables, paragraphs are lines of their own."""
+_ROW = re.compile(b"%b[^%b%b\f\v\n]{1,%d}+%b" % (_ROW_START, _ROW_START, _ROW_END, _MAX_ROW_BYTES, _ROW_END))
+"""A row of a table, or a term with what it means: one line, whatever elements are in its cells."""
 _TABLE = frozenset((b"table", b"/table"))
 TABLE_EDGE = b"\f"
 _CELL_END = frozenset((b"/td", b"/th"))
@@ -90,9 +99,13 @@ def strip_tags(data: Text, size: int, fill: bytes) -> bytearray:
         end = pieces.find(plain, b">", start + _CHUNK_BYTES) + 1 or size
         parts = _MARKUP.split(bytes(plain[start:end]).translate(_TO_SPACES))
         parts[1::2] = map(stands_for.__getitem__, parts[1::2])
-        plain[start:end] = b"".join(parts).translate(_TO_LINE_ENDS)
+        plain[start:end] = _ROW.sub(_join_cells, b"".join(parts)).translate(_TO_LINE_ENDS)
         start = end
     return plain
+
+
+def _join_cells(row: re.Match[bytes]) -> bytes:
+    return row[0].replace(_SOFT_BREAK, b" ")
 
 
 def _blank_hidden(plain: bytearray, fill: bytes) -> None:
@@ -154,6 +167,8 @@ def _replace_tag(tag: bytes, size: int) -> bytes:
         return b"\n" + TABLE_EDGE + b"\n"
     if tag in _NEW_LINE:
         return b"\n"
+    if tag in _BREAKS:
+        return _BREAKS[tag]
     if tag in _CELL_END:
         return b" | "
     if depth := _HEADING.get(tag):

@@ -54,7 +54,7 @@ def test_a_reply_is_found_by_the_words_of_the_message_that_it_answers():
 
 def test_a_value_in_the_line_below_its_label_is_shown():
     rows = "".join(f"<p>Market {number}</p><p>Stalls and fruit</p>" for number in range(200))
-    page = f"<html><body>{rows}<div><dt>Industry</dt><dd>Advertising Services</dd></div>{rows}</body></html>"
+    page = f"<html><body>{rows}<div><div>Industry</div><div>Advertising Services</div></div>{rows}</body></html>"
     shown, without = ask(page, "Which industry is it in?")
     assert "Advertising Services" in shown
     assert "Advertising Services" not in without

@@ -48,3 +48,24 @@ def test_repeats_are_shown_when_there_is_room():
     data = page("<h2>Sain relay</h2><p>Buy it now</p>" * 3)
     found = select(build(data), "Sain relay", max_tokens=2_000)
     assert found.text.count("Sain relay") == 3
+
+
+VALUES = {
+    "a term": "<dl>\n<dt class=a>\n Kudos:\n</dt>\n<dd>\n 7142\n</dd>\n<dt>Comments:</dt><dd>88</dd></dl>",
+    "a term with blocks": "<dl><dt><div>Kudos</div></dt><dd><div><p>7142</p></div></dd></dl>",
+    "a term without ends": "<dl><dt>Kudos<dd>7142</dd></dl>",
+    "a row": "<table>\n<tr>\n<th>\n<div>Kudos</div></th>\n<td><div><span>7142</span></div>\n</td></tr></table>",
+    "a cell with lines": "<table><tr><td>Kudos<br>of guests<br/></td><td>71<p>7142</p></td></tr></table>",
+}
+
+
+@pytest.mark.parametrize("shape", VALUES)
+def test_a_value_is_shown_with_its_label(shape: str):
+    found = select(build(page(VALUES[shape])), "How many kudos?", max_tokens=60)
+    assert "7142" in found.text
+
+
+def test_paragraphs_in_a_long_cell_stay_paragraphs():
+    cell = "".join(f"<p>Knead for {number} minutes, then add {number} grams of butter.</p>" for number in range(100))
+    found = select(build(page(f"<table><tr><td>{cell}<p>Glaze with saffron.</p></td></tr></table>")), "saffron", max_tokens=60)
+    assert "99 grams of butter.\nGlaze with saffron.\n" in found.text

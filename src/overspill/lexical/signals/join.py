@@ -66,7 +66,7 @@ def boost_joined_rows(index: Index, query: Query, ranking: Ranking) -> Boost | N
 def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     """Likeliest first; empty if the question names no row, or nothing refers to it."""
     tables = [table for table in index.outline.tables if table.cells == "json"]
-    anchors = find_anchors(index, ranking) if 1 < len(tables) <= _MAX_TABLES else []
+    anchors = find_anchors(index, ranking) if 1 <= len(tables) <= _MAX_TABLES else []
     if not anchors:
         return []
     relations = [_read_relation(index, table) for table in tables]
@@ -79,6 +79,8 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
         start = next((number for number, relation in enumerate(relations) if relation.table is anchor.table), -1)
         if start < 0:
             continue
+        for step in _find_own_references(index, relations, start, words):
+            wanted += _follow(index, relations, step, [anchor.record])
         paths = _find_paths(steps, start)
         goals = _find_goals(relations, start, words, paths, steps)
         for goal in goals:
@@ -99,12 +101,38 @@ def _read_relation(index: Index, table: Table) -> _Relation:
     name = stem_parts(render(index, outline.label_starts[label], outline.label_ends[label])) if label >= 0 else ()
     columns = read_columns(index, table)
     rows = [cells for _, cells in islice(read_rows(index, table), _SAMPLED_ROWS)]
-    keys = [
-        number for number, column in enumerate(columns) if (parts := _last_parts(column)) and parts[-1] in read_lexicon("keys")
-    ]
+    keys = [number for number, column in enumerate(columns) if _is_named_as_key(column)]
     unique = [number for number in keys if len({cells[number] for cells in rows} - set(_NEVER_KEYS)) == len(rows)]
     lists = frozenset(number for number in range(len(columns)) if any(cells[number][:1] == "[" for cells in rows))
     return _Relation(table, name, columns, unique[0] if unique else -1, lists)
+
+
+def _is_named_as_key(column: str) -> bool:
+    parts = _last_parts(column)
+    return bool(parts) and (parts[-1] in read_lexicon("keys") or column.lower().endswith("id"))
+
+
+def _find_own_references(index: Index, relations: list[_Relation], own: int, words: list[str]) -> Iterator[_Step]:
+    """References to rows of the same table: the `manager_id` of an employee, the `components` of an item.
+
+    The question names the column or, if the values are words, which are hardly keys by chance, the table. A number may be
+    anything, so the column must have the name of a key, or rows that refer to nothing: the head of a company has no manager.
+    """
+    relation = relations[own]
+    if relation.key < 0 or relation.table.last - relation.table.first > _MAX_KEYS:
+        return
+    rows = [cells for _, cells in read_rows(index, relation.table)]
+    keys = {cells[relation.key] for cells in rows}
+    is_named = find_column([" ".join(relation.name)], words) is not None
+    for column, name in enumerate(relation.columns):
+        values = {value for cells in rows for value in _split(cells[column])}
+        if column == relation.key or len(values) < _MIN_KEYS or not values <= keys:
+            continue
+        is_asked = find_column([name], words) is not None
+        is_number = all(map(str.isdigit, values))
+        has_end = _is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
+        if (is_asked and has_end) if is_number else (is_asked or is_named):
+            yield _Step(own, column, own, relation.key, is_reference=True)
 
 
 def _find_steps(relations: list[_Relation]) -> Iterator[_Step]:
