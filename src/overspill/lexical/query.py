@@ -54,6 +54,8 @@ class Term(Struct, frozen=True):
     weight: float
     literal: bool = False
     role: Role = "asked"
+    instead_of: str = ""
+    """The key of the term that it means nearly the same as."""
 
     @property
     def telling(self) -> bool:
@@ -135,7 +137,7 @@ def _add_related(terms: _Terms) -> None:
     for term in asked if len(asked) <= _MAX_SHORT_TERMS else ():
         for key in () if term.literal else read_related().get(term.key, ()):
             if (key, False) not in terms:
-                terms.add(Term(key, WEIGHTS.synonym, role="wording"))
+                terms.add(Term(key, WEIGHTS.synonym, role="wording", instead_of=term.key))
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:

@@ -205,11 +205,15 @@ def _is_cell(text: Text, start: int, end: int, first: int, last: int) -> bool:
 
 
 def _weigh_terms(terms: tuple[Term, ...], holding: list[int], total: int, asked: set[int]) -> tuple[list[float], float]:
-    """The worth of each term, and of the rarest one asked for: wording of the request, however rare, is worth less."""
+    """The worth of each term, and of the rarest one asked for: wording of the request, however rare, is worth less.
+
+    A word that means the same as one that is nowhere stands in for it.
+    """
+    absent = {term.key for term, times in zip(terms, holding, strict=True) if term.telling and not times}
     worth = [term.weight * _idf(total, holding[number]) for number, term in enumerate(terms)]
     most = max((worth[number] for number in asked), default=0.0)
     return [
-        each if term.telling or not times else min(each, term.weight * most)
+        each if term.telling or not times or term.instead_of in absent else min(each, term.weight * most)
         for each, term, times in zip(worth, terms, holding, strict=True)
     ], most
 

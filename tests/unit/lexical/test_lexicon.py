@@ -47,6 +47,12 @@ def test_a_short_question_finds_an_answer_that_has_another_word() -> None:
     assert "Ann Low" in select(build(page), "Who wrote the cupcakes recipe?", max_tokens=100).text
 
 
+def test_a_word_stands_in_for_one_that_is_nowhere_though_all_others_are_everywhere() -> None:
+    filler = "".join(f"<p>Stir the cream {number} times.</p>\n" for number in range(100))
+    page = f"<!DOCTYPE html><html><body><h1>Corn cakes</h1>{filler}<p>Author: Ann Low</p>{filler}</body></html>".encode()
+    assert "Ann Low" in select(build(page), "Who wrote the corn cakes?", max_tokens=100).text
+
+
 def test_a_long_question_needs_no_other_words() -> None:
     words = "wrote cupcakes strawberry cream sugar butter kitchen oven baking summer"
     assert "author" in {term.key for term in parse("Who wrote the cupcakes recipe?").terms}
