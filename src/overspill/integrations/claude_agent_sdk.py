@@ -150,7 +150,8 @@ class _Adapter:
     async def _call(self, handler: Any, context: Any, params: CallToolRequestParams) -> Any:
         found = await self._find_by_call(context, params)
         if found is None:
-            return await handler(context, params)
+            own, _ = self._sessions.asking.take_off(params.name, params.arguments or {})
+            return await handler(context, params.model_copy(update={"arguments": dict(own)}) if params.arguments else params)
 
         async def tool(**given: Any) -> Output:
             result = await handler(context, params.model_copy(update={"arguments": given}))

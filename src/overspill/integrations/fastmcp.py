@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+from overspill.gate.looking_for import NAME
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.options import GivenBudget, GivenSession, Options
 from overspill.integrations.sessions import Run, Sessions
@@ -63,20 +64,19 @@ class OverspillMiddleware(ToolInjectionMiddleware):
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         async def tool(**given: Any) -> Output:
-            changed = context if given == args else context.copy(message=context.message.model_copy(update={"arguments": given}))
-            return _to_output(await call_next(changed))
+            return _to_output(await call_next(_with_arguments(context, given)))
 
         name, args = context.message.name, context.message.arguments or {}
         server = context.fastmcp_context
-        client = self._conversation(context) or server._session_scope_key()
+        client, asking = self._conversation(context) or server._session_scope_key(), self._sessions.asking
+        if NAME in args and not asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
+            self._ask(known)  # the client has its list of tools from another process
         if client is None:
             _log.warning(_NOBODY)
-            return await call_next(context)
+            return await call_next(_with_arguments(context, asking.take_off(name, args)[0]))
         # An older connection lasts as long as its client is there, a newer one for a single request.
         is_lasting = not server._is_modern_protocol()
         run = await self._find_run(client, server.session._connection.exit_stack if is_lasting else None)
-        if not self._sessions.asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
-            self._ask(known)  # the client has its list of tools from another process
         reply = await run.call(name, args, tool)
         return await _to_result(reply, run.news(), context)
 
@@ -101,6 +101,13 @@ class _RetrievalTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Only for a client that nothing identifies."""
         return ToolResult("This server stores nothing for clients that it cannot tell apart.", is_error=True)
+
+
+def _with_arguments(context: Any, args: Mapping[str, Any]) -> Any:
+    """The context itself if nothing changes: copying it takes time."""
+    if args == (context.message.arguments or {}):
+        return context
+    return context.copy(message=context.message.model_copy(update={"arguments": dict(args)}))
 
 
 def _widen(tool: Tool) -> Tool:
