@@ -143,6 +143,14 @@ def test_whatever_cannot_be_replaced_stays(agent: Agent, client: str, event: Any
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("event", [b"", b"not JSON", b"[1]", b'{"tool_name": "Bash"}'])
+def test_a_small_event_that_cannot_be_read_is_told_too(agent: Agent, event: bytes):
+    code, out, err = agent.hook("claude-code", event)
+    assert (code, out) == (0, b"")
+    assert err.startswith("overspill: The original output stays: the event cannot be read: ")
+    assert len(err.splitlines()) == 1
+
+
 def test_an_event_of_200_mb_stays(agent: Agent):
     process = agent.start("hook", "claude-code")
     assert process.stdin is not None

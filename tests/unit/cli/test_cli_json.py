@@ -113,6 +113,7 @@ def test_rows_are_a_table_on_a_terminal(place: Place):
 
 
 def test_a_table_that_is_too_wide_for_a_terminal_has_tabs(place: Place):
-    Path("wide.json").write_text(json.dumps([{f"c{number}": number for number in range(40)}]))
+    Path("wide.json").write_text(json.dumps([{**{f"c{number}": number for number in range(40)}, "text": "a\x9b31m\u202e"}]))
     _, shown = on_a_terminal("sql", "SELECT * FROM wide", "wide.json", columns=80)
     assert "\t".join(map(str, range(40))) in shown
+    assert all(char.isprintable() or char in "\r\n\t" for char in shown)

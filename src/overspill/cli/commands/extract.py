@@ -32,7 +32,9 @@ from overspill.settings import Settings
 @click.option(
     "--model", "models", multiple=True, metavar="PROVIDER/MODEL", help="Ask this model. Repeat to name others to try next."
 )
-@click.option("--max-tokens", type=click.IntRange(1), default=2000, metavar="N", show_default=True, help="Of the answer.")
+@click.option(
+    "--max-tokens", type=click.IntRange(1), default=2000, metavar="N", show_default=True, help="The longest answer, in tokens."
+)
 @output.json_options("Print JSON: the answer, and its excerpts with their positions.")
 @settings_options
 def extract(

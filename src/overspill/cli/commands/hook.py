@@ -49,9 +49,9 @@ def _answer(client: Client) -> bytes:
     data = sys.stdin.buffer.read(MAX_EVENT_BYTES + 1)
     if len(data) > MAX_EVENT_BYTES:
         raise Unusable(f"the event is larger than {MAX_EVENT_BYTES:,} bytes")
+    event = decode(data)
     if len(data) <= SMALL_EVENT_BYTES and not _has_settings():
         return b""
-    event = decode(data)
     found = find_text(client, event)
     # Imported late: most outputs are small, and the agent waits for every one of them.
     from overspill.cli.hooking import keep_output

@@ -20,7 +20,7 @@ from overspill.sql.answers import SqlAnswer, explain_failure, read_answer, spell
 from overspill.sql.files import name_tables, open_file, open_stream
 from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded
-from overspill.text.humanize import count_noun
+from overspill.text.humanize import count_noun, escape_invisible
 
 _MIN_CHARS_OF_A_COLUMN = 8
 """In narrower columns, cells would be hard to read."""
@@ -96,7 +96,7 @@ def _print(found: QueryResult, *, as_json: bool, as_lines: bool) -> None:
     elif on_terminal() and len(answer.columns) * _MIN_CHARS_OF_A_COLUMN <= get_terminal_size().columns:
         _print_table(answer)
     else:
-        click.echo(answer.text)
+        click.echo(escape_invisible(answer.text) if on_terminal() else answer.text)
     if len(answer.rows) < answer.total:
         warn(f"The result has {answer.total:,} rows, of which {len(answer.rows):,} are printed. Select fewer rows or columns.")
         sys.exit(1)
