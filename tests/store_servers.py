@@ -167,6 +167,9 @@ class Relay:
         self._family = family
         self._address = address
         self._open: set[socket.socket] = set()
+        self._refuses = False
+        self.refused = 0
+        """How many connections were closed at once since it refuses them."""
         self._passes = threading.Event()
         self._passes.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -187,6 +190,11 @@ class Relay:
         self._listener.close()
         self.break_connections()
 
+    def refuse(self) -> None:
+        """Break the connections that are open, and close new ones, so that a test sees that somebody tries."""
+        self._refuses = True
+        self.break_connections()
+
     def start_again(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._start()
@@ -203,6 +211,10 @@ class Relay:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
+                if self._refuses:
+                    client.close()
+                    self.refused += 1
+                    continue
                 server = socket.socket(self._family)
                 server.connect(self._address)
                 self._open |= {client, server}
