@@ -112,7 +112,7 @@ def _start_s3(weed: Path, folder: Path) -> None:
     identity = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     parts = ("master", "volume", "filer", "s3")
-    ports = _free_ports(2 * len(parts))
+    ports = free_ports(2 * len(parts))
     options = ["-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", "-s3.config=s3.json", "-volume.max=20"]
     options += ["-master.volumeSizeLimitMB=64", "-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     options += [f"-{part}.port={port}" for part, port in zip(parts, ports, strict=False)]
@@ -149,7 +149,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Below 50,000: the server adds 10,000 to some of them."""
     found: list[int] = []
     while len(found) < count:

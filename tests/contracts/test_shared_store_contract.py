@@ -29,6 +29,7 @@ OPENINGS = {
         "store = Shared(sys.argv[1], lease_seconds=float(sys.argv[3]))"
     ),
 }
+OPENINGS["azure"] = OPENINGS["s3"]
 """How another process opens the store that its arguments name."""
 WORKER = """
 import sys
@@ -94,9 +95,9 @@ class Kind:
         return [sys.executable, "-c", code.replace("OPEN", OPENINGS[self.name]), self.url, self.tenant, str(LEASE)]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) for name in ("postgresql", "s3")])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) for name in OPENINGS])
 def make(request: pytest.FixtureRequest) -> Iterator[Kind]:
-    fixture = {"postgresql": "postgres_server", "s3": "s3_url"}[request.param]
+    fixture = {"postgresql": "postgres_server", "s3": "s3_url", "azure": "azure_url"}[request.param]
     kind = Kind(request.param, request.getfixturevalue(fixture))
     yield kind
     for store in kind.made:
