@@ -21,6 +21,7 @@ from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.store.protocols import Store
 from overspill.types import Kept
+from overspill.view.live import POLL_SECONDS
 from overspill.view.serve import Address, Viewer
 
 T = TypeVar("T")
@@ -67,13 +68,24 @@ class Client:
         self.cookie = answer.headers["set-cookie"].partition(";")[0]
         return self
 
+    @contextmanager
+    def listen(self, path: str) -> Generator[http.client.HTTPResponse]:
+        """An answer that goes on, such as that of server-sent events."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.viewer.address.port, timeout=60)
+        try:
+            connection.request("GET", self.root + path, headers={"Host": self.host, "Cookie": self.cookie})
+            yield connection.getresponse()
+        finally:
+            connection.close()
+
     def get(self, path: str = "/", **headers: str) -> Answer:
         return self.ask(self.root + path, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 @contextmanager
-def running_viewer(*places: Path | Store) -> Generator[Viewer]:
-    viewer = Viewer(Archive([FileStore(each) if isinstance(each, Path) else each for each in places]), Address())
+def running_viewer(*places: Path | Store, poll_seconds: float = POLL_SECONDS) -> Generator[Viewer]:
+    stores = [FileStore(each) if isinstance(each, Path) else each for each in places]
+    viewer = Viewer(Archive(stores), Address(), poll_seconds)
     thread = Thread(target=lambda: anyio.run(_serve, viewer))
     thread.start()
     try:

@@ -8,27 +8,31 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.questions.checks import drop_bad
+from benchmarks.questions.halves import divide
 from benchmarks.questions.kinds import BUILDERS
-from benchmarks.questions.question import Entry, half, read_set, write_set
+from benchmarks.questions.material import QuestionSet
+from benchmarks.questions.question import Entry, Half, read_set, write_set
 from benchmarks.questions.scoring import render, score_set
+from benchmarks.questions.sets import SETS
 from benchmarks.questions.sources import SourceMissing, Sources
 
 MIN_QUESTIONS = 40  # of each kind
 
 
-def build(folder: Path, mirror: Path | None, only: str | None) -> None:
+def build(folder: Path, chosen: QuestionSet, mirror: Path | None, only: str | None) -> None:
     sources = Sources(folder / "sources", mirror)
     (folder / "sources").mkdir(parents=True, exist_ok=True)
     entries: list[Entry] = []
     for kind, builder in BUILDERS.items():
         if only in (None, kind):
-            entries += builder(sources)
+            entries += builder(sources, chosen)
     good, bad = drop_bad(entries)
     for entry, problem in bad:
         print(f"left out {entry.question.id}: {problem}", file=sys.stderr)
-    write_set(folder, good)
+    divided = divide([entry.question for entry in good], chosen.split)
+    write_set(folder, good, divided)
     counts = Counter(entry.question.kind for entry in good)
-    halves = Counter((entry.question.kind, half(entry.question.id)) for entry in good)
+    halves = Counter((entry.question.kind, divided[entry.question.id]) for entry in good)
     for kind, count in sorted(counts.items()):
         sources_of_kind = {entry.question.source for entry in good if entry.question.kind == kind}
         print(f"{kind}: {count} questions ({halves[kind, 'seen']} seen), {len(sources_of_kind)} sources")
@@ -36,11 +40,10 @@ def build(folder: Path, mirror: Path | None, only: str | None) -> None:
         sys.exit(f"Fewer than {MIN_QUESTIONS} questions: {', '.join(short)}.")
 
 
-def score(folder: Path, chosen: str | None, budgets: list[int], with_engine: bool) -> None:
+def score(folder: Path, half: Half | None, budgets: list[int], with_engine: bool) -> None:
     if not (folder / "questions.jsonl").is_file():
         sys.exit(f"No question set in {folder}. Build one: python -m benchmarks.questions build {folder}")
-    questions = [question for question in read_set(folder) if chosen in (None, half(question.id))]
-    print(render(score_set(folder, questions, budgets, with_engine)))
+    print(render(score_set(folder, read_set(folder, half), budgets, with_engine)))
 
 
 def parse_budgets(text: str) -> list[int]:
@@ -55,6 +58,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="download the pinned sources and write documents and questions")
     building.add_argument("folder", type=Path)
+    building.add_argument("--set", choices=list(SETS), default="first", help="which sources (default: %(default)s)")
     building.add_argument("--mirror", type=Path, help="a folder with bare clones, owner+name or owner/name, tried before GitHub")
     building.add_argument("--only", choices=list(BUILDERS), help="one kind alone")
     scoring = commands.add_parser("score", help="recall of extract and of SQLite FTS5")
@@ -65,7 +69,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         if given.command == "build":
-            build(given.folder, given.mirror, given.only)
+            build(given.folder, SETS[given.set], given.mirror, given.only)
         else:
             score(given.folder, given.half, given.budgets, not given.no_engine)
     except SourceMissing as missing:

@@ -1,11 +1,10 @@
-"""A question, its answers, and the half of the set it belongs to."""
+"""A question, its answers, and the files that a set is kept in."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -43,36 +42,27 @@ def normal(text: str) -> str:
     return re.sub(r"\s+", " ", ANSI.sub("", text)).strip()
 
 
-def half(identity: str) -> Half:
-    """Depends on nothing but the id, so that a question never changes sides."""
-    return "seen" if hashlib.sha256(identity.encode()).digest()[0] % 2 == 0 else "unseen"
-
-
 def is_recalled(question: Question, text: str) -> bool:
     shown = normal(text)
     return any(normal(answer) in shown for answer in question.answers) and all(normal(part) in shown for part in question.all_of)
 
 
-def as_row(question: Question) -> dict[str, Any]:
-    return asdict(question) | {"half": half(question.id)}
-
-
-def write_set(folder: Path, entries: Iterable[Entry]) -> None:
+def write_set(folder: Path, entries: Iterable[Entry], halves: Mapping[str, Half]) -> None:
     rows: list[dict[str, Any]] = []
     for entry in entries:
         path = folder / entry.question.doc
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(entry.text, encoding="utf-8", newline="")
-        rows.append(as_row(entry.question))
+        rows.append(asdict(entry.question) | {"half": halves[entry.question.id]})
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in sorted(rows, key=lambda row: row["id"]))
     (folder / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-def read_set(folder: Path) -> list[Question]:
+def read_set(folder: Path, half: Half | None = None) -> list[Question]:
     questions: list[Question] = []
     for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         row: dict[str, Any] = json.loads(line)
         fields: dict[str, Any] = {key: tuple(value) if key in ("answers", "all_of") else value for key, value in row.items()}
-        del fields["half"]
-        questions.append(Question(**fields))
+        if half in (None, fields.pop("half")):
+            questions.append(Question(**fields))
     return questions

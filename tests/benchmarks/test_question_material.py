@@ -114,14 +114,14 @@ def test_a_fix_in_a_mirrored_repository_becomes_a_question(tmp_path: Path) -> No
     git(folder, "commit", "--quiet", "-a", "-m", "Fix the answer (#7)")
     pick = {"repo": "pallets/click", "commit": git(folder, "rev-parse", "HEAD"), "path": "a.py"}
 
-    entry = as_entry(pick, Sources(tmp_path / "cache", tmp_path / "mirror"), is_search=False)
+    entry = as_entry(pick, Sources(tmp_path / "cache", tmp_path / "mirror"), "BSD-3-Clause", is_search=False)
 
     assert entry.question.question == "Which line has to change for this? Fix the answer"
     assert entry.question.answers == ("answer = 41 + 0  # wrong",)
     assert entry.text.startswith("==> a.py <==\nanswer = 41")
     assert "==> b.py <==\nunrelated = True" in entry.text
 
-    found = as_entry(pick, Sources(tmp_path / "cache", tmp_path / "mirror"), is_search=True)
+    found = as_entry(pick, Sources(tmp_path / "cache", tmp_path / "mirror"), "BSD-3-Clause", is_search=True)
     assert found.text == entry.text  # no word of the line is found often enough
 
 

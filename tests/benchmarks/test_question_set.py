@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.questions.checks import are_alike, drop_bad, find_problem
-from benchmarks.questions.question import Entry, Question, half, is_recalled, read_set, write_set
+from benchmarks.questions.question import Entry, Question, is_recalled, read_set, write_set
 from benchmarks.questions.scoring import Result, mean_over_kinds, render, search_document
 
 FILLER = "".join(f"line {number} says nothing of interest\n" for number in range(1000))
@@ -21,14 +21,6 @@ ROOT = Path(__file__).parents[2]
 ASKED = Question(
     id="code-1", kind="code", source="a/b", licence="MIT", doc="docs/a.txt", question="Which port?", answers=("port is 5432",)
 )
-
-
-def test_a_question_stays_in_its_half_for_ever() -> None:
-    assert [half(f"code-{number}") for number in range(6)] == ["unseen", "unseen", "seen", "seen", "seen", "seen"]
-
-
-def test_the_halves_are_about_equal() -> None:
-    assert 450 < Counter(half(f"lists-{number}") for number in range(1000))["seen"] < 550
 
 
 def test_a_good_question_has_no_problem() -> None:
@@ -79,10 +71,11 @@ def test_one_answer_and_every_needed_part_count_white_space_aside() -> None:
 
 def test_a_set_is_read_as_it_was_written(tmp_path: Path) -> None:
     second = replace(ASKED, id="code-0", doc="docs/b.txt", all_of=("5432", "é"))
-    write_set(tmp_path, [Entry(ASKED, "one\r\n"), Entry(second, "zwei ü\n")])
+    write_set(tmp_path, [Entry(ASKED, "one\r\n"), Entry(second, "zwei ü\n")], {"code-1": "seen", "code-0": "unseen"})
     assert read_set(tmp_path) == [second, ASKED]
+    assert read_set(tmp_path, "seen") == [ASKED]
+    assert read_set(tmp_path, "unseen") == [second]
     assert (tmp_path / "docs/a.txt").read_bytes() == b"one\r\n"
-    assert (tmp_path / "questions.jsonl").read_text(encoding="utf-8").count(f'"half": "{half("code-1")}"') == 2
 
 
 def test_full_text_search_is_scored_on_every_question_and_budget() -> None:

@@ -15,7 +15,10 @@ from pathlib import Path
 
 import pytest
 from commands import RUN, SOURCE, Place
-from viewers import fill
+from viewers import fill, run_apart
+
+from overspill.session.session import Session
+from overspill.settings import Settings
 
 
 @pytest.fixture
@@ -55,6 +58,22 @@ def test_the_link_that_it_prints_opens_the_page_and_a_signal_ends_it(place: Plac
             assert "mine" in page.read().decode()
         process.send_signal(end)
         assert process.wait(30) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["postgres_url", "s3_url"])
+def test_it_looks_at_a_store_on_a_server(place: Place, request: pytest.FixtureRequest, server: str):
+    url: str = request.getfixturevalue(server)
+
+    async def store_something() -> None:
+        async with Session(Settings(retention="keep"), store=url, name="on a server", preload=False) as session:
+            await session.call("fetch", {}, lambda: "x" * 20_000)
+
+    run_apart(store_something)
+    with started("--store", url) as process:
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        with browser.open(read_link(process), timeout=30) as page:
+            assert "on a server" in page.read().decode()
 
 
 @pytest.mark.slow

@@ -10,11 +10,12 @@ import pytest
 from viewers import Client, output_path, run_apart, running_viewer
 
 from overspill import handles
-from overspill.record.events import RecordedReply, ToolCalled, encode_events
+from overspill.record.events import OutputExtracted, OutputRetrieved, RecordedReply, ToolCalled, encode_events
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
 from overspill.types import Kept, Reply
+from overspill.view.citations import find_answer
 
 HX = {"HX-Request": "true"}
 
@@ -150,3 +151,35 @@ def test_a_hostile_journal_makes_no_link_of_what_is_no_id(tmp_path: Path):
         page = Client(viewer).enter().get(f"/session/{kept.session}")
     assert "onerror" not in page.text
     assert "not recorded 3 blocks other than text" in page.words
+
+
+def test_the_page_of_quotes_shows_the_whole_answer(tmp_path: Path):
+    async def run() -> tuple[str, list[str]]:
+        store = FileStore(tmp_path)
+        async with Session(Settings(retention="keep", record="replies"), store=store, preload=False) as session:
+            await session.call("fetch", {}, lambda: "".join(f"payment {number} ok\n" for number in range(5_000)))
+            [kept] = session.kept()
+            answers = [
+                (await session.invoke("tool_output", {"handle": kept.name, "extract": f"payment {number}"})).text
+                for number in (77, 3_131)
+            ]
+            id = session.id
+        store.close()
+        return id, answers
+
+    session, answers = run_apart(run)
+    with running_viewer(tmp_path) as viewer:
+        client = Client(viewer).enter()
+        links = re.findall(r'href="[^"]*(/citation/[^"]+)"', client.get(f"/session/{session}").text)
+        pages = [client.get(link).text for link in links]
+        found = [re.search(r'<details class="saw" open hx-get="([^"]+)"', page) for page in pages]
+        shown = [read_pre(client.get(each[1].removeprefix(client.root)).text) for each in found if each]
+    assert shown == answers
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_an_answer_that_could_belong_to_another_question_is_not_shown(at_once: int):
+    id, reply = handles.new(), RecordedReply(handles.new())
+    asked = [OutputExtracted(1, f"op{number}", id, "tool_output", "auto") for number in range(at_once)]
+    answered = [OutputRetrieved(2, "tool_output", "auto", id=id, reply=reply) for _ in asked]
+    assert find_answer([*asked, *answered], "op0") == (reply if at_once == 1 else None)

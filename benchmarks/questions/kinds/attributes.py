@@ -11,29 +11,20 @@ from functools import reduce
 from typing import Any
 
 from benchmarks.questions.labels import find_labels
+from benchmarks.questions.material import QuestionSet
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.question import Entry, Question
 from benchmarks.questions.sources import Git, Repository, Sources
 
-REPOSITORIES = {
-    repository.name: repository
-    for repository in (
-        Repository("freelawproject/juriscraper", "8446197f3885164fd337624490cf466d8817d775", "BSD-2-Clause"),
-        Repository("hhursev/recipe-scrapers", "d08ddd0240ee0ff73dd9d705e43077a821944716", "MIT"),
-        Repository("jaebradley/basketball_reference_web_scraper", "e23e7f8b0b5f27c5a01cd7851a72303492af0ffa", "MIT"),
-        Repository("microlinkhq/metascraper", "20423f52ef9b4a07d3b25e56e34d2756b3291250", "MIT"),
-        Repository("roclark/sportsipy", "fffb7c8170454720622089cf794ebcb106245e4d", "MIT"),
-    )
-}
 MIN_NUMBER_DIGITS = 3  # shorter numbers are everywhere in a page
 
 
-def build(sources: Sources) -> list[Entry]:
-    return [as_entry(pick, sources) for pick in read_picks("attributes")]
+def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
+    return [as_entry(pick, sources, chosen.pages[pick["repo"]]) for pick in read_picks(chosen.name, "attributes")]
 
 
-def as_entry(pick: dict[str, Any], sources: Sources) -> Entry:
-    repository, path = REPOSITORIES[pick["repo"]], pick["path"]
+def as_entry(pick: dict[str, Any], sources: Sources, repository: Repository) -> Entry:
+    path = pick["path"]
     git = sources.git(repository)
     page = git.read(path)
     name = re.sub(r"\W+", "-", path.removeprefix("tests/").removeprefix("packages/")).strip("-")
@@ -45,11 +36,17 @@ def as_entry(pick: dict[str, Any], sources: Sources) -> Entry:
         licence=repository.licence,
         doc=f"docs/attributes-{name}.html",
         question=pick["question"],
-        answers=values_of_label(page, pick["label"]) if "label" in pick else values_of_key(git, path, pick["key"], page),
+        answers=find_values(pick, git, page),
         tool_name="fetch_url",
         note=f"{attribute} in {path}",
     )
     return Entry(question, page)
+
+
+def find_values(pick: dict[str, Any], git: Git, page: str) -> tuple[str, ...]:
+    if "quotes" in pick:  # the label is beside it in a way of its own
+        return tuple(quote for quote in pick["quotes"] if quote in page)
+    return values_of_label(page, pick["label"]) if "label" in pick else values_of_key(git, pick["path"], pick["key"], page)
 
 
 def values_of_label(page: str, label: str) -> tuple[str, ...]:

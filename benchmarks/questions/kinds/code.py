@@ -12,28 +12,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from benchmarks.questions.checks import MIN_DOCUMENT_BYTES
+from benchmarks.questions.material import QuestionSet
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.question import Entry, Question
 from benchmarks.questions.sources import Git, Repository, Sources
 
-LICENCES = {
-    "aio-libs/aiohttp": "Apache-2.0",
-    "axios/axios": "MIT",
-    "borgbackup/borg": "BSD-3-Clause",
-    "BurntSushi/ripgrep": "MIT OR Unlicense",
-    "caddyserver/caddy": "Apache-2.0",
-    "celery/celery": "BSD-3-Clause",
-    "curl/curl": "curl",
-    "gin-gonic/gin": "MIT",
-    "pallets/click": "BSD-3-Clause",
-    "pallets/werkzeug": "BSD-3-Clause",
-    "psf/requests": "Apache-2.0",
-    "pytest-dev/pytest": "MIT",
-    "redis/jedis": "MIT",
-    "scrapy/scrapy": "BSD-3-Clause",
-    "sinatra/sinatra": "MIT",
-    "tokio-rs/tokio": "MIT",
-}
 MIN_LINE_CHARACTERS = 15  # shorter lines say too little to be an answer
 MAX_EXPLANATION_CHARACTERS = 300
 MAX_FOUND_BYTES = 600_000
@@ -50,13 +33,14 @@ class Fix:
     changed: tuple[str, ...]
 
 
-def build(sources: Sources) -> list[Entry]:
-    return [as_entry(pick, sources, is_search=bool(number % 2)) for number, pick in enumerate(read_picks("code"))]
+def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
+    picks = enumerate(read_picks(chosen.name, "code"))
+    return [as_entry(pick, sources, chosen.code_licences[pick["repo"]], is_search=bool(number % 2)) for number, pick in picks]
 
 
-def as_entry(pick: dict[str, Any], sources: Sources, *, is_search: bool) -> Entry:
+def as_entry(pick: dict[str, Any], sources: Sources, licence: str, *, is_search: bool) -> Entry:
     name, commit, path = pick["repo"], pick["commit"], pick["path"]
-    git = sources.git(Repository(name, commit, LICENCES[name]))
+    git = sources.git(Repository(name, commit, licence))
     fix = read_fix(git, path)
     found = find_word(git, fix.changed[0]) if is_search else ""
     identity = f"code-{name.replace('/', '-')}-{commit[:10]}"
@@ -65,7 +49,7 @@ def as_entry(pick: dict[str, Any], sources: Sources, *, is_search: bool) -> Entr
         id=identity,
         kind="code",
         source=name,
-        licence=LICENCES[name],
+        licence=licence,
         doc=f"docs/{identity}.{'grep.txt' if found else 'txt'}",
         question=f"Which line has to change for this? {fix.message}",
         answers=tuple(line for line in fix.changed if line in text),

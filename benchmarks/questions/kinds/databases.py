@@ -1,6 +1,6 @@
 """Databases as JSON with joins: the answer is reached by following an id from one table to another.
 
-`picks/databases.jsonl` has query templates along the databases' foreign keys. Each gives rows (what is asked about, the answers),
+The picks are query templates along the databases' foreign keys. Each gives rows (what is asked about, the answers),
 and the hash of a row decides whether it is taken.
 """
 
@@ -11,18 +11,19 @@ import sqlite3
 from collections import defaultdict
 from typing import Any
 
+from benchmarks.questions.material import Database, QuestionSet
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.question import Entry, Question
 from benchmarks.questions.sources import Sources
-from benchmarks.questions.tables import DATABASES, Database, open_tables, render
+from benchmarks.questions.tables import open_tables, render
 
 MAX_ANSWERS = 5  # more would not fit a small budget
 
 
-def build(sources: Sources) -> list[Entry]:
+def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
     entries: list[Entry] = []
-    picks = read_picks("databases")
-    for database in DATABASES.values():
+    picks = read_picks(chosen.name, "databases")
+    for database in chosen.databases.values():
         tables = database.load(sources)
         text, connection = render(tables, database.indent), open_tables(tables)
         for number, pick in enumerate(pick for pick in picks if pick["database"] == database.name):

@@ -1,6 +1,6 @@
 """API lists to filter: which objects have these attributes? All of them are asked for, and no single condition is enough.
 
-`picks/lists.jsonl` has a template for each list and the attributes it filters by; the values are those of the list itself, and
+The picks have a template for each list and the attributes it filters by; the values are those of the list itself, and
 the hash of a combination decides whether it is taken.
 """
 
@@ -9,46 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from benchmarks.questions.material import Listing, QuestionSet
 from benchmarks.questions.picks import read_picks
 from benchmarks.questions.question import Entry, Question
-from benchmarks.questions.sources import Package, Repository, Sources
-from benchmarks.questions.tables import MINECRAFT
+from benchmarks.questions.sources import Package, Sources
 
 Values: TypeAlias = tuple[str, ...]
 
-VEGA = Package("vega-datasets", "2.11.0", "BSD-3-Clause")
-EMOJI = Package("emoji-datasource", "16.0.0", "MIT")
-SRD = Repository("5e-bits/5e-database", "bfd3db4bcc31699cce703b46feb9af3f0ff08999", "MIT")
-EXERCISES = Repository("yuhonas/free-exercise-db", "acd61f751fe15d618862ee3084f27e839222a28f", "Unlicense")
 MIN_MATCHES, MAX_MATCHES = 2, 5
 
 
-@dataclass(frozen=True)
-class Listing:
-    source: Repository | Package
-    path: str
-    is_compact: bool = False
-
-
-LISTINGS = {
-    "movies": Listing(VEGA, "data/movies.json"),
-    "cars": Listing(VEGA, "data/cars.json", is_compact=True),
-    "emoji": Listing(EMOJI, "emoji.json", is_compact=True),
-    "blocks": Listing(MINECRAFT, "minecraft-data/data/pc/1.20/blocks.json"),
-    "monsters": Listing(SRD, "src/2014/en/5e-SRD-Monsters.json"),
-    "spells": Listing(SRD, "src/2014/en/5e-SRD-Spells.json"),
-    "equipment": Listing(SRD, "src/2014/en/5e-SRD-Equipment.json"),
-    "exercises": Listing(EXERCISES, "dist/exercises.json"),
-}
-
-
-def build(sources: Sources) -> list[Entry]:
+def build(sources: Sources, chosen: QuestionSet) -> list[Entry]:
     entries: list[Entry] = []
-    picks = read_picks("lists")
-    for name, listing in LISTINGS.items():
+    picks = read_picks(chosen.name, "lists")
+    for name, listing in chosen.listings.items():
         objects = read_listing(listing, sources)
         text = json.dumps(objects, ensure_ascii=False, indent=None if listing.is_compact else 2)
         for number, pick in enumerate(pick for pick in picks if pick["list"] == name):
@@ -57,9 +33,13 @@ def build(sources: Sources) -> list[Entry]:
 
 
 def read_listing(listing: Listing, sources: Sources) -> list[dict[str, Any]]:
+    """The objects, without the keys of an object that has them all."""
     if isinstance(listing.source, Package):
-        return json.loads(sources.read_package(listing.source, listing.path))
-    return json.loads(sources.git(listing.source).read(listing.path))
+        packed = sources.read_package(listing.source, listing.path)
+    else:
+        packed = sources.git(listing.source).read_bytes(listing.path)
+    found: dict[str, dict[str, Any]] | list[dict[str, Any]] = json.loads(packed)
+    return list(found.values()) if isinstance(found, dict) else found
 
 
 def get(thing: Any, path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Chosen commits, questions and records: one JSON object a line."""
+"""Chosen commits, questions and records of each set: one JSON object a line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from benchmarks.questions.question import Kind
 
-def read_picks(name: str) -> list[dict[str, Any]]:
-    path = Path(__file__).with_name(f"{name}.jsonl")
+
+def read_picks(set_name: str, kind: Kind) -> list[dict[str, Any]]:
+    path = Path(__file__).parent / set_name / f"{kind}.jsonl"
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

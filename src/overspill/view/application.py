@@ -13,7 +13,6 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from overspill.errors import OverspillError
-from overspill.retrieval.archive import Archive
 from overspill.view.guard import Entrance, Guard
 from overspill.view.library import Library
 from overspill.view.live import LivePages
@@ -26,8 +25,10 @@ from overspill.view.showing import FOLDER, Showing
 _OUTPUT = "/output/{session}/{file}"
 
 
-def build_application(archive: Archive, searches: Searches, entrance: Entrance, hosts: Collection[str], port: int) -> Starlette:
-    library, showing = Library(archive), Showing(entrance.folder)
+def build_application(
+    library: Library, live: LivePages, searches: Searches, entrance: Entrance, hosts: Collection[str], port: int
+) -> Starlette:
+    showing = Showing(entrance.folder)
     pages, outputs = Pages(library, showing), OutputPages(library, showing, searches)
     replies = ReplyPages(library, showing)
     routes = [
@@ -42,7 +43,7 @@ def build_application(archive: Archive, searches: Searches, entrance: Entrance, 
         Route(f"{_OUTPUT}/reply", replies.rebuilt),
         Route("/reply/{session}/{id}", replies.recorded),
         Route("/citation/{session}/{op}", outputs.citation),
-        Route("/live", LivePages(library).listen),
+        Route("/live", live.listen),
         Route("/savings", pages.savings),
         Route("/savings.json", pages.days),
         Mount("/static", StaticFiles(directory=FOLDER / "static")),

@@ -9,7 +9,7 @@ from msgspec import Struct
 from overspill.decoding import redecode
 from overspill.errors import HandleError, OverspillError
 from overspill.reading.positions import View
-from overspill.record.events import ModelCalled, OutputExtracted, Quote
+from overspill.record.events import Entry, ModelCalled, OutputExtracted, OutputRetrieved, Quote, RecordedReply
 from overspill.retrieval.archive import ArchivedOutput
 from overspill.retrieval.quotes import is_quoted
 from overspill.store.protocols import Reader
@@ -35,6 +35,8 @@ class Citation(Struct, frozen=True):
     quotes: tuple[CheckedQuote, ...]
     answers: tuple[str, ...]
     """How the answers of models begin, as the journal has them."""
+    reply: RecordedReply | None
+    """The whole answer, where it is on record."""
     cost: float
     problem: str
     """What is wrong with the output itself, checked now: its size, its hash or a quote. Empty if nothing is."""
@@ -47,7 +49,8 @@ class Citation(Struct, frozen=True):
 def find_citation(library: Library, session: str, op: str) -> Citation:
     """Raises HandleError if the session has no such extraction, or its output is gone."""
     event, answers, cost = None, list[str](), 0.0
-    for each in library.events(session):
+    found = list(library.events(session))
+    for each in found:
         if isinstance(each, OutputExtracted) and each.op == op:
             event = each
         elif isinstance(each, ModelCalled) and each.op == op:
@@ -59,7 +62,22 @@ def find_citation(library: Library, session: str, op: str) -> Citation:
     item = library.find(session, event.id)
     reader, problem = _open_source(library, item, event)
     quotes = tuple(_check_quotes(event.quotes[:MAX_QUOTES], reader)) if reader else ()
-    return Citation(item, event, quotes, tuple(answers), cost, problem or library.verify(item).problem)
+    problem = problem or library.verify(item).problem
+    return Citation(item, event, quotes, tuple(answers), find_answer(found, op), cost, problem)
+
+
+def find_answer(events: Iterable[Entry], op: str) -> RecordedReply | None:
+    """The reply to the retrieval that extracted. None if several asked the same tool about the same output at the same time."""
+    waiting: list[OutputExtracted] = []
+    for event in events:
+        if isinstance(event, OutputExtracted):
+            waiting.append(event)
+        elif isinstance(event, OutputRetrieved):
+            mine = [each for each in waiting if (each.id, each.tool) == (event.id, event.tool)]
+            if any(each.op == op for each in mine):
+                return event.reply if len(mine) == 1 else None
+            waiting = [each for each in waiting if each not in mine]
+    return None
 
 
 def _open_source(library: Library, item: ArchivedOutput, event: OutputExtracted) -> tuple[Reader | None, str]:

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from overspill.errors import OverspillError
+from overspill.view.bells import Bell, Bells
 from overspill.view.library import Library
 
 POLL_SECONDS = 0.5
-"""Journals are other processes' files, so somebody has to look. The next look waits as long as ten of the last took."""
+"""Sessions of other processes show only in their journals, so somebody has to look. The next look waits as long as ten of the
+last took."""
 _BACK_OFF = 10
 _MAX_LISTENERS = 16
 _ALIVE_SECONDS = 15
@@ -23,8 +25,10 @@ _ALIVE_SECONDS = 15
 class LivePages:
     """One for all open pages. Looks only while a page is open."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, poll_seconds: float = POLL_SECONDS) -> None:
+        self.bells = Bells()
         self._library = library
+        self._poll_seconds = poll_seconds
         self._listeners = 0
 
     async def listen(self, request: Request) -> Response:
@@ -33,9 +37,14 @@ class LivePages:
         session = request.query_params.get("session", "")
         if session:
             await anyio.to_thread.run_sync(self._library.session, session)  # raises if there is none
-        return StreamingResponse(self._tell(request, session), media_type="text/event-stream")
+        return StreamingResponse(self._listen(request, session), media_type="text/event-stream")
 
-    async def _tell(self, request: Request, session: str) -> AsyncIterator[str]:
+    async def _listen(self, request: Request, session: str) -> AsyncIterator[str]:
+        with self.bells.hang(session) as bell:
+            async for said in self._tell(request, session, bell):
+                yield said
+
+    async def _tell(self, request: Request, session: str, bell: Bell) -> AsyncIterator[str]:
         self._listeners += 1
         try:
             seen, told = await anyio.to_thread.run_sync(self._look, session), time.monotonic()
@@ -50,7 +59,8 @@ class LivePages:
                 elif time.monotonic() - told > _ALIVE_SECONDS:
                     told = time.monotonic()
                     yield ": still here\n\n"  # a browser that is gone shows only when something is sent
-                await anyio.sleep(max(POLL_SECONDS, _BACK_OFF * took))
+                await anyio.sleep(_BACK_OFF * took)
+                await bell.wait(self._poll_seconds - _BACK_OFF * took)
         finally:
             self._listeners -= 1
 

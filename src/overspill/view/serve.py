@@ -17,9 +17,12 @@ import uvicorn
 from markupsafe import escape
 
 from overspill.errors import SettingsError
+from overspill.record.events import Entry
 from overspill.retrieval.archive import Archive
 from overspill.view.application import build_application
 from overspill.view.guard import Entrance
+from overspill.view.library import Library
+from overspill.view.live import POLL_SECONDS, LivePages
 from overspill.view.searches import Searches
 
 _MAX_CONNECTIONS = 64
@@ -63,14 +66,16 @@ def is_loopback(host: str) -> bool:
 
 
 class Viewer(uvicorn.Server):
-    """The page over an archive. `link` opens it, once."""
+    """The page over an archive. `link` opens it, once. Journals of live sessions are looked at every `poll_seconds`."""
 
-    def __init__(self, archive: Archive, address: Address) -> None:
+    def __init__(self, archive: Archive, address: Address, poll_seconds: float = POLL_SECONDS) -> None:
         self.entrance = Entrance()
         self.address = address
         self.link = address.origin + self.entrance.start_path
         self._searches = Searches()
-        app = build_application(archive, self._searches, self.entrance, address.hosts, address.port)
+        library = Library(archive)
+        self._live = LivePages(library, poll_seconds)
+        app = build_application(library, self._live, self._searches, self.entrance, address.hosts, address.port)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -85,6 +90,10 @@ class Viewer(uvicorn.Server):
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )
+
+    def observe(self, session: str, event: Entry) -> None:
+        """Give this to a session in the same process, `Session(observers=[viewer.observe])`, and open pages follow it at once."""
+        self._live.bells.observe(session, event)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

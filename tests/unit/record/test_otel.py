@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
+from opentelemetry.semconv.schemas import Schemas
 
 from overspill.record.events import Entry, ToolCalled
 from overspill.record.observers import carry_trace
@@ -187,3 +190,10 @@ async def test_observers_see_every_event_and_one_that_fails_costs_nothing(caplog
 def test_what_is_no_observer_is_refused(observers: Any):
     with pytest.raises(Exception, match="observer"):
         Session(observers=observers)
+
+
+def test_the_page_names_the_version_of_the_conventions_that_is_checked():
+    page = (Path(__file__).parents[3] / "docs" / "traces.md").read_text(encoding="utf-8")
+    latest = list(Schemas)[-1].value.rpartition("/")[2]
+    assert f"semantic conventions {latest}" in page
+    assert f"`opentelemetry-semantic-conventions` {version('opentelemetry-semantic-conventions')}" in page

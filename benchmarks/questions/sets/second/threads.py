@@ -1,0 +1,84 @@
+"""Chats of three weeks between two people, with questions that others asked about them, and issues of standards.
+
+The title of an issue asks, and a reply to it answers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from benchmarks.questions.kinds.threads import TITLE
+from benchmarks.questions.material import Asked, Threads
+from benchmarks.questions.sources import Repository, SourceMissing, Sources
+
+CHATS = Repository("danny911kr/REALTALK", "b903e06a9770bf4e5fe9018c3e132889666d3b4a", "not stated")
+ISSUES = {
+    repository.name: repository
+    for repository in (
+        Repository("ietf-wg-ohai/oblivious-http", "2ef34e96defe61176d649f32b140b874fae2e179", "IETF Trust"),
+        Repository("ietf-wg-privacypass/base-drafts", "e7a7a3229b262174ba0faa3b92e834f3afdb8f2f", "IETF Trust"),
+        Repository("quicwg/datagram", "04e2f9e350d04fea36e77bf2da3321e576ea1948", "IETF Trust"),
+        Repository("quicwg/load-balancers", "ab15ffffb541dfad215bb7ff7751eb2ca8204a1c", "IETF Trust"),
+        Repository("quicwg/qlog", "637a6f6dace091de08a32060b70b21fae56113af", "IETF Trust"),
+        Repository("tlswg/draft-ietf-tls-esni", "db491bf34e3bf6747d287b39c10e183d65165912", "IETF Trust"),
+        Repository("tlswg/dtls13-spec", "0f7234654b196da14613b7eaa93060b8ed0c6f3c", "IETF Trust"),
+    )
+}
+
+
+def load_chat(sources: Sources, document: str) -> dict[str, Any]:
+    return json.loads(sources.git(CHATS).read(f"data/{document}.json"))
+
+
+def list_turns(chat: dict[str, Any]) -> list[dict[str, Any]]:
+    sessions = sorted((name for name in chat if re.fullmatch(r"session_\d+", name)), key=lambda name: int(name.partition("_")[2]))
+    return [turn for name in sessions for turn in chat[name]]
+
+
+def write_chat(chat: dict[str, Any]) -> str:
+    return "".join(f"[{turn['date_time']}] {turn['speaker']}: {turn['clean_text']}\n" for turn in list_turns(chat))
+
+
+def ask_about(chat: dict[str, Any], number: int) -> Asked:
+    """The answer as it is written in the turn that is given as evidence."""
+    asked: dict[str, Any] = chat["qa"][number]
+    evidence = [turn["clean_text"] for turn in list_turns(chat) if turn["dia_id"] in asked["evidence"]]
+    answer = re.compile(re.escape(str(asked["answer"]).strip(" .")), re.IGNORECASE)
+    return Asked(asked["question"], tuple(found.group() for text in evidence if (found := answer.search(text))))
+
+
+def load_issues(sources: Sources, document: str) -> list[dict[str, Any]]:
+    return json.loads(sources.git(ISSUES[document]).read("archive.json"))["issues"]
+
+
+def write_issue(issue: dict[str, Any]) -> str:
+    comments = (f"{comment['author']}, {comment['createdAt'][:16]}:\n{comment['body']}\n" for comment in issue["comments"])
+    opened = f"{issue['author']}, {issue['createdAt'][:16]}:\n{issue['body']}\n"
+    return f"Issue {issue['number']} ({issue['state'].lower()})\n{TITLE}{clean_title(issue)}\n\n{opened}\n" + "\n".join(comments)
+
+
+def ask_issue(issues: list[dict[str, Any]], number: int) -> Asked:
+    for issue in issues:
+        if issue["number"] == number:
+            return Asked(clean_title(issue))
+    raise SourceMissing(f"The archive has no issue {number}.")
+
+
+def clean_title(issue: dict[str, Any]) -> str:
+    return " ".join(issue["title"].split())
+
+
+THREADS = {
+    "chat": Threads(
+        lambda _: CHATS,
+        lambda sources, document: write_chat(load_chat(sources, document)),
+        lambda sources, document, number: ask_about(load_chat(sources, document), number),
+    ),
+    "issues": Threads(
+        lambda document: ISSUES[document],
+        lambda sources, document: "\n".join(map(write_issue, load_issues(sources, document))),
+        lambda sources, document, number: ask_issue(load_issues(sources, document), number),
+    ),
+}
