@@ -3,6 +3,7 @@
 sessions  the first page over 100, 1,000 and 10,000 stored outputs, cold and again
 window    a window in the middle and at the end of an output of so many megabytes (1,000), beside `lines` of the stored output
 search    a pattern that is not there, in a tenth of it, beside `grep` of the stored output
+record    calls whose replies are recorded, beside the same calls without
 """
 
 from __future__ import annotations
@@ -118,10 +119,32 @@ def show_output(megabytes: int) -> None:
         browser.close()
 
 
+def show_recording() -> None:
+    """Until the session has closed, so that everything is stored. Processor time, of all threads."""
+    print("\nrecord          replies ms  figures ms   ratio")
+    for name, size, count in (("100 B", 100, 2_000), ("10 KB", 10_000, 2_000), ("1 MB, kept", 1_000_000, 50)):
+        replies, figures = (min(call_tools(size, count, setting) for _ in range(ROUNDS)) for setting in ("replies", "figures"))
+        print(f"{name:<14}{replies / count * 1000:12.3f}{figures / count * 1000:12.3f}{replies / figures:8.2f}")
+
+
+def call_tools(size: int, count: int, setting: str) -> float:
+    async def run() -> float:
+        async with Session(Settings(record=setting), store=FileStore(Path(folder)), preload=False) as session:
+            began = time.process_time()
+            for _ in range(count):
+                await session.call("fetch", {}, lambda: "x" * size)
+            await session.close()
+            return time.process_time() - began
+
+    with tempfile.TemporaryDirectory() as folder:
+        return anyio.run(run)
+
+
 def print_row(name: str, ours: float, theirs: float) -> None:
     print(f"{name:<14}{ours * 1000:9.1f}  {theirs * 1000:9.1f}  {'yes' if ours <= 1.3 * theirs + 0.02 else 'NO'}")
 
 
 if __name__ == "__main__":
+    show_recording()
     show_sessions()
     show_output(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -23,7 +23,7 @@ def export() -> str:
 TASKS = [
     Task("unusual line of a 500 KB log", read_log, "Read the log.", NEEDLE, "refused", "the order that was refused"),
     Task("usual line of a 500 KB log", read_log, "Read the log.", LINES[4_711], "004711", "request 004711"),
-    Task("900 KB of JSON in one line", export, "Export all orders.", NEEDLE, "refused", "the order that was refused"),
+    Task("990 KB of JSON in one line", export, "Export all orders.", NEEDLE, "refused", "the order that was refused"),
 ]
 
 

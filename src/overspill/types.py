@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from overspill import handles
 from overspill.errors import BadRequest, require
-from overspill.text import tokens
+from overspill.text import lenient_json, tokens
 
 Reason: TypeAlias = Literal[
     "size_cap",  # more bytes than toolResponseMaxBytes
@@ -50,7 +50,10 @@ _KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class ToolCall(Struct, frozen=True):
-    """A call that a model asked for. `server` names the MCP server or program that the tool belongs to."""
+    """A call that a model asked for. `server` names the MCP server or program that the tool belongs to.
+
+    Arguments may also be a string: the JSON that the model wrote, which some providers pass on as it is.
+    """
 
     id: str
     name: str
@@ -62,12 +65,25 @@ class ToolCall(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """The arguments are a model's, so a mistake in them is answered when the call is made."""
+        force_setattr(self, "args", read_arguments(self.args))
         require("`id` of a call", self.id, str, "a string")
         require("`name` of a call", self.name, str, "a string")
         require("`server` of a call", self.server, str, "a string")
         require("`intent` of a call", self.intent, str, "a string")
         if self.kind not in _KINDS:
             raise BadRequest(f"kind is {self.kind!r}; allowed: {', '.join(map(repr, _KINDS))}.")
+
+
+def read_arguments(written: object) -> Any:
+    """The arguments that a model wrote as JSON. What is no object stays a string, and the model is told so. Some models write
+    nothing if there are none."""
+    if not isinstance(written, str):
+        return written
+    try:
+        read: Any = lenient_json.loads(written) if written.strip() else {}
+    except (ValueError, RecursionError):
+        return written
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else written
 
 
 class Output(Struct, frozen=True):

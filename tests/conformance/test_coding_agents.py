@@ -5,6 +5,7 @@ What is seen here is what docs/coding-agents.md and `overspill doctor` say about
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,13 @@ pytestmark = pytest.mark.slow
 PROGRAM = Path(sys.executable).with_name("overspill")
 NUMBERS = "seq 1 3000"
 STORED = "Tool output is too large"
+REWRITE = """\
+import json, shlex, sys
+event = json.load(sys.stdin)
+command = shlex.join([sys.argv[1], "keep", "--", "bash", "-c", event["tool_input"]["command"]])
+answer = {"hookEventName": "PreToolUse", "updatedInput": {"command": command}}
+print(json.dumps({"hookSpecificOutput": answer}))
+"""
 SECOND_LINE = {"id": "NAME", "mode": "slice", "slice": {"lines": "2-2"}}
 
 
@@ -90,6 +98,28 @@ def test_claude_code_shows_what_the_hook_answers(coding_agents: Node, tmp_path: 
     user.overspill("unwrap", "claude-code")
     assert "overspill" not in file.read_text()
     assert not (user.home / ".claude" / "settings.json").exists()
+
+
+def test_claude_code_checks_permissions_against_the_command_that_a_hook_answers(coding_agents: Node, tmp_path: Path):
+    """Why no hook puts commands through `overspill keep`: it would hide them from the user's own rules."""
+    user = User(tmp_path, ANTHROPIC_API_KEY="none", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
+    (user.home / ".claude.json").write_text('{"hasCompletedOnboarding": true}')
+    script = tmp_path / "rewrite.py"
+    script.write_text(REWRITE)
+    (user.project / "sub").mkdir()
+    settings = user.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    rules = {"deny": ["Bash(touch *)"], "allow": ["Bash"]}
+    hook = {"type": "command", "command": f"{sys.executable} {script} {PROGRAM}"}
+    command = coding_agents.program("claude", "-p", "go")
+    for hooks in ({}, {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}):
+        settings.write_text(json.dumps({"permissions": rules, "hooks": hooks}))
+        calls: list[Call] = [("Bash", {"command": each}) for each in (f"{NUMBERS}; exit 3", "touch made.txt", "cd sub", "pwd")]
+        failed, _, _, where = play(user, command, AnthropicApi(calls), "ANTHROPIC_BASE_URL")
+        is_rewritten = bool(hooks)
+        assert (STORED in failed, "Exit code 3" in failed) == (is_rewritten, True)
+        assert (user.project / "made.txt").exists() == is_rewritten
+        assert where.strip().endswith("/sub") != is_rewritten
 
 
 def test_gemini_cli_shows_what_the_hook_answers(coding_agents: Node, tmp_path: Path):

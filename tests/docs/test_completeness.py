@@ -107,7 +107,7 @@ def test_every_command_has_a_section() -> None:
 
 
 NAMES = sorted(
-    {(page.name, name) for page in DOCS.glob("*.md") for name in re.findall(r"`(overspill\.[\w.]+\w)", page.read_text("utf-8"))}
+    {(page.name, name) for page in DOCS.rglob("*.md") for name in re.findall(r"`(overspill\.[\w.]+\w)", page.read_text("utf-8"))}
 )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from overspill.mcp.host_configs.clients import known_clients
+
 ROOT = Path(__file__).parents[2]
 PAGES: dict[Path, str] = runpy.run_path(str(ROOT / "scripts" / "generate-docs"))["pages"]()
 
@@ -17,4 +19,7 @@ def test_a_generated_page_is_what_the_code_says(page: Path) -> None:
 
 
 def test_the_settings_and_the_commands_are_generated() -> None:
-    assert sorted(page.name for page in PAGES) == ["agents.md", "commands.md", "integrations.md", "settings.md"]
+    whole = {page.name for page in PAGES if page.parent == ROOT / "docs"}
+    assert whole == {"agents.md", "clients.md", "commands.md", "integrations.md", "settings.md"}
+    clients = {page.name for page in PAGES if page.parent == ROOT / "docs" / "clients"}
+    assert clients == {f"{name}.md" for name in known_clients(Path("/home/ada"), "linux", {})}

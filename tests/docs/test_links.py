@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -40,10 +40,12 @@ def test_every_relative_link_resolves(page: Path) -> None:
     assert broken == []
 
 
-def test_the_index_lists_every_page() -> None:
-    index = ROOT / "docs" / "index.md"
+def test_the_index_lists_every_page_and_the_page_about_clients_each_of_theirs() -> None:
+    index, clients = ROOT / "docs" / "index.md", ROOT / "docs" / "clients.md"
     listed = {link.partition("#")[0] for link in links(index)}
     assert listed == {page.name for page in index.parent.glob("*.md")} - {"index.md"}
+    theirs = {f"clients/{page.name}" for page in (ROOT / "docs" / "clients").iterdir()}
+    assert theirs <= {link.partition("#")[0] for link in links(clients)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -13,7 +14,18 @@ from waiting import until
 
 from overspill import handles
 from overspill.errors import HandleError, StoreError
-from overspill.record.events import Entry, JobChanged, OutputStored, RecordedReply, TextShown, decode_events, find_reply
+from overspill.gate.recorder import ReplyRecorder
+from overspill.record.events import (
+    MAX_REPLY_BYTES,
+    Entry,
+    JobChanged,
+    OutputStored,
+    RecordedReply,
+    TextShown,
+    decode_events,
+    find_reply,
+)
+from overspill.record.ledger import Ledger
 from overspill.retrieval.archive import Archive
 from overspill.session.session import Session
 from overspill.settings import Settings
@@ -40,16 +52,13 @@ def read_events(store: Store, session: str) -> list[Entry]:
 
 
 def read_replies(store: Store, session: str) -> list[str]:
-    found = [reply.id for event in read_events(store, session) if (reply := find_reply(event))]
-    return [_read(store, session, id) for id in found]
+    found = [reply for event in read_events(store, session) if (reply := find_reply(event))]
+    return [read_reply(store, session, reply) for reply in found]
 
 
-def _read(store: Store, session: str, id: str) -> str:
-    reader = Archive([store]).open_beside(session, id)
-    try:
-        return reader.read(0, reader.size).decode()
-    finally:
-        reader.close()
+def read_reply(store: Store, session: str, reply: RecordedReply) -> str:
+    with closing(Archive([store]).open_beside(session, reply.id)) as reader:
+        return reader.read(reply.start, reply.start + reply.size).decode()
 
 
 def list_stored(root: Path) -> list[Path]:
@@ -220,6 +229,19 @@ async def test_a_full_store_costs_no_call_its_answer(tmp_path: Path, caplog: pyt
     assert list_stored(tmp_path) == []
     with pytest.raises((HandleError, StoreError)):
         read_replies(store, id)
+    store.close()
+
+
+def test_a_reply_that_would_take_too_much_memory_is_left_out_and_said_to_be(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    store = FileStore(tmp_path)
+    shelf = store.open_shelf(handles.new())
+    recorder = ReplyRecorder(shelf, Ledger(shelf.session, shelf.append_journal), is_on=True)
+    assert recorder.add([{"type": "text", "text": "x" * (MAX_REPLY_BYTES + 1)}]) is None
+    assert recorder.add([{"type": "text", "text": WORDS}]) is not None
+    recorder.close()
+    assert recorder.add([{"type": "text", "text": WORDS}]) is None
+    assert [path.read_text() for path in list_stored(tmp_path)] == [WORDS]
+    assert caplog.text.count("Not all replies of session") == 1
     store.close()
 
 

@@ -10,6 +10,8 @@ OLD_RESULTS = (
     "old_results_are_replaced_in_batches",
     "replacing_old_results_needs_the_size_of_the_window",
 )
+IMAGES = ("an_image_passes", "an_image_stays_beside_a_text_that_is_stored")
+ASKING = "the_model_may_say_what_it_is_looking_for"
 
 CANNOT: dict[str, dict[str, str]] = {
     "pydantic_ai": {},
@@ -26,12 +28,16 @@ CANNOT: dict[str, dict[str, str]] = {
     "claude_agent_sdk": dict.fromkeys(OLD_RESULTS, "Claude Code keeps the conversation to itself."),
     "strands": {},
     "google_adk": {},
-    "agno": dict.fromkeys(OLD_RESULTS, "agno calls no hook before a request to the model."),
-    "agent_framework": {},
+    "agno": {
+        **dict.fromkeys(OLD_RESULTS, "agno calls no hook before a request to the model."),
+        ASKING: "agno makes the schemas of tools itself, in each run.",
+    },
+    "agent_framework": {ASKING: "Agent Framework checks arguments before a middleware sees them."},
     "crewai": {
         "what_the_conversation_asks_for_is_shown_first": "CrewAI does not show the conversation to a tool.",
         "a_run_that_times_out_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
         "cancelling_the_run_cancels_the_tool": "CrewAI runs tools in threads, which nothing can interrupt.",
+        **dict.fromkeys(IMAGES, "CrewAI shows the model what a tool returns as text."),
         "a_session_can_be_shared": "CrewAI runs tools in threads, so it shares a `SyncSession`.",
         **dict.fromkeys(OLD_RESULTS, "`wrap_tools` sees calls, and not the conversation."),
         "options_that_make_no_sense_are_refused": "`wrap_tools` has no options: pass them to the session.",

@@ -21,12 +21,13 @@ class Call:
 @dataclass(frozen=True)
 class Request:
     """What the model was sent. `tools`: by name, description and schema. `results`: by call id, the text of each tool result.
-    `text`: all that is written in it."""
+    `text`: all that is written in it. `images`: their bytes in Base64, in order."""
 
     tools: Mapping[str, Any]
     results: Mapping[str, str]
     text: str
     messages: int
+    images: Sequence[str] = ()
 
 
 Step: TypeAlias = Sequence[Call] | str
@@ -49,6 +50,10 @@ class Agent(Protocol):
 class Driver(Protocol):
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, **options: Any) -> Agent:
         """`options` are those of the adapter: `settings`, `session`, `budget`. `bare=True`: without the adapter."""
+        ...
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        """What a tool of the framework returns to show the model a text and a PNG."""
         ...
 
     def run_page(self, source: str, script: Script) -> str:

@@ -21,7 +21,7 @@ from overspill import Session, Settings
 from tests.integrations.driving import Call, Driver, Request, Scripted
 from tests.waiting import until
 
-LINES = [f"{number:06} request served in {number % 97} ms" for number in range(12_000)]
+LINES = [f"{number:06} request served in {number % 97} ms" for number in range(16_500)]
 NEEDLE = "order 4711 was refused: card expired"
 LOG = "\n".join([*LINES[:7_000], NEEDLE, *LINES[7_000:]])  # 500 KB
 ONE_LINE = json.dumps(
@@ -214,11 +214,21 @@ async def test_a_tool_that_raises_is_treated_as_the_bare_framework_does(driver: 
     assert "the disk is full" in bare or "error occurred" in bare  # some do not tell the model what went wrong
 
 
-async def test_what_the_conversation_asks_for_is_shown_first(driver: Driver, settings: Settings):
-    script = Scripted([Call("read_log")], lambda request: request.results["c1"])
-    answer = await driver.agent([read_log], script, settings=settings).run("Which order was refused because the card expired?")
-    assert NEEDLE in answer
-    assert len(answer) < 10_000
+async def test_what_the_conversation_asks_for_is_shown_first(driver: Driver, tmp_path: Path):
+    """And nothing of it in a conversation that does not ask for it."""
+
+    def read_times() -> str:
+        """Read the log."""
+        lines = [f"2026-11-16 12:{n // 60 % 60:02}:{n % 60:02} INFO request {n} served in {n % 97} ms" for n in range(10_000)]
+        return "\n".join([*lines[:5_000], late, *lines[5_000:]])
+
+    late = "2026-11-16 13:00:00 ERROR request 99311 timed out after 30 s"
+    settings = Settings(storeDir=str(tmp_path), intentWithinSecs=30)  # for a loaded machine
+    for prompt, is_asked in (("Which requests timed out?", True), ("Read it.", False)):
+        script = Scripted([Call("read_times")], lambda request: request.results["c1"])
+        answer = await driver.agent([read_times], script, settings=settings).run(prompt)
+        assert (late in answer) is is_asked
+        assert len(answer) < 10_000
 
 
 async def test_a_stored_output_can_be_an_argument(driver: Driver, settings: Settings):

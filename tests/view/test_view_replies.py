@@ -10,14 +10,27 @@ import pytest
 from viewers import Client, output_path, run_apart, running_viewer
 
 from overspill import handles
-from overspill.record.events import OutputExtracted, OutputRetrieved, RecordedReply, ToolCalled, encode_events
+from overspill.record.events import (
+    Entry,
+    OutputExtracted,
+    OutputRetrieved,
+    OutputStored,
+    RecordedReply,
+    TextShown,
+    ToolCalled,
+    encode_events,
+)
 from overspill.session.session import Session
 from overspill.settings import Settings
 from overspill.store.files.store import FileStore
-from overspill.types import Kept, Reply
+from overspill.store.protocols import ShelfLabel
+from overspill.types import Kept, Reply, Size
+from overspill.view.charts import plot_context
 from overspill.view.citations import find_answer
+from overspill.view.records import SessionRecord
 
 HX = {"HX-Request": "true"}
+HOSTILE_PLACES = [RecordedReply(handles.new(), *place) for place in ((-1, 9), (0, -1), (0, 1 << 40), (1 << 70, 1 << 70))]
 
 
 def record(root: Path, *outputs: str, setting: str = "replies") -> tuple[str, list[Reply]]:
@@ -115,7 +128,7 @@ def test_a_reply_that_is_gone_is_shown_as_gone(tmp_path: Path, is_part: bool):
     with running_viewer(tmp_path) as viewer:
         client = Client(viewer).enter()
         [link] = find_links(client, session)
-        [stored] = tmp_path.rglob(link.rpartition("/")[2])
+        [stored] = tmp_path.rglob(link.split("/")[-2])
         stored.unlink()
         answer = client.get(link, **(HX if is_part else {}))
     assert "no longer stored" in answer.words
@@ -128,7 +141,7 @@ def test_only_what_the_journal_calls_a_reply_is_opened_as_one(tmp_path: Path, id
     kept = replies[0].kept
     assert kept is not None
     with running_viewer(tmp_path) as viewer:
-        answer = Client(viewer).enter().get(f"/reply/{session}/{id.format(output=kept.id)}")
+        answer = Client(viewer).enter().get(f"/reply/{session}/{id.format(output=kept.id)}/0")
     assert answer.status in (400, 404)
     assert "secret" not in answer.text
 
@@ -139,17 +152,18 @@ def test_a_hostile_journal_makes_no_link_of_what_is_no_id(tmp_path: Path):
         async with Session(Settings(retention="keep"), store=store, preload=False) as session:
             await session.call("fetch", {}, lambda: "row\n" * 9_000)
             [kept] = session.kept()
-            bad = RecordedReply('"><img src=x onerror=alert(1)>', 3)
-            session.note(ToolCalled(1, "evil", id=kept.id, reply=bad))
-            session.note(ToolCalled(1, "sound", reply=RecordedReply(handles.new(), 3)))
+            for bad in (RecordedReply('"><img src=x onerror=alert(1)>', 0, 9), *HOSTILE_PLACES):
+                session.note(ToolCalled(1, "evil", id=kept.id, reply=bad))
+            session.note(ToolCalled(1, "sound", reply=RecordedReply(handles.new(), 0, 9, 3)))
         store.close()
         return kept
 
     kept = run_apart(run)
-    assert b"onerror" in encode_events([ToolCalled(1, "evil", reply=RecordedReply("onerror"))])
+    assert b"onerror" in encode_events([ToolCalled(1, "evil", reply=RecordedReply("onerror", 0, 9))])
     with running_viewer(tmp_path) as viewer:
         page = Client(viewer).enter().get(f"/session/{kept.session}")
     assert "onerror" not in page.text
+    assert page.text.count('class="saw"') == 2
     assert "not recorded 3 blocks other than text" in page.words
 
 
@@ -179,7 +193,24 @@ def test_the_page_of_quotes_shows_the_whole_answer(tmp_path: Path):
 
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_an_answer_that_could_belong_to_another_question_is_not_shown(at_once: int):
-    id, reply = handles.new(), RecordedReply(handles.new())
+    id, reply = handles.new(), RecordedReply(handles.new(), 0, 9)
     asked = [OutputExtracted(1, f"op{number}", id, "tool_output", "auto") for number in range(at_once)]
     answered = [OutputRetrieved(2, "tool_output", "auto", id=id, reply=reply) for _ in asked]
     assert find_answer([*asked, *answered], "op0") == (reply if at_once == 1 else None)
+
+
+def test_what_a_turn_delivers_counts_as_shown_in_every_figure():
+    session, id = handles.new(), handles.new()
+    kept = Kept(session, id, "report", "background", Size(8_000, 8_000, 10, 2_000), "ab", 1)
+    events: list[Entry] = [
+        ToolCalled(1, "report", chars_out=400),
+        OutputStored(2, kept),
+        TextShown(3, "notice", 4_000),
+        TextShown(4, "output", 800, id),
+    ]
+    record = SessionRecord(ShelfLabel(session, live=False))
+    record.read(encode_events(events).splitlines(keepends=True))
+    [saved] = record.savings.values()
+    last = plot_context(events)[-1]
+    assert (saved.shown_tokens, record.shown_tokens) == (200, 300)
+    assert (last.entered, last.kept_out) == (300, 1_800)

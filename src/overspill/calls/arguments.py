@@ -15,10 +15,14 @@ def as_arguments(args: object) -> Mapping[str, Any]:
 
 
 def check_arguments(tool: str, args: object) -> None:
+    if isinstance(args, str):
+        raise BadRequest(
+            f"The arguments of {one_line(tool)} must be a JSON object with a value for each name, and what was sent is not. "
+            "Call it again with valid JSON."
+        )
     if not isinstance(args, Mapping):
         raise BadRequest(
-            f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}. "
-            "Arguments in JSON must be decoded first."
+            f"The arguments of {one_line(tool)} must be an object with a value for each name, not {describe_type(args)}."
         )
     for name in cast("Mapping[object, object]", args):
         if not isinstance(name, str):

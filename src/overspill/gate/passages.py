@@ -25,7 +25,7 @@ from overspill.types import Kept
 
 LOW_CONFIDENCE = 0.5
 """Below this, an answer is more likely wrong than right."""
-MIN_CONFIDENCE = 0.08
+MIN_CONFIDENCE = 0.05
 """Below this, an answer is not shown: its words are nearly everywhere, or hardly any of them are in it."""
 MAX_NOTED_CHARS = 1 << 20
 """For the intents of all background jobs of a session, together."""

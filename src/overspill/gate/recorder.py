@@ -9,43 +9,47 @@ from threading import Lock
 from overspill import handles
 from overspill.errors import StoreError
 from overspill.gate.collect import block_text, join_texts
-from overspill.record.events import RecordedReply, Shown, TextShown, now_ms
+from overspill.record.events import MAX_REPLY_BYTES, RecordedReply, Shown, TextShown, now_ms
 from overspill.record.ledger import Ledger, logger
 from overspill.store.protocols import Shelf
 from overspill.text import encoding
 from overspill.types import Block
 
-MAX_WAITING_CHARS = 64 << 20
-"""Of replies that wait in memory to be stored. What comes on top is not recorded."""
-
 
 class ReplyRecorder:
-    """Stores replies in a thread, so that no call waits for it. A reply that cannot be stored stops no call: it is missing, and
-    the log says that some are."""
+    """Stores replies in a thread, so that no call waits for it. Those that come meanwhile are stored together, so that it keeps
+    up with any disk or server. A reply that cannot be stored stops no call: it is missing, and the log says that some are."""
 
     def __init__(self, shelf: Shelf, ledger: Ledger, *, is_on: bool) -> None:
         self.has_recorded = False
         self._shelf = shelf
         self._ledger = ledger
-        self._writing = ThreadPoolExecutor(1, "overspill-replies") if is_on else None
-        self._waiting_chars = 0
+        self._storing = ThreadPoolExecutor(1, "overspill-replies") if is_on else None
+        self._id = ""
+        self._next = bytearray()
+        """What is stored next, under that id."""
         self._has_warned = False
         self._mutex = Lock()
 
     def add(self, content: Sequence[Block]) -> RecordedReply | None:
-        """Where it will be; None if replies are not recorded, or too many wait."""
-        if self._writing is None:
+        """Where it will be; None if replies are not recorded, or there is no room in memory."""
+        if self._storing is None:
             return None
-        text, id = join_texts(content, "\n\n"), handles.new()
-        if not self._reserve(len(text)):
-            self._warn("the store takes them too slowly")
-            return None
-        try:
-            self._writing.submit(self._store, id, text)
-        except RuntimeError:  # the session has closed meanwhile
-            return None
+        data = encoding.encode(join_texts(content, "\n\n"))
+        with self._mutex:
+            if len(self._next) + len(data) > MAX_REPLY_BYTES:
+                self._warn("the store takes them too slowly, or one is too large.")
+                return None
+            if not self._id:
+                try:
+                    self._storing.submit(self._store_next)
+                except RuntimeError:  # the session has closed meanwhile
+                    return None
+                self._id = handles.new()
+            reply = RecordedReply(self._id, len(self._next), len(data), sum(block_text(block) is None for block in content))
+            self._next += data
         self.has_recorded = True
-        return RecordedReply(id, sum(block_text(block) is None for block in content))
+        return reply
 
     def show(self, what: Shown, text: str, content: Sequence[Block] = (), id: str = "") -> str:
         """Record what a model is shown without asking, and return its text. `content`: if there is more than the text."""
@@ -56,30 +60,23 @@ class ReplyRecorder:
 
     def close(self) -> None:
         """Wait until everything is stored."""
-        if self._writing is not None:
-            self._writing.shutdown()
+        if self._storing is not None:
+            self._storing.shutdown()
 
-    def _reserve(self, chars: int) -> bool:
+    def _store_next(self) -> None:
         with self._mutex:
-            if self._waiting_chars + chars > MAX_WAITING_CHARS:
-                return False
-            self._waiting_chars += chars
-            return True
-
-    def _store(self, id: str, text: str) -> None:
+            id, data = self._id, self._next
+            self._id, self._next = "", bytearray()
         try:
             writer = self._shelf.create(id)
             try:
-                writer.append(encoding.encode(text))
+                writer.append(memoryview(data))
                 writer.commit()
             except StoreError:
                 writer.discard()
                 raise
         except StoreError as error:
             self._warn(str(error))
-        finally:
-            with self._mutex:
-                self._waiting_chars -= len(text)
 
     def _warn(self, why: str) -> None:
         """Once. The log never says what a reply was."""

@@ -165,7 +165,10 @@ class _Adapter:
     async def _list_without_schemas(self, handler: Any, context: Any, params: Any) -> Any:
         """A client refuses a result that does not match the output schema, and a stored result has another form."""
         listed = await handler(context, params)
-        return listed.model_copy(update={"tools": [each.model_copy(update={"output_schema": None}) for each in listed.tools]})
+        ask = self._sessions.asking.widen
+        shown = [{"output_schema": None, "input_schema": ask(each.name, each.input_schema)} for each in listed.tools]
+        tools = [each.model_copy(update=update) for each, update in zip(listed.tools, shown, strict=True)]
+        return listed.model_copy(update={"tools": tools})
 
     async def _list(self, context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=self._tools)

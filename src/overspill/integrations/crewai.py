@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from overspill.errors import BadRequest, require
+from overspill.gate.looking_for import NAME
 from overspill.integrations import functions
+from overspill.integrations.asking import Asking
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.options import Options
 from overspill.integrations.sessions import Run, Sessions
@@ -16,7 +18,7 @@ from overspill.session.sync import SyncSession
 try:
     from crewai.tools import BaseTool, tool
     from crewai.utilities.string_utils import sanitize_tool_name
-    from pydantic import PrivateAttr
+    from pydantic import Field, PrivateAttr, create_model
 except ModuleNotFoundError as error:
     raise MissingFramework("crewai", "crewai>=1.15") from error
 
@@ -28,7 +30,8 @@ def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSess
     """
     require("session", session, SyncSession, "a SyncSession, because CrewAI runs tools in threads")
     require("tools", tools, Sequence, "a list of tools")
-    run = Sessions(Options("crewai", session=session)).begin_run()
+    sessions = Sessions(Options("crewai", session=session))
+    run = sessions.begin_run()
     taken = [tool(each) for each in functions.wrap_tools([], session)]
     given = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
     for each in given:
@@ -36,7 +39,8 @@ def wrap_tools(tools: Sequence[BaseTool | Callable[..., Any]], session: SyncSess
             raise BadRequest(
                 f"{each.name} cannot be a tool, because Overspill has a tool of that name. Give the session a tool_prefix."
             )
-    return [*(_make(each, _call_through(each, run)) for each in given), *(_make(each, _ask(each)) for each in taken)]
+    wrapped = [_make(each, _call_through(each, run), _widen(sessions.asking, each)) for each in given]
+    return [*wrapped, *(_make(each, _ask(each)) for each in taken)]
 
 
 class _Replaced(str):
@@ -50,11 +54,22 @@ class _WrappedTool(BaseTool):
         return self._call(**args)
 
 
-def _make(original: BaseTool, call: Callable[..., Any]) -> BaseTool:
+def _widen(asking: Asking, tool: BaseTool) -> Any:
+    """The model's arguments, with what it is looking for if it is to say so."""
+    schema = tool.args_schema.model_json_schema()
+    added = asking.widen(sanitize_tool_name(tool.name), schema)
+    if added is schema:
+        return tool.args_schema
+    described = Field(default=None, description=added["properties"][NAME]["description"])
+    ours: dict[str, Any] = {NAME: (str | None, described)}
+    return create_model(tool.args_schema.__name__, __base__=tool.args_schema, **ours)
+
+
+def _make(original: BaseTool, call: Callable[..., Any], args_schema: Any = None) -> BaseTool:
     wrapped = _WrappedTool(
         name=original.name,
         description=original.description,
-        args_schema=original.args_schema,
+        args_schema=args_schema or original.args_schema,
         result_schema=original.result_schema,
         result_as_answer=original.result_as_answer,
         tool_failure_policy=original.tool_failure_policy,

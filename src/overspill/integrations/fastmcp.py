@@ -56,7 +56,10 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         super().__init__([_RetrievalTool(**tool) for tool in self._sessions.define_tools()])
 
     async def on_list_tools(self, context: Any, call_next: Any) -> Sequence[Tool]:
-        return [_widen(tool) for tool in await call_next(context)]
+        return [_widen(tool).model_copy(update={"parameters": self._ask(tool)}) for tool in await call_next(context)]
+
+    def _ask(self, tool: Tool) -> Any:
+        return tool.parameters if isinstance(tool, _RetrievalTool) else self._sessions.asking.widen(tool.name, tool.parameters)
 
     async def on_call_tool(self, context: Any, call_next: Any) -> Any:
         async def tool(**given: Any) -> Output:
@@ -72,6 +75,8 @@ class OverspillMiddleware(ToolInjectionMiddleware):
         # An older connection lasts as long as its client is there, a newer one for a single request.
         is_lasting = not server._is_modern_protocol()
         run = await self._find_run(client, server.session._connection.exit_stack if is_lasting else None)
+        if not self._sessions.asking.knows(name) and (known := await server.fastmcp.get_tool(name)) is not None:
+            self._ask(known)  # the client has its list of tools from another process
         reply = await run.call(name, args, tool)
         return await _to_result(reply, run.news(), context)
 

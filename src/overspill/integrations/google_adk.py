@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 from overspill.gate.collect import is_blocks
-from overspill.integrations.conversations.google_adk import read_conversation, replace_results
 from overspill.integrations.functions import show_reply
 from overspill.integrations.missing import MissingFramework
 from overspill.integrations.old_results import compact
@@ -26,6 +25,8 @@ try:
     from google.genai import types
 except ModuleNotFoundError as error:
     raise MissingFramework("google_adk", "google-adk>=2.13") from error
+
+from overspill.integrations.conversations.google_adk import read_conversation, replace_results, widen_declaration
 
 _MAX_THREADS = 40  # of blocking tools that run at the same time
 
@@ -73,6 +74,7 @@ class OverspillPlugin(BasePlugin):
         if run is None or not llm_request.tools_dict:
             return
         self._requests[_name_request(callback_context)] = run.begin_request()
+        self._ask(llm_request.config)
         llm_request.append_tools(self._tools)
         llm_request.tools_dict = {name: _wrap(tool, run) for name, tool in llm_request.tools_dict.items()}
         lines = await compact(run, partial(read_conversation, llm_request.contents))
@@ -80,6 +82,13 @@ class OverspillPlugin(BasePlugin):
             llm_request.contents = replace_results(llm_request.contents, lines)
         if notice := run.notice():
             llm_request.contents.append(types.Content(role="user", parts=[types.Part(text=notice)]))
+
+    def _ask(self, config: Any) -> None:
+        """Shows the model other schemas, if it is to say what it is looking for."""
+        if self._sessions.options.session_settings.intent == "ask":
+            for tool in config.tools or ():
+                if declared := getattr(tool, "function_declarations", None):
+                    tool.function_declarations = [widen_declaration(each, self._sessions.asking.widen) for each in declared]
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         if llm_response.partial:

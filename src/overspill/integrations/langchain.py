@@ -22,6 +22,7 @@ try:
     from langchain.agents.middleware.types import PrivateStateAttr
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     from langchain_core.tools import StructuredTool
+    from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.channels.untracked_value import UntrackedValue
     from langgraph.types import Command
 except ModuleNotFoundError as error:
@@ -87,7 +88,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = compact_sync(run, partial(read_conversation, request.messages))
-        response = handler(_add_notice(_change_messages(request, lines), run))
+        response = handler(_add_notice(_change_messages(self._ask(request), lines), run))
         settle(_tokens_of(response))
         return response
 
@@ -95,7 +96,7 @@ class OverspillMiddleware(AgentMiddleware):
         run = self._find_run(request.state, request.runtime)
         settle = run.begin_request(_window_of(request.model))
         lines = await compact(run, partial(read_conversation, request.messages))
-        response = await handler(_add_notice(_change_messages(request, lines), run))
+        response = await handler(_add_notice(_change_messages(self._ask(request), lines), run))
         settle(_tokens_of(response))
         return response
 
@@ -114,6 +115,20 @@ class OverspillMiddleware(AgentMiddleware):
         run, call = self._find_run(request.state, request.runtime), request.tool_call
         said = partial(_read_messages, request.state)
         return _to_message(await run.call(call["name"], call["args"], tool, id=call["id"] or "", messages=said), call)
+
+    def _ask(self, request: ModelRequest) -> ModelRequest:
+        """Shows the model other schemas, if it is to say what it is looking for."""
+        if self._sessions.options.session_settings.intent != "ask":
+            return request
+        ours = {tool.name for tool in self.tools}
+        shown = [each if isinstance(each, dict) or each.name in ours else self._show(each) for each in request.tools]
+        return request.override(tools=shown)
+
+    def _show(self, tool: Any) -> Any:
+        shown = convert_to_openai_tool(tool)
+        function = shown["function"]
+        schema = self._sessions.asking.widen(function["name"], function["parameters"], strict=function.get("strict"))
+        return tool if schema is function["parameters"] else {**shown, "function": {**function, "parameters": schema}}
 
     def _find_run(self, state: Any, runtime: Any) -> Run:
         """A run that LangGraph resumed after an interrupt begins here."""

@@ -7,6 +7,7 @@ import json
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from overspill.gate.collect import block_text, field
@@ -32,7 +33,7 @@ def overspill_agent(
     budget: GivenBudget | None = None,
     conversation: Callable[[Any], str] | None = None,
 ) -> Agent[Any]:
-    """The same agent, whose function tools go through Overspill, and with it the agents that it hands off to.
+    """The same agent, whose function tools and MCP servers go through Overspill, and with it the agents that it hands off to.
 
     It serves all users: each conversation has its own session, and so has each run without one. `conversation` finds the id in
     the context of a call; by default, it is the `group_id` of the `RunConfig`. `session`: one to share, or its name.
@@ -57,8 +58,13 @@ class _Adapter:
         if id(agent) not in self._wrapped:
             tools = [self._wrap_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in agent.tools]
             ours = self._wrapped[id(agent)] = replace(agent, tools=[*tools, *self._tools], hooks=_Hooks(agent.hooks, self.end))
+            ours.get_mcp_tools = partial(self._list_mcp_tools, agent)
             ours.handoffs = [self.wrap(each) if isinstance(each, Agent) else each for each in agent.handoffs]
         return self._wrapped[id(agent)]
+
+    async def _list_mcp_tools(self, agent: Agent[Any], context: Any) -> list[Any]:
+        """The SDK asks the servers in each turn, and makes function tools of what they offer."""
+        return [self._wrap_tool(tool) if isinstance(tool, FunctionTool) else tool for tool in await agent.get_mcp_tools(context)]
 
     def _wrap_tool(self, tool: FunctionTool) -> FunctionTool:
         async def invoke(context: Any, arguments: str) -> Any:
@@ -73,7 +79,8 @@ class _Adapter:
             reply = await run.call(tool.name, args, call, id=context.tool_call_id, messages=context.turn_input)
             return _to_result(reply, run.news())
 
-        return replace(tool, on_invoke_tool=invoke)
+        schema = self._sessions.asking.widen(tool.name, tool.params_json_schema, strict=tool.strict_json_schema)
+        return replace(tool, on_invoke_tool=invoke, params_json_schema=schema)
 
     async def _answer(self, context: Any, arguments: str) -> Any:
         run = self._find_run(context)

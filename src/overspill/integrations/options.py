@@ -41,6 +41,11 @@ class Options(Struct, frozen=True):
         if isinstance(self.session, Session | SyncSession) and (self.settings is not None or self.budget is not None):
             raise BadRequest("The session has its own settings and budget. Give `settings` and `budget` to the session instead.")
 
+    @property
+    def session_settings(self) -> Settings:
+        """Those of the sessions, whoever opens them."""
+        return self.session.settings if isinstance(self.session, Session | SyncSession) else self.settings or Settings()
+
     def find_key(self, conversation: str) -> str:
         """What runs that share a session have in common. A framework's ids may have any form, so they are hashed."""
         if isinstance(self.session, str):

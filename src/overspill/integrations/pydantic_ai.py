@@ -14,10 +14,10 @@ from overspill.integrations.old_results import compact
 from overspill.integrations.options import GivenBudget, GivenSession, Options
 from overspill.integrations.sessions import Run, Sessions
 from overspill.settings import Settings
-from overspill.types import Output, Reply
+from overspill.types import Output, Reply, read_arguments
 
 try:
-    from pydantic_ai import FunctionToolset, RunContext, Tool, ToolReturn
+    from pydantic_ai import FunctionToolset, RunContext, Tool, ToolDefinition, ToolReturn
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import (
         ModelMessage,
@@ -58,6 +58,7 @@ class Overspill(AbstractCapability[Any]):
                 for tool in self._sessions.define_tools()
             ]
         )
+        self._own_names = set(self._toolset.tools)
         self._run: Run | None = None
         self._settle: Callable[[int | None], None] | None = None
 
@@ -89,10 +90,24 @@ class Overspill(AbstractCapability[Any]):
             self._settle(response.usage.total_tokens)
         return response
 
+    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        return [each if each.name in self._own_names else self._ask(each) for each in tool_defs]
+
+    def _ask(self, tool: ToolDefinition) -> ToolDefinition:
+        schema = self._sessions.asking.widen(tool.name, tool.parameters_json_schema, strict=tool.strict)
+        return tool if schema is tool.parameters_json_schema else replace(tool, parameters_json_schema=dict(schema))
+
+    async def before_tool_validate(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
+        """What the model is looking for is no argument of the tool."""
+        given = read_arguments(args)
+        own, said = self._sessions.asking.take_off(call.tool_name, given if isinstance(given, dict) else {})
+        return own if said else args
+
     async def wrap_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         async def tool(**given: Any) -> Any:
             return _to_output(await handler(given))
 
+        args = self._sessions.asking.put_back(call.tool_name, args, call.args_as_dict())
         said = partial(_read_messages, ctx.messages)
         return _to_result(await self._own_run.call(call.tool_name, args, tool, id=call.tool_call_id, messages=said))
 

@@ -14,6 +14,7 @@ import anyio
 from overspill.calls.invoke import Tool
 from overspill.errors import BadRequest, Unwritable
 from overspill.gate.intent import Messages
+from overspill.integrations.asking import Asking
 from overspill.integrations.options import Options
 from overspill.session.checks import find_loop, is_closed
 from overspill.session.session import Session
@@ -41,6 +42,7 @@ class Sessions:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.asking = Asking(options.session_settings)
         self._guard = threading.Lock()
         self._opened: dict[object, _Opened[Any]] = {}
 
@@ -72,7 +74,7 @@ class _Hold:
     """A run's hold on a session. It outlives a run that its framework forgot to end."""
 
     def __init__(self, sessions: Sessions, conversation: str) -> None:
-        self.options = sessions.options
+        self.options, self.asking = sessions.options, sessions.asking
         self._sessions = sessions
         self._shared = self.options.find_key(conversation)
         self._given = self.options.session
@@ -182,8 +184,9 @@ class Run:
         session = await self._hold.open()
         if session.owns(name):
             return await self.invoke(name, args, id=id)
+        args, said = self._hold.asking.take_off(name, args)
         try:
-            return await session.call(name, args, tool, id=id, errors="raise", messages=messages)
+            return await session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
         except Unwritable as error:
             return _pass_on(error)
 
@@ -191,8 +194,9 @@ class Run:
         session = self._hold.open_sync()
         if session.owns(name):
             return self.invoke_sync(name, args, id=id)
+        args, said = self._hold.asking.take_off(name, args)
         try:
-            return session.call(name, args, tool, id=id, errors="raise", messages=messages)
+            return session.call(name, args, tool, id=id, errors="raise", intent=said, messages=messages)
         except Unwritable as error:
             return _pass_on(error)
 

@@ -53,6 +53,7 @@ class OverspillPlugin(Plugin):
         self._sessions = Sessions(Options("strands", settings, session, budget, compact))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tools = [_RetrievalTool(tool) for tool in self._sessions.define_tools()]
+        self._own_names = {tool.tool_name for tool in self._tools}
 
     def init_agent(self, agent: Any) -> None:
         agent.add_middleware(InvokeModelStage.Input, self._begin_request)
@@ -84,6 +85,7 @@ class OverspillPlugin(Plugin):
         if found is None:
             return context
         found.settle = found.run.begin_request(getattr(context.model, "context_window_limit", None))
+        context = context.replace(tool_specs=[self._ask(spec) for spec in context.tool_specs])
         lines = await compact(found.run, partial(read_conversation, context.messages))
         if lines:
             context = context.replace(messages=replace_results(context.messages, lines))
@@ -93,6 +95,11 @@ class OverspillPlugin(Plugin):
         *earlier, last = context.messages
         told = {**last, "content": [*last["content"], {"text": notice}]}
         return context.replace(messages=[*earlier, told], dynamic_trailing_blocks=context.dynamic_trailing_blocks + 1)
+
+    def _ask(self, spec: Any) -> Any:
+        if (schema := spec["inputSchema"].get("json")) is None or spec["name"] in self._own_names:
+            return spec
+        return {**spec, "inputSchema": {"json": self._sessions.asking.widen(spec["name"], schema)}}
 
     def _end_request(self, event: AfterModelCallEvent) -> None:
         found = _find_run(event)

@@ -60,6 +60,15 @@ def measure_features(index: Index, query: Query, ranking: Ranking, evidence: flo
     )
 
 
+def measure_best_share(index: Index, ranking: Ranking) -> float:
+    """How much of what is asked the best record has."""
+    asked = [number for number, term in enumerate(ranking.terms) if term.telling]
+    best = ranking.best(1)
+    held = _list_terms(index, ranking, best[0]) if best else set[int]()
+    worth = sum(ranking.worth[number] for number in asked)
+    return sum(ranking.worth[number] for number in asked if number in held) / worth if worth else float(not asked)
+
+
 def estimate_confidence(query: Query, ranking: Ranking, features: Features) -> float:
     """0…1. Of answers at 0.5 or more, at least four in five should be right."""
     if ranking.everywhere or query.vague:

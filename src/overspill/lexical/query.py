@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from overspill.lexical.weights import WEIGHTS
-from overspill.lexical.words import read_lexicon, split_subwords, split_words, stem
+from overspill.lexical.words import read_lexicon, read_related, split_subwords, split_words, stem
 
 _QUOTED = re.compile(r"\"([^\"]{2,200})\"|“([^”]{2,200})”|`([^`]{2,200})`|(?<!\w)'([^']{2,200})'(?!\w)")
 _TOKEN = re.compile(r"[^\W_][\w./:@#+~-]*[^\W_]|[^\W_]")
@@ -39,6 +39,8 @@ _BEFORE = re.compile(r"\b(?:before|prior|previous(?:ly)?|preced\w+|above|earlier
 MOST_TERMS = 256
 """Only the first terms of a question are used: a matcher for more would be too slow."""
 _MAX_TERM_CHARS = 200
+_MAX_SHORT_TERMS = 8
+"""A question with more terms is long."""
 _MAX_QUESTION_CHARS = 20_000
 
 Role: TypeAlias = Literal["asked", "part", "wording"]
@@ -106,6 +108,7 @@ def parse(question: str) -> Query:
     for numbers in _COUNTED.findall(text):
         terms.pop((max(numbers), True), None)
     words = [word for token in tokens for word in split_words(token) if word not in silent]
+    _add_related(terms)
     return Query(
         text=text,
         terms=tuple(terms.values()),
@@ -124,6 +127,15 @@ def parse(question: str) -> Query:
 def list_failure_words(question: str) -> set[str]:
     """The stems of the words that only say that something failed."""
     return {stem(word) for found in _FAILURE.finditer(question) for word in split_words(found[0])}
+
+
+def _add_related(terms: _Terms) -> None:
+    """A long question says in several words what it means; a short one may have another word than its answer."""
+    asked = [term for term in terms.values() if term.telling]
+    for term in asked if len(asked) <= _MAX_SHORT_TERMS else ():
+        for key in () if term.literal else read_related().get(term.key, ()):
+            if (key, False) not in terms:
+                terms.add(Term(key, WEIGHTS.synonym, role="wording"))
 
 
 def _find_silent_words(text: str, tokens: list[str]) -> frozenset[str]:

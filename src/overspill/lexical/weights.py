@@ -18,6 +18,8 @@ class Weights(Struct, frozen=True):
     """A word in such a name: it helps only where the name itself is spelt differently."""
     wording: float = 0.35
     """A word that asks ("show", "list"): the answer need not have it."""
+    synonym: float = 0.35
+    """A word that means nearly the same as one of the question."""
     related: float = 0.3
     """A word that the best passages share: the question does not have it."""
 

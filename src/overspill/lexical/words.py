@@ -27,14 +27,29 @@ def word_set(words: str) -> frozenset[str]:
 @cache
 def read_lexicon(name: Lexicon) -> frozenset[str]:
     """The words of a list. Lines that begin with # say what it is for."""
+    return word_set(" ".join(_read_lines(name)))
+
+
+def _read_lines(name: str) -> list[str]:
     lines = (files("overspill.lexical") / "lexicon" / f"{name}.txt").read_text("utf-8").splitlines()
-    return word_set(" ".join(line for line in lines if not line.startswith("#")))
+    return [line for line in lines if not line.startswith("#")]
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """The beginning that all forms of a word share, in English and in Cyrillic script."""
     return (_RUSSIAN if _CYRILLIC.match(word) else _ENGLISH).stemWord(word)
+
+
+@cache
+def read_related() -> dict[str, tuple[str, ...]]:
+    """By stem, the stems of words that mean nearly the same."""
+    groups: dict[str, dict[str, None]] = {}
+    for line in _read_lines("related"):
+        stems = dict.fromkeys(map(stem, line.split()))
+        for one in stems:
+            groups.setdefault(one, {}).update({other: None for other in stems if other != one})
+    return {one: tuple(others) for one, others in groups.items()}
 
 
 def split_words(text: str) -> list[str]:

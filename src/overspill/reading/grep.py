@@ -43,6 +43,8 @@ class Grep(Struct, frozen=True):
     """The byte to continue from, so that no hit is lost or repeated."""
     context: int
     """Lines of context on each side of a hit: fewer than requested if more do not fit."""
+    is_cut: bool = False
+    """Whether not even the row of the first hit fits, so that only its beginning is in the text."""
 
 
 def grep(
@@ -85,6 +87,7 @@ def grep(
         searched_to=max(search.reached, resume),
         next=resume if resume < view.bytes else None,
         context=page.context,
+        is_cut=page.is_cut,
     )
 
 
@@ -95,6 +98,7 @@ class _Page:
         self.text: list[str] = []
         self.hits = 0
         self.context = context
+        self.is_cut = False
         self.reach = max(
             min(_MAX_REACH_BYTES, (bound.bytes - _MAX_ROW_PREFIX_BYTES) // (2 * _MAX_SHOWN_BYTES_PER_BYTE)), _MIN_REACH_BYTES
         )
@@ -113,7 +117,7 @@ class _Page:
             if self.hits:
                 return False
             if not context:
-                text = clip(text, self._room)
+                text, self.is_cut = clip(text, self._room), True
                 break
             self.context = context = context // 2
             text, last = self._group(hit, following, context)

@@ -90,6 +90,8 @@ class Counters(Struct):
                     self._stop_tracking(next(iter(self.sizes)))
             case OutputRetrieved():
                 self._add_retrieval(event)
+            case TextShown():
+                self.shown_chars += event.chars if event.what == "output" else 0
             case TokensReported():
                 self.estimated_tokens += event.estimated
                 self.reported_tokens += event.reported
@@ -101,9 +103,7 @@ class Counters(Struct):
                 self._add_model_call(event)
             case EventsDropped():
                 self.dropped_events += event.count
-            case (
-                SessionOpened() | JobChanged() | TextShown() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted()
-            ):
+            case SessionOpened() | JobChanged() | CommandEnded() | OutputInspected() | TurnOpened() | AgentStarted():
                 pass
 
     def _add_model_call(self, event: ModelCalled) -> None:

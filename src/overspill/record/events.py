@@ -21,6 +21,8 @@ Fallback: TypeAlias = Literal["", "builtin", "truncate"]
 Shown: TypeAlias = Literal["notice", "news", "output"]
 """What a model is shown without asking: the state of its jobs, the jobs that have ended, or the output of one at the end of a
 turn, in place of the answer that it is still running."""
+MAX_REPLY_BYTES = 64 << 20
+"""Of the replies that are stored together, and so of each."""
 
 
 class Event(Struct, frozen=True, tag_field="event", omit_defaults=True):
@@ -37,9 +39,12 @@ class SessionOpened(Event, frozen=True, tag="session"):
 
 
 class RecordedReply(Struct, frozen=True, omit_defaults=True):
-    """What a model was shown, word for word, stored beside the outputs of the session."""
+    """Where the words are that a model was shown: a part of what is stored under `id`, beside the outputs of the session."""
 
     id: str
+    start: int
+    size: int
+    """In bytes, as UTF-8."""
     others: int = 0
     """Blocks that are not text, such as images, which are not recorded."""
 

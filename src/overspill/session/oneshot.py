@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -17,6 +18,7 @@ from overspill.settings.schema import flatten
 from overspill.types import Extraction
 
 Source: TypeAlias = str | bytes | os.PathLike[str] | IO[bytes] | AsyncIterator[bytes | str]
+Ask: TypeAlias = Callable[..., Coroutine[Any, Any, Extraction]]
 _BLOCK_BYTES = 1 << 20
 
 
@@ -36,6 +38,20 @@ async def extract(
     Compressed text, text in other encodings and PDFs are decoded first; `decoding` of the result says how. `models` are tried in
     order and may be target names or objects. Without any, the built-in engine answers. Raises NotText if there is no text in it.
     """
+    async with open_extraction(query, mode=mode, models=models, settings=settings, endpoints=endpoints) as ask:
+        return await ask(source, max_tokens=max_tokens, progress=progress)
+
+
+@asynccontextmanager
+async def open_extraction(
+    query: str,
+    *,
+    mode: Mode = "auto",
+    models: Sequence[str | Model] = (),
+    settings: Settings | None = None,
+    endpoints: Mapping[str, Endpoint] | None = None,
+) -> AsyncGenerator[Ask]:
+    """As `extract`, for many sources. What it copies of them stays on disk until the end."""
     require("settings", settings, (Settings, type(None)), "Settings(…)")
     require("models", models, (list, tuple), "a list of names or models")
     given = {model.name: model for model in models if not isinstance(model, str)}
@@ -44,12 +60,18 @@ async def extract(
     # Search everything, and leave nothing behind.
     base = Settings.of(values | {("retention",): "session", ("truncation", "max_artifact_size"): None})
     async with Session(base, models=given, endpoints=endpoints, preload=False) as session:
-        kept = await session.keep(_as_bytes(source), name=_name(source))
-        try:
-            return await session.extract(kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress)
-        except NotText as error:
-            name = str(source) if isinstance(source, os.PathLike) else "The input"
-            raise NotText(error.what, error.advice, name) from None
+
+        async def ask(source: Source, *, max_tokens: int, progress: Progress | None = None) -> Extraction:
+            kept = await session.keep(_as_bytes(source), name=_name(source))
+            try:
+                return await session.extract(
+                    kept.handle, query, mode=mode, max_tokens=max_tokens, models=names, progress=progress
+                )
+            except NotText as error:
+                name = str(source) if isinstance(source, os.PathLike) else "The input"
+                raise NotText(error.what, error.advice, name) from None
+
+        yield ask
 
 
 def _as_bytes(source: Source) -> Any:

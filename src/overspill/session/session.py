@@ -37,7 +37,7 @@ from overspill.settings import Settings
 from overspill.sql.answers import SqlAnswer
 from overspill.store.protocols import Store
 from overspill.text import tokens
-from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Kind, Reply, ToolCall, read_arguments
 
 Execute: TypeAlias = Callable[[ToolCall], Any]
 Answer: TypeAlias = Callable[[ToolCall], Awaitable[Reply]]
@@ -201,8 +201,9 @@ class Session:
         """Answer a model's call of a retrieval tool. A mistake of the model is answered too, not raised."""
         require("name", name, str, "the name of a retrieval tool")
         require("id", id, str, "a string")
+        given: object = {} if args is None else read_arguments(args)
         with self._offered.naming():
-            return await self._parts_here.retrieval.invoke(self._offered.strip_prefix(name), {} if args is None else args, id)
+            return await self._parts_here.retrieval.invoke(self._offered.strip_prefix(name), given, id)
 
     def owns(self, name: str) -> bool:
         return self._offered.owns(name)

@@ -90,8 +90,8 @@ class Settings:
         IntentMode,
         Key(
             "Whether the reply to a stored output shows the passages that its caller was looking for. implicit: as the call and "
-            "the conversation say; ask: the proxy and agents also add an argument `looking_for` to tools; off: never. Agents use "
-            "`ask` unless you set it.",
+            "the conversation say; ask: tools of the proxy, agents and integrations also get an argument `looking_for`; off: "
+            "never. Agents use `ask` unless you set it.",
             "anyone",
         ),
     ] = "implicit"

@@ -41,7 +41,7 @@ def build_application(
         Route(f"{_OUTPUT}/raw", outputs.raw),
         Route(f"{_OUTPUT}/image", outputs.image),
         Route(f"{_OUTPUT}/reply", replies.rebuilt),
-        Route("/reply/{session}/{id}", replies.recorded),
+        Route("/reply/{session}/{id}/{start:int}", replies.recorded),
         Route("/citation/{session}/{op}", outputs.citation),
         Route("/live", live.listen),
         Route("/savings", pages.savings),

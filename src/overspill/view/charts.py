@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from overspill.record.events import Entry, OutputRetrieved, OutputStored, ToolCalled, TurnOpened
+from overspill.record.events import Entry, OutputRetrieved, OutputStored, TextShown, ToolCalled, TurnOpened
 from overspill.text.tokens import CHARS_PER_TOKEN
 from overspill.view.records import DAY_MS, Savings, SavingsKey, SessionRecord
 
@@ -40,6 +40,11 @@ def plot_context(events: Iterable[Entry]) -> list[ContextPoint]:
             case OutputRetrieved(status="ok"):
                 entered += event.chars_out
                 shown_of_kept += event.chars_out if event.id else 0
+            case TextShown(what="output" | "news"):  # a notice leaves the context again
+                entered += event.chars
+                shown_of_kept += event.chars if event.what == "output" else 0
+                points.append(_point(len(points) + 1, event.what, entered, produced, shown_of_kept))
+                continue
             case OutputStored(kept=kept) if kept.reason != "requested":
                 produced += kept.size.tokens
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import RLock
 
 from overspill import handles
@@ -12,7 +12,7 @@ from overspill.errors import HandleError, MalformedHandle, StoreError, UnknownHa
 from overspill.record.events import Entry, find_reply
 from overspill.retrieval.archive import Archive, ArchivedOutput, Check
 from overspill.retrieval.output import StoredOutput
-from overspill.store.protocols import Reader, ShelfLabel
+from overspill.store.protocols import ShelfLabel
 from overspill.view.records import SessionRecord, read_events
 
 MAX_OPEN_OUTPUTS = 8
@@ -74,11 +74,14 @@ class Library:
                 self._open.popitem(last=False)
         return stored
 
-    def open_reply(self, session: str, id: str) -> Reader:
-        """What a model was shown. Raises HandleError if the session has not recorded it, or it is gone. You close it."""
-        if not any((reply := find_reply(event)) and reply.id == id for event in self.events(self.session(session).session)):
-            raise UnknownHandle(handles.handle(session, id))
-        return self._archive.open_beside(session, id)
+    def read_reply(self, session: str, id: str, start: int) -> bytes:
+        """What a model was shown. Raises HandleError if the session has not recorded it, or it is gone."""
+        for event in self.events(self.session(session).session):
+            reply = find_reply(event)
+            if reply is not None and (reply.id, reply.start) == (id, start):
+                with closing(self._archive.open_beside(session, id)) as reader:
+                    return reader.read(start, start + reply.size)
+        raise UnknownHandle(handles.handle(session, id))
 
     def verify(self, item: ArchivedOutput) -> Check:
         """Check its size, its SHA-256 and every recorded quote, now."""

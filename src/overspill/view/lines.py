@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from re import Pattern
 
 from markupsafe import Markup, escape
 
 from overspill.text.humanize import escape_invisible
+from overspill.view.code import color_code, find_comments
 from overspill.view.rendering import classify_line
 from overspill.view.windows import Line, Window
 
@@ -15,21 +18,30 @@ _GOES_ON = '<span class="cut" title="The line goes on">…</span>'
 
 
 def show_lines(window: Window, kind: str) -> Markup:
-    return Markup("\n".join(_show_line(line, kind) for line in window.lines))  # noqa: S704  # all text in it is escaped below
+    show = partial(_show_code, find_comments([line.text for line in window.lines])) if kind == "code" else _show_text
+    return Markup("\n".join(_show_line(line, kind, show) for line in window.lines))  # noqa: S704  # all text in it is escaped below
 
 
-def _show_line(line: Line, kind: str) -> str:
+def _show_line(line: Line, kind: str, show: Callable[[str], str]) -> str:
     named = classify_line(kind, line.text) + (" marked" if line.is_marked else "")
-    number, text = line.number, "".join(_show_pieces(line))
+    number, text = line.number, "".join(_show_pieces(line, show))
     link = f'<a class="no" href="#L{number}" aria-label="Line {number}">{number}</a>'
     return f'<li id="b{line.start}" class="{named}">{link}<span class="t">{text}</span></li>'
 
 
-def _show_pieces(line: Line) -> Iterator[str]:
+def _show_pieces(line: Line, show: Callable[[str], str]) -> Iterator[str]:
     if line.is_continued:
         yield _BEGAN
     for piece in line.pieces:
-        text = str(escape(escape_invisible(piece.text)))
+        text = show(escape_invisible(piece.text))
         yield f"<mark>{text}</mark>" if piece.is_marked else text
     if line.continues:
         yield _GOES_ON
+
+
+def _show_text(text: str) -> str:
+    return str(escape(text))
+
+
+def _show_code(pattern: Pattern[str], text: str) -> str:
+    return "".join(color_code(text, pattern))

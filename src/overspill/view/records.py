@@ -12,6 +12,7 @@ from msgspec import Struct
 from overspill import handles
 from overspill.record.counters import Counters
 from overspill.record.events import (
+    MAX_REPLY_BYTES,
     Entry,
     EventsDropped,
     JobChanged,
@@ -48,9 +49,13 @@ def _is_sound(event: Entry) -> bool:
         case JobChanged():
             return handles.is_uuid(event.id) and math.isfinite(event.seconds)
         case ToolCalled() | OutputRetrieved() | TextShown():
-            return all(handles.is_uuid(id) for id in (event.id, event.reply and event.reply.id) if id)
+            return (not event.id or handles.is_uuid(event.id)) and (event.reply is None or _is_sound_reply(event.reply))
         case _:
             return True
+
+
+def _is_sound_reply(reply: RecordedReply) -> bool:
+    return handles.is_uuid(reply.id) and reply.start >= 0 and 0 <= reply.size <= MAX_REPLY_BYTES
 
 
 class SavingsKey(Struct, frozen=True):
@@ -172,6 +177,8 @@ class SessionRecord:
                 self.jobs[event.id] = event
             case TextShown():
                 self._note_reply(event)
+                if event.what == "output" and (made := self.kept.get(event.id)) is not None:
+                    self._find(event.t, made.server, made.tool).shown_tokens += event.chars // CHARS_PER_TOKEN
             case _:
                 pass
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Any
 
 from starlette.requests import Request
@@ -10,6 +9,7 @@ from starlette.responses import Response
 
 from overspill.errors import HandleError
 from overspill.reading.positions import View
+from overspill.store.readers import BytesReader
 from overspill.text.encoding import decode
 from overspill.view.asking import read_number
 from overspill.view.library import Library
@@ -28,15 +28,15 @@ class ReplyPages:
         self._showing = showing
 
     def recorded(self, request: Request) -> Response:
-        session, id = request.path_params["session"], request.path_params["id"]
+        session, id, start = (request.path_params[name] for name in ("session", "id", "start"))
         try:
-            reader = self._library.open_reply(session, id)
+            data = self._library.read_reply(session, id, start)
         except HandleError:
             return self._show(request, "_refused.html", 404, session=session, what=_GONE)
-        with closing(reader):
-            window = make_window(reader, View(reader), read_number(request, "from"))
-            shown = decode(reader.read(window.start, window.end))
-        return self._show(request, "_reply.html", session=session, id=id, window=window, shown=shown)
+        reader = BytesReader(data)
+        window = make_window(reader, View(reader), read_number(request, "from"))
+        shown = decode(data[window.start : window.end])
+        return self._show(request, "_reply.html", session=session, id=id, start=start, window=window, shown=shown)
 
     def rebuilt(self, request: Request) -> Response:
         item = self._library.find(request.path_params["session"], request.path_params["file"])

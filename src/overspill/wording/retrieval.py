@@ -133,10 +133,10 @@ def place(
     return f"[{' '.join(parts)}]"
 
 
-def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], size: int) -> str:
+def grep_place(shown: int, total: int, exact: bool, searched: tuple[int, int], size: int, *, is_cut: bool = False) -> str:
     start, end = searched
     what = "No match" if not total else f"{shown} of {total}{'' if exact else ' or more'} matching lines"
-    return f"{what} in bytes {start}-{end} of {size}."
+    return f"{what} in bytes {start}-{end} of {size}.{' The line is cut: there was no room for more.' if is_cut else ''}"
 
 
 def continuation(ask: str) -> str:

@@ -49,7 +49,9 @@ def _read(messages: Any, options: Any) -> Request:
     results = {content.call_id: str(content.result) for content in contents if content.type == "function_result"}
     text = "\n".join([*(content.text for content in contents if content.type == "text"), *results.values()])
     tools = {tool.name: [tool.description, tool.parameters()] for tool in options.get("tools") or ()}
-    return Request(tools, results, text, len(messages))
+    items = [item for content in contents if content.type == "function_result" for item in content.items or ()]
+    images = [item.uri.split(",")[1] for item in items if item.type == "data"]
+    return Request(tools, results, text, len(messages), images)
 
 
 class FrameworkAgent:
@@ -72,6 +74,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         middleware = [] if bare else [OverspillMiddleware(**options)]
         return FrameworkAgent(Agent(ScriptedClient(script), tools=list(functions), middleware=middleware))
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        return [Content.from_text(text), Content.from_data(image, "image/png")]
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, 'OpenAIChatClient("gpt-5")', ScriptedClient(script))

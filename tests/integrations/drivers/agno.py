@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from typing import Any
 
 from agno.agent import Agent
 from agno.db.in_memory import InMemoryDb
+from agno.media import Image
 from agno.models.base import Model
 from agno.models.response import ModelResponse
 from agno.run import RunStatus
+from agno.tools.function import ToolResult
 
 from overspill.integrations.agno import overspill
 from tests.integrations.driving import Request, Script, run_program
@@ -49,7 +52,8 @@ class ScriptedModel(Model):
 def _read(messages: Any, tools: Any) -> Request:
     results = {each.tool_call_id: each.get_content_string() for each in messages if each.role == "tool"}
     text = "\n".join(each.get_content_string() for each in messages)
-    return Request({each["function"]["name"]: each["function"] for each in tools}, results, text, len(messages))
+    images = [base64.b64encode(image.content).decode() for each in messages for image in each.images or ()]
+    return Request({each["function"]["name"]: each["function"] for each in tools}, results, text, len(messages), images)
 
 
 def _answer(output: Any) -> str:
@@ -81,6 +85,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         parts = {"tools": list(functions)} if bare else overspill(tools=functions, **options)
         return AgnoAgent(model=ScriptedModel(script=script), **parts)
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        return ToolResult(content=text, images=[Image(content=image, mime_type="image/png")])
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, 'OpenAIChat(id="gpt-5")', ScriptedModel(script=script))

@@ -6,6 +6,7 @@ Functions are tools of a server in this process. Claude Code puts `mcp__tools__`
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
 import io
 import json
@@ -70,7 +71,9 @@ def _read(messages: list[Any], tools: dict[str, Any]) -> Request:
     results = {answer["tool_use_id"].split("_", 2)[2]: _text(answer["content"]) for answer in answers}
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     named = {_PREFIX.sub("", name): tool for name, tool in tools.items()}
-    return Request(named, results, "\n".join([*texts, *results.values()]), len(messages))
+    parts = [part for answer in answers if isinstance(answer["content"], list) for part in answer["content"]]
+    images = [part["source"]["data"] for part in parts if part["type"] == "image"]
+    return Request(named, results, "\n".join([*texts, *results.values()]), len(messages), images)
 
 
 def _text(content: Any) -> str:
@@ -82,6 +85,8 @@ def make_tool(function: Callable[..., Any]) -> Any:
 
     async def call(args: dict[str, Any]) -> dict[str, Any]:
         result = await function(**args) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, **args)
+        if isinstance(result, dict) and "content" in result:
+            return result
         text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
         return {"content": [{"type": "text", "text": text}]}
 
@@ -140,6 +145,10 @@ class Driver:
         servers = {"tools": create_sdk_mcp_server("tools", tools=[make_tool(each) for each in functions])}
         given = {"mcp_servers": servers, "allowed_tools": ["mcp__tools"]}
         return ClaudeAgent(script, given if bare else overspill_options(**given, **options))
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        shown = {"type": "image", "data": base64.b64encode(image).decode(), "mimeType": "image/png"}
+        return {"content": [{"type": "text", "text": text}, shown]}
 
     def run_page(self, source: str, script: Script) -> str:
         api, printed = ScriptedApi(script, None), io.StringIO()

@@ -96,6 +96,9 @@ class Driver:
             options["budget"] = ContextBudget(options["budget"])
         return CrewAgent(functions, script, None if bare else options)
 
+    def make_result(self, text: str, image: bytes) -> Any:
+        raise NotImplementedError
+
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, '"gpt-5"', ScriptedModel(model="scripted", script=script))
 

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.utilities.types import Image
 
 from overspill.integrations.fastmcp import OverspillMiddleware
 from tests.integrations.driving import Call, Request, Script
@@ -22,18 +23,21 @@ class McpAgent:
 
     async def run(self, prompt: str, conversation: str = "") -> str:
         results: dict[str, str] = {}
+        images: list[str] = []
         # A session of its own for each client, as with the handshake. Newer connections have none in memory.
         async with Client(self._server, mode="legacy") as client:
             while True:
                 tools = {
                     each.name: [each.description, each.input_schema, each.output_schema] for each in await client.list_tools()
                 }
-                step = self._script(Request(tools, dict(results), "\n".join([prompt, *results.values()]), len(results)))
+                text = "\n".join([prompt, *results.values()])
+                step = self._script(Request(tools, dict(results), text, len(results), list(images)))
                 if isinstance(step, str):
                     return step
 
                 async def call(each: Call) -> None:
-                    results[each.id] = await _call(client, each, {"conversation": conversation} if conversation else None)
+                    results[each.id], shown = await _call(client, each, {"conversation": conversation} if conversation else None)
+                    images.extend(shown)
 
                 async with anyio.create_task_group() as group:
                     for each in step:
@@ -46,12 +50,13 @@ class McpAgent:
         yield await self.run(prompt)
 
 
-async def _call(client: Client[Any], call: Call, meta: dict[str, Any] | None) -> str:
+async def _call(client: Client[Any], call: Call, meta: dict[str, Any] | None) -> tuple[str, list[str]]:
     try:
         result = await client.call_tool(call.name, dict(call.args), meta=meta)
     except ToolError as error:
-        return f"error: {error}"
-    return "\n".join(block.text for block in result.content if block.type == "text")
+        return f"error: {error}", []
+    images = [block.data for block in result.content if block.type == "image"]
+    return "\n".join(block.text for block in result.content if block.type == "text"), images
 
 
 def find_conversation(context: Any) -> str | None:
@@ -67,6 +72,9 @@ class Driver:
         if not bare:
             server.add_middleware(OverspillMiddleware(conversation=find_conversation, **options))
         return McpAgent(server, script)
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        return [text, Image(data=image, format="png")]
 
     def run_page(self, source: str, script: Script) -> str:
         program: dict[str, Any] = {"__name__": "page"}

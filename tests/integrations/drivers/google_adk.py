@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -38,7 +39,9 @@ def _read(request: Any) -> Request:
     texts = [part.text for part in parts if part.text]
     declared = [each for tool in request.config.tools or [] for each in tool.function_declarations]
     tools = {each.name: each.model_dump(exclude_none=True) for each in declared}
-    return Request(tools, results, "\n".join([*texts, *results.values()]), len(request.contents))
+    blocks = [block for answer in answers for block in answer.response.get("content", ()) if isinstance(block, dict)]
+    images = [block["data"] for block in blocks if block["type"] == "image"]
+    return Request(tools, results, "\n".join([*texts, *results.values()]), len(request.contents), images)
 
 
 def _show(response: Any) -> str:
@@ -77,6 +80,10 @@ class Driver:
         plugins = [] if bare else [OverspillPlugin(**options)]
         agent = LlmAgent(name="helper", model=ScriptedModel(model="scripted", script=script), tools=list(functions))
         return AdkAgent(InMemoryRunner(app=App(name="suite", root_agent=agent, plugins=plugins)))
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        shown = {"type": "image", "data": base64.b64encode(image).decode(), "mimeType": "image/png"}
+        return {"content": [{"type": "text", "text": text}, shown]}
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, '"gemini-2.5-flash"', ScriptedModel(model="scripted", script=script))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from overspill.integrations.langchain import OverspillMiddleware
@@ -38,13 +40,12 @@ class ScriptedModel(BaseChatModel):
 
 def _read(messages: list[BaseMessage], offered: tuple[Any, ...]) -> Request:
     results = {message.tool_call_id: message.text for message in messages if isinstance(message, ToolMessage)}
-    tools = {each.name: [each.description, _schema(each.tool_call_schema)] for each in offered}
+    functions = [convert_to_openai_tool(each)["function"] for each in offered]
+    tools = {each["name"]: each for each in functions}
     text = "\n".join(message.text for message in messages)
-    return Request(tools, results, text, len(messages))
-
-
-def _schema(schema: Any) -> Any:
-    return schema if isinstance(schema, dict) else schema.model_json_schema()
+    blocks = [block for message in messages if isinstance(message.content, list) for block in message.content]
+    images = [block["base64"] for block in blocks if isinstance(block, dict) and block["type"] == "image"]
+    return Request(tools, results, text, len(messages), images)
 
 
 class LangChainAgent:
@@ -78,6 +79,10 @@ class Driver:
         middleware = [] if bare else [OverspillMiddleware(**options)]
         model, tools = ScriptedModel(script=script), [tool(each) for each in functions]
         return LangChainAgent(model, tools, middleware=middleware)
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        data = base64.b64encode(image).decode()
+        return [{"type": "text", "text": text}, {"type": "image", "base64": data, "mime_type": "image/png"}]
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, '"openai:gpt-5"', ScriptedModel(script=script))

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents import (
+    Agent,
+    ModelResponse,
+    RunConfig,
+    Runner,
+    ToolOutputImage,
+    ToolOutputText,
+    Usage,
+    function_tool,
+)
 from agents.models.interface import Model
 from openai.types.responses import (
     Response,
@@ -55,12 +65,11 @@ def _read(items: Any, tools: Sequence[Any]) -> Request:
     items = [{"role": "user", "content": items}] if isinstance(items, str) else items
     results = {item["call_id"]: _text(item["output"]) for item in items if item.get("type") == "function_call_output"}
     said = [_text(item.get("content")) for item in items if item.get("content")]
-    return Request(
-        {tool.name: [tool.description, tool.params_json_schema] for tool in tools},
-        results,
-        "\n".join([*said, *results.values()]),
-        len(items),
-    )
+    offered = {tool.name: [tool.description, tool.params_json_schema] for tool in tools}
+    outputs = [item["output"] for item in items if item.get("type") == "function_call_output"]
+    parts = [part for output in outputs if isinstance(output, list) for part in output]
+    images = [part["image_url"].split(",")[1] for part in parts if part["type"] == "input_image"]
+    return Request(offered, results, "\n".join([*said, *results.values()]), len(items), images)
 
 
 def _text(content: Any) -> str:
@@ -90,6 +99,10 @@ class Driver:
         tools = [function_tool(each, strict_mode=False) for each in functions]
         agent = Agent("agent", model=ScriptedModel(script), tools=tools)
         return SdkAgent(agent if bare else overspill_agent(agent, **options))
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        data = base64.b64encode(image).decode()
+        return [ToolOutputText(text=text), ToolOutputImage(image_url=f"data:image/png;base64,{data}")]
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, '"gpt-5"', ScriptedModel(script))

@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 from overspill.integrations.pydantic_ai import Overspill
@@ -41,7 +49,9 @@ def _read(messages: list[ModelMessage], info: AgentInfo) -> Request:
     results |= {part.tool_call_id: part.model_response() for part in parts if part.part_kind == "retry-prompt"}
     said = [str(part.content) for part in parts if isinstance(part, UserPromptPart | TextPart)]
     tools = {tool.name: [tool.description, tool.parameters_json_schema] for tool in info.function_tools}
-    return Request(tools, results, "\n".join([*said, *results.values()]), len(messages))
+    files = [file for part in parts if isinstance(part, ToolReturnPart) for file in part.files]
+    images = [file.base64 for file in files if isinstance(file, BinaryContent)]
+    return Request(tools, results, "\n".join([*said, *results.values()]), len(messages), images)
 
 
 class PydanticAgent:
@@ -64,6 +74,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         capabilities = [] if bare else [Overspill(**options)]
         return PydanticAgent(Agent(make_model(script), tools=functions, capabilities=capabilities))
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        return [text, BinaryContent(image, media_type="image/png")]
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, '"openai:gpt-5"', make_model(script))

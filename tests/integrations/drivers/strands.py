@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -48,7 +49,9 @@ def _read(messages: Any, tool_specs: Any) -> Request:
     results = {answer["toolUseId"]: "\n".join(map(_show, answer["content"])) for answer in answers}
     texts = [block["text"] for block in blocks if "text" in block]
     tools = {spec["name"]: spec for spec in tool_specs}
-    return Request(tools, results, "\n".join([*texts, *results.values()]), len(messages))
+    shown = [block["image"]["source"]["bytes"] for answer in answers for block in answer["content"] if "image" in block]
+    images = [base64.b64encode(each).decode() for each in shown]
+    return Request(tools, results, "\n".join([*texts, *results.values()]), len(messages), images)
 
 
 def _show(block: Any) -> str:
@@ -79,6 +82,9 @@ class Driver:
     def agent(self, functions: Sequence[Callable[..., Any]], script: Script, *, bare: bool = False, **options: Any) -> Any:
         plugins = [] if bare else [OverspillPlugin(**options)]
         return StrandsAgent(model=ScriptedModel(script), tools=[tool(each) for each in functions], plugins=plugins)
+
+    def make_result(self, text: str, image: bytes) -> Any:
+        return {"status": "success", "content": [{"text": text}, {"image": {"format": "png", "source": {"bytes": image}}}]}
 
     def run_page(self, source: str, script: Script) -> str:
         return run_program(source, 'OpenAIModel(model_id="gpt-5")', ScriptedModel(script))

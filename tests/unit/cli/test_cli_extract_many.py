@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 from commands import Place, on_a_terminal
+
+from overspill.cli.searches.searching import MAX_COPIED_BYTES as MAX
+from overspill.cli.searches.searching import SearchedFile, split_files
 
 ANSWER = "the retry limit is 7 attempts\n"
 
@@ -145,3 +149,32 @@ def test_a_file_that_does_not_exist_is_an_error_and_the_others_are_searched(plac
     assert code == 2
     assert ANSWER.strip() in shown[0].replace("\x1b[1;31m", "").replace("\x1b[0m", "")
     assert "project/gone.txt cannot be read: No such file or directory." in "".join(shown)
+
+
+def test_small_files_are_searched_in_one_session_which_leaves_nothing_behind(place: Place):
+    Path("many").mkdir()
+    for number in range(5):
+        Path(f"many/{number}.txt").write_text(f"the retry limit of part {number} is {number}\n")
+    Path("many/same.txt").write_text("the retry limit of part 3 is 3\n")
+    told = place.overspill("extract", "retry limit of part", "many", "-v", "--set", f"storeDir={place.root / 'here'}")
+    sessions = re.findall(r"extracted from (session-[\w-]+)/", told.err)
+    assert len(sessions) == 6
+    assert len(set(sessions)) == 1
+    assert told.out.count("many/") == 6  # also of two files with the same content
+    assert not list((place.root / "here").rglob("session-*"))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batches"),
+    [
+        ([], []),
+        ([1, 2, 3], [[1, 2, 3]]),
+        ([MAX, 1], [[MAX], [1]]),
+        ([MAX // 2, MAX // 2, 1], [[MAX // 2, MAX // 2], [1]]),
+        ([5 * MAX, 5 * MAX], [[5 * MAX], [5 * MAX]]),
+        ([1, 5 * MAX, 1], [[1], [5 * MAX], [1]]),
+    ],
+)
+def test_copies_of_large_files_are_removed_before_the_next(sizes: list[int], batches: list[list[int]]):
+    files = [SearchedFile(Path(str(number)), size, is_named=False) for number, size in enumerate(sizes)]
+    assert [[file.size for file in batch] for batch in split_files(files)] == batches

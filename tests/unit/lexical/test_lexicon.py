@@ -11,14 +11,17 @@ from typing import get_args
 
 import pytest
 
-from overspill.lexical.words import Lexicon, read_lexicon
+from overspill.lexical.index import build
+from overspill.lexical.query import parse
+from overspill.lexical.select import select
+from overspill.lexical.words import Lexicon, read_lexicon, read_related
 
 ROOT = Path(__file__).parents[3]
 FOLDER = files("overspill.lexical") / "lexicon"
 
 
 def test_every_list_has_a_name_and_every_name_a_list() -> None:
-    assert {f"{name}.txt" for name in get_args(Lexicon)} == {entry.name for entry in FOLDER.iterdir()}
+    assert {f"{name}.txt" for name in (*get_args(Lexicon), "related")} == {entry.name for entry in FOLDER.iterdir()}
 
 
 @pytest.mark.parametrize("name", get_args(Lexicon))
@@ -29,6 +32,25 @@ def test_a_list_says_what_it_is_for_and_has_each_word_once_in_lower_case(name: L
     assert len(set(words)) == len(words)
     assert read_lexicon(name) == {word for word in words if word == word.lower()}
     assert words
+
+
+def test_words_that_mean_nearly_the_same_lead_to_each_other() -> None:
+    related = read_related()
+    assert all(one in related[other] for one, others in related.items() for other in others)
+    lines = (FOLDER / "related.txt").read_text("utf-8").splitlines()
+    assert read_lexicon("stop").isdisjoint(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+def test_a_short_question_finds_an_answer_that_has_another_word() -> None:
+    filler = "".join(f"<p>Stir the cream of the cupcakes {number} times.</p>\n" for number in range(100))
+    page = f"<!DOCTYPE html><html><body><h1>Strawberry cupcakes</h1>{filler}<p>Author: Ann Low</p>{filler}</body></html>".encode()
+    assert "Ann Low" in select(build(page), "Who wrote the cupcakes recipe?", max_tokens=100).text
+
+
+def test_a_long_question_needs_no_other_words() -> None:
+    words = "wrote cupcakes strawberry cream sugar butter kitchen oven baking summer"
+    assert "author" in {term.key for term in parse("Who wrote the cupcakes recipe?").terms}
+    assert "author" not in {term.key for term in parse(f"Who {words}?").terms}
 
 
 def test_importing_the_engine_reads_no_list() -> None:

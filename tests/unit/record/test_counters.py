@@ -10,6 +10,7 @@ from overspill.record.events import (
     OutputStored,
     ReferenceUsed,
     SessionOpened,
+    TextShown,
     TokensReported,
     ToolCalled,
 )
@@ -107,3 +108,8 @@ def test_only_the_latest_outputs_are_tracked_and_no_count_is_lost():
         counters.add(OutputRetrieved(1, "get_artifact", "", "ok", id, 0, 5))
     assert len(counters.sizes) == len(counters.seen) == len(counters.retrieved) == MAX_TRACKED_OUTPUTS
     assert counters.kept == counters.retrieved_in_full == MAX_TRACKED_OUTPUTS + 10
+
+
+def test_what_a_turn_delivers_of_an_output_was_shown_and_a_notice_was_not_kept():
+    counters = counted(kept(), TextShown(1, "notice", 500), TextShown(1, "news", 300), TextShown(1, "output", 400, FILE))
+    assert (counters.shown_chars, counters.tokens_kept_out) == (400, 300)

@@ -12,6 +12,7 @@ from overspill.errors import BadRequest
 from overspill.reading import Bound, Passage
 from overspill.retrieval import exact, pages
 from overspill.retrieval.definitions import GetArtifact, GetToolOutput, Slice
+from overspill.retrieval.modes.grep import GREP
 from overspill.retrieval.modes.slice import SLICE
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.pages import Page
@@ -313,3 +314,13 @@ def test_lone_surrogates_and_invalid_bytes_are_shown_as_replacement_characters()
 
 def test_ids_of_this_file_belong_together():
     assert handles.artifact_id(FILE) == ID
+
+
+@pytest.mark.promise("nothing-silently-cut")
+def test_a_hit_that_does_not_fit_is_cut_and_says_so():
+    asked = GetToolOutput(id=ID, mode="grep", pattern="line 077", context=2)
+    for room in range(1, 600):
+        page = exact.read_output(GREP, stored(LINES), asked, Bound(room))
+        is_whole = "77:line 077" in page.text
+        assert is_whole or "…" in page.text or "The line is cut" in page.text
+        assert not (is_whole and "The line is cut" in page.text)

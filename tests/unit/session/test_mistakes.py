@@ -191,10 +191,8 @@ async def test_a_models_odd_arguments_are_answered(tool: str, argument: str):
 @pytest.mark.anyio
 async def test_arguments_that_are_no_object_are_refused_in_words_for_model_and_host():
     async with Session(store=MemoryStore()) as session:
-        words = (
-            "The arguments of t must be an object with a value for each name, not str. Arguments in JSON must be decoded first."
-        )
-        mistake: Any = '{"a": 1}'
+        words = "The arguments of t must be an object with a value for each name, not list."
+        mistake: Any = ["a", 1]
         reply = await session.call("t", mistake, respond)
         assert (reply.text, reply.is_error) == (words, True)
         with pytest.raises(BadRequest) as caught:

@@ -259,3 +259,32 @@ async def test_a_host_may_put_its_own_doings_on_record():
     async with session() as s:
         s.note(TurnOpened(1, 1, 3))
         assert [(op.kind, op.name) for op in s.op_tree().children] == [("turn", "1")]
+
+
+@pytest.mark.parametrize(
+    ("written", "args"), [('{"host": "a"}', {"host": "a"}), ("", {}), (" \n", {}), ('{"n": 1e999}', {"n": float("inf")})]
+)
+async def test_arguments_may_be_the_json_that_the_model_wrote(written: Any, args: Any):
+    got: list[Any] = []
+
+    async def execute(call: ToolCall) -> str:
+        got.append(call.args)
+        return "done"
+
+    async with session() as s:
+        assert [reply.text for reply in await s.turn([ToolCall("1", "ping", written)], execute)] == ["done"]
+    assert got == [args]
+
+
+@pytest.mark.parametrize("written", ['{"host": ', "[1]", '"a"', "nonsense", "[" * 100_000, "null"])
+async def test_a_model_is_told_if_its_arguments_are_no_json_object(written: Any):
+    async with session() as s:
+        replies = await s.turn([ToolCall("1", "ping", written), ToolCall("2", "get_tool_output", written)], lambda call: "never")
+    assert all(reply.is_error and "Call it again with valid JSON." in reply.text for reply in replies)
+
+
+async def test_a_retrieval_tool_reads_the_json_that_the_model_wrote():
+    async with session() as s:
+        kept = await s.keep("needle", "t")
+        arguments: Any = f'{{"id": "{kept.name}", "mode": "raw"}}'
+        assert "needle" in (await s.invoke("get_tool_output", arguments)).text

@@ -60,6 +60,7 @@ def test_every_page_is_accessible_and_fits(window: Window, root: Path, axe: str)
         page = window.enter(viewer).page
         page.wait_for_selector("text=example")
         addresses = ["/", f"/session/{kept.session}", output_path(kept), f"{output_path(kept)}?hex", "/savings", "/none"]
+        addresses += [f"{output_path(kept)}/search?way=grep&words=payment", f"{output_path(kept)}/reply"]
         window.go(viewer, f"/session/{kept.session}")
         quotes = page.get_by_role("link", name="quotes").first.get_attribute("href")
         for path in [*addresses, quotes.removeprefix(viewer.entrance.folder)]:

@@ -12,16 +12,16 @@ from typing import Any, get_args
 import click
 
 from overspill.cli import output
-from overspill.cli.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
-from overspill.cli.highlighting import find_words
 from overspill.cli.models import endpoints
+from overspill.cli.searches.answers import add_warning, asked_of_many, asked_of_one, describe, print_answers
+from overspill.cli.searches.highlighting import find_words
 from overspill.cli.settings import load_settings, settings_options
 from overspill.errors import SettingsError
 from overspill.extraction import BUILTIN
 from overspill.models.endpoints import Endpoint
 from overspill.models.opening import open_model
 from overspill.retrieval.definitions import ExtractMode
-from overspill.session.oneshot import extract as extract_from
+from overspill.session.oneshot import open_extraction
 from overspill.settings import Settings
 
 
@@ -61,12 +61,12 @@ def extract(
     settings = load_settings(**options).settings
     available = endpoints(settings, os.environ, models)
     asked, problem = _choose_models(models, settings, available)
-    ask = partial(extract_from, query=what, mode=mode, models=asked, settings=settings, endpoints=available)
+    opening = partial(open_extraction, what, mode=mode, models=asked, settings=settings, endpoints=available)
     paths = files or (Path("-"),)
     if len(paths) == 1 and not paths[0].is_dir():
-        searched = asked_of_one(paths[0], ask, max_tokens)
+        searched = asked_of_one(paths[0], opening, max_tokens)
     else:
-        searched = asked_of_many(paths, ask, max_tokens)
+        searched = asked_of_many(paths, opening, max_tokens)
     searched = add_warning(searched, problem)
     if as_lines or (as_json and searched.is_many):
         output.print_records(map(describe, searched.answers), as_lines=as_lines)

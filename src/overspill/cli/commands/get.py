@@ -12,10 +12,10 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import stores
-from overspill.cli.extractions import print_extraction, print_parts
-from overspill.cli.highlighting import find_words, highlight_pattern
 from overspill.cli.models import endpoints
 from overspill.cli.output import json_options, print_json, print_records
+from overspill.cli.searches.extractions import print_extraction, print_parts
+from overspill.cli.searches.highlighting import find_words, highlight_pattern
 from overspill.cli.settings import lasting_store, load_settings, settings_options
 from overspill.cli.stderr import warn
 from overspill.cli.terminal import has_color

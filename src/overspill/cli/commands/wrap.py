@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from overspill.cli import output
+from overspill.cli.client_files.launching import parse_launch
+from overspill.cli.client_files.outcomes import describe_changed, describe_skipped, list_facts, name_server, render_changes
+from overspill.cli.client_files.target import Target, clients, complete_clients, find_installed, find_target
 from overspill.cli.commands.wrap_hooks import unwrap_hooks, wrap_hooks
-from overspill.cli.launching import parse_launch
-from overspill.cli.outcomes import describe_changed, describe_skipped, list_facts, name_server, render_changes
 from overspill.cli.stderr import warn
-from overspill.cli.target import Target, clients, complete_clients, find_installed, find_target
 from overspill.errors import BadRequest, OverspillError
 from overspill.mcp.host_configs import display, pasting, rewriting
 from overspill.mcp.host_configs.rewriting import Rewriting

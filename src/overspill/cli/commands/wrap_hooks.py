@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from overspill.cli import output
-from overspill.cli.hook_files import HookFiles, Plan, find_hook_files, plan_unwrap, plan_wrap, write
-from overspill.cli.outcomes import describe_changed, describe_skipped, list_facts, render_changes
-from overspill.cli.target import clients
+from overspill.cli.client_files.hook_files import HookFiles, Plan, find_hook_files, plan_unwrap, plan_wrap, write
+from overspill.cli.client_files.outcomes import describe_changed, describe_skipped, list_facts, render_changes
+from overspill.cli.client_files.target import clients
 from overspill.errors import BadRequest
 from overspill.text.humanize import escape_invisible
 

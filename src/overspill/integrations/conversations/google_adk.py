@@ -1,12 +1,15 @@
-"""ADK's contents."""
+"""ADK's contents and declarations."""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from google.genai import types
+
+from overspill.gate.looking_for import NAME
 from overspill.integrations.old_results import Called, Entry, Lines, Result, Said
 
 
@@ -38,3 +41,17 @@ def replace_results(contents: list[Any], lines: Lines) -> list[Any]:
         content.model_copy(update={"parts": [replace(part, (index, number)) for number, part in enumerate(content.parts or ())]})
         for index, content in enumerate(contents)
     ]
+
+
+def widen_declaration(declared: Any, widen: Callable[..., Any]) -> Any:
+    """ADK describes arguments as JSON Schema, or as a `Schema` of the API, or not at all if there are none."""
+    if (schema := declared.parameters_json_schema) is not None:
+        return declared.model_copy(update={"parameters_json_schema": widen(declared.name, schema)})
+    known = declared.parameters or types.Schema(type=types.Type.OBJECT)
+    own = known.properties or {}
+    described = {"type": "object", "properties": {name: {} for name in own}, "required": list(known.required or ())}
+    added = widen(declared.name, described)["properties"].get(NAME)
+    if not added:  # one of the tool's own is empty above
+        return declared
+    ours = types.Schema(type=types.Type.STRING, description=added["description"])
+    return declared.model_copy(update={"parameters": known.model_copy(update={"properties": {**own, NAME: ours}})})

@@ -152,14 +152,15 @@ def _guess_steps(index: Index, relations: list[_Relation], known: list[_Step], w
     """
     asked = {stem(word) for word in words}
     named = {number for number, each in enumerate(relations) if find_column([" ".join(each.name)], words) is not None}
+    small = {number for number, each in enumerate(relations) if each.key >= 0 and each.table.last - each.table.first <= _MAX_KEYS}
     taken = {(step.source, step.column) for step in known}
     linked = {(step.source, step.target) for step in known}
     keys: dict[int, set[str]] = {}
     for source, relation in enumerate(relations):
         rows = [cells for _, cells in islice(read_rows(index, relation.table), _SAMPLED_ROWS)]
         for column, name in enumerate(relation.columns):
-            goals = range(len(relations)) if asked.issuperset(_last_parts(name)) else named
-            targets = [goal for goal in goals if relations[goal].key >= 0 and goal != source and (source, goal) not in linked]
+            goals = small if asked.issuperset(_last_parts(name)) else small & named
+            targets = [goal for goal in sorted(goals) if goal != source and (source, goal) not in linked]
             if column == relation.key or (source, column) in taken or not targets:
                 continue
             values = {value for cells in rows for value in _split(cells[column])}
@@ -167,15 +168,12 @@ def _guess_steps(index: Index, relations: list[_Relation], known: list[_Step], w
                 continue
             for target in targets:
                 if target not in keys:
-                    keys[target] = _read_keys(index, relations[target])
+                    key, table = relations[target].key, relations[target].table
+                    keys[target] = {cells[key] for _, cells in read_rows(index, table)}
             target = max(targets, key=lambda target: (values <= keys[target]) * len(values) / len(keys[target]))
             if values <= keys[target] and len(values) >= _MIN_KEY_SHARE * len(keys[target]):
                 yield _Step(source, column, target, relations[target].key, is_reference=True)
                 yield _Step(target, relations[target].key, source, column, is_reference=False)
-
-
-def _read_keys(index: Index, relation: _Relation) -> set[str]:
-    return {cells[relation.key] for _, cells in islice(read_rows(index, relation.table), _MAX_KEYS)}
 
 
 def _find_paths(steps: list[_Step], start: int) -> dict[int, list[_Step]]:

@@ -29,7 +29,8 @@ def _read(stored: StoredOutput, asked: GetToolOutput, bound: Bound) -> Page:
         ignore_case=asked.ignore_case,
         start_byte=asked.from_,
     )
-    footer = wording.grep_place(found.hits, found.total, found.exact, (found.searched_from, found.searched_to), text.reader.size)
+    searched = (found.searched_from, found.searched_to)
+    footer = wording.grep_place(found.hits, found.total, found.exact, searched, text.reader.size, is_cut=found.is_cut)
     if found.next is not None:
         footer += f" Next: {_spell_grep(stored, asked, found.next)}"
     return make_page(stored, found.text, [f"[{footer}]", *notes])

@@ -16,10 +16,10 @@ import click
 from msgspec import to_builtins
 
 from overspill.cli import output
+from overspill.cli.client_files.target import clients, complete_clients, find_target
 from overspill.cli.commands.doctor import Finding, config, hooks, models, store
 from overspill.cli.models import endpoints
 from overspill.cli.settings import command_line, lasting_store, settings_options, user_config_dir
-from overspill.cli.target import clients, complete_clients, find_target
 from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.host_configs import rewriting

@@ -8,8 +8,8 @@ import subprocess
 from typing import cast
 
 from overspill.cli import output
+from overspill.cli.client_files.hook_files import HookFiles, find_hook_files
 from overspill.cli.commands.doctor.findings import Finding
-from overspill.cli.hook_files import HookFiles, find_hook_files
 from overspill.hooks.observations import OBSERVED, Observation
 from overspill.hooks.shapes import Client
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,20 +14,21 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from overspill.cli import output
-from overspill.cli.extractions import print_extraction, print_parts
-from overspill.cli.highlighting import head
-from overspill.cli.searching import SearchedFile, WatchedFile, list_files
+from overspill.cli.searches.extractions import print_extraction, print_parts
+from overspill.cli.searches.highlighting import head
+from overspill.cli.searches.searching import SearchedFile, WatchedFile, list_files, split_files
 from overspill.cli.stderr import inform, is_quiet, report_error
 from overspill.cli.streams import read_stream
 from overspill.cli.terminal import has_color, watched_on_terminal
 from overspill.cli.termination import Interrupted, cancel_on_signal
 from overspill.errors import BadRequest, NotText
 from overspill.extraction import BUILTIN
+from overspill.session.oneshot import Ask
 from overspill.text import tokens
 from overspill.text.humanize import count_noun
 from overspill.types import Extraction
 
-Ask: TypeAlias = Callable[..., Coroutine[Any, Any, Extraction]]
+Opening: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
 _MIN_TOKENS_OF_A_FILE = 300
 _MAX_SHARES = 4
 _MAX_LISTED = 5
@@ -46,20 +47,21 @@ class Searched(Struct, frozen=True):
     is_incomplete: bool = False
 
 
-def asked_of_one(file: Path, ask: Ask, max_tokens: int) -> Searched:
+def asked_of_one(file: Path, opening: Opening, max_tokens: int) -> Searched:
     is_stream = str(file) == "-"
     stream = read_stream(output.standard_input("Reading")) if is_stream else None
     size = 0 if is_stream or not file.is_file() else file.stat().st_size
 
     async def run(bar: Any) -> Extraction:
-        if stream is not None or bar is None or not size:
-            return await ask(stream if stream is not None else file, max_tokens=max_tokens, progress=bar)
-        return await _ask_watched(file, partial(ask, max_tokens=max_tokens, progress=bar), bar.read)
+        async with opening() as ask:
+            if stream is not None or bar is None or not size:
+                return await ask(stream if stream is not None else file, max_tokens=max_tokens, progress=bar)
+            return await _ask_watched(file, partial(ask, max_tokens=max_tokens, progress=bar), bar.read)
 
     return Searched([Answer("standard input" if is_stream else str(file), _run(run, size))])
 
 
-def asked_of_many(given: Sequence[Path], ask: Ask, max_tokens: int) -> Searched:
+def asked_of_many(given: Sequence[Path], opening: Opening, max_tokens: int) -> Searched:
     """Best first. Files in folders that are no text are left out."""
     if any(str(path) == "-" for path in given):
         raise BadRequest("Standard input cannot be searched together with files. Leave out `-`.")
@@ -70,12 +72,14 @@ def asked_of_many(given: Sequence[Path], ask: Ask, max_tokens: int) -> Searched:
     async def search(bar: Any) -> list[Answer]:
         answers: list[Answer] = []
         done = 0
-        for file in files:
-            told = partial(_tell, bar, done) if bar else None
-            found = await _search(file, partial(ask, max_tokens=min(share, max_tokens)), told, failed)
-            done += file.size
-            if found is not None:
-                answers.append(Answer(str(file.path), found))
+        for batch in split_files(files):
+            async with opening() as ask:
+                for file in batch:
+                    told = partial(_tell, bar, done) if bar else None
+                    found = await _search(file, partial(ask, max_tokens=min(share, max_tokens)), told, failed)
+                    done += file.size
+                    if found is not None:
+                        answers.append(Answer(str(file.path), found))
         return answers
 
     answers = _run(search, sum(file.size for file in files))
@@ -164,6 +168,6 @@ def _run(search: Callable[[Any], Coroutine[Any, Any, Any]], size: int) -> Any:
 def _show_progress(size: int) -> AbstractContextManager[Any]:
     if not watched_on_terminal() or is_quiet():
         return nullcontext()
-    from overspill.cli.chunk_bar import ChunkBar  # Rich takes long to import
+    from overspill.cli.searches.chunk_bar import ChunkBar  # Rich takes long to import
 
     return ChunkBar(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +14,8 @@ from overspill.cli.stderr import warn
 from overspill.errors import BadRequest
 
 _MAX_FILES = 10_000
+MAX_COPIED_BYTES = 16 << 20
+"""Of files that are searched in one session. It keeps its copies until its end."""
 
 
 class SearchedFile(Struct, frozen=True):
@@ -58,6 +60,19 @@ def _walk(folder: Path) -> list[SearchedFile]:
         if len(found) > _MAX_FILES:
             break
     return found
+
+
+def split_files(files: Sequence[SearchedFile]) -> Iterator[list[SearchedFile]]:
+    """Into batches whose copies are on disk at the same time."""
+    batch, size = list[SearchedFile](), 0
+    for file in files:
+        if batch and size + file.size > MAX_COPIED_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
 
 
 class WatchedFile:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from overspill.cli.target import clients
+from overspill.cli.client_files.target import clients
 from overspill.errors import SettingsError
 from overspill.mcp.host_configs import files, rewriting
 from overspill.mcp.host_configs.clients import Client, find_owner

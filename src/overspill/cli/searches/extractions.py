@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from overspill import wording
-from overspill.cli.highlighting import highlight
+from overspill.cli.searches.highlighting import highlight
 from overspill.cli.stderr import inform, warn
 from overspill.cli.terminal import has_color, on_terminal
 from overspill.extraction import BUILTIN

@@ -1,0 +1,1 @@
+"""The files of clients that `wrap`, `unwrap` and `doctor` work on."""

@@ -1,0 +1,1 @@
+"""What `extract` and `get` search, and how they print what was found."""
