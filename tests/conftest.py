@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from azure_server import CONTAINER, run_azure
 from hypothesis import HealthCheck, settings
 from store_servers import S3_BUCKET, S3_KEYS, run_postgres, run_queue, run_s3
 
@@ -80,6 +81,21 @@ def queue_server() -> Iterator[str]:
 def queue_url(queue_server: str) -> str:
     """The URL of an empty queue."""
     return f"{queue_server}?name={uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="session")
+def azure_variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """What leads to a server that speaks Azure's protocol, started when the first test needs it."""
+    with run_azure(tmp_path_factory.mktemp("azure")) as variables:
+        yield variables
+
+
+@pytest.fixture
+def azure_url(azure_variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a place where nothing is yet, with the credentials in the environment."""
+    for name, value in azure_variables.items():
+        monkeypatch.setenv(name, value)
+    return f"az://{CONTAINER}/{uuid.uuid4()}"
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ def make_postgres(request: pytest.FixtureRequest) -> Make:
     return partial(PostgresStore, url, tenant=handles.new())
 
 
-def make_objects(request: pytest.FixtureRequest) -> Make:
-    url = request.getfixturevalue("s3_url")
+def make_objects(fixture: str, request: pytest.FixtureRequest) -> Make:
+    url = request.getfixturevalue(fixture)
     from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
 
     return partial(ObjectStore, url)
@@ -34,7 +34,8 @@ MAKERS: dict[str, Callable[[pytest.FixtureRequest], Make]] = {
     "file": lambda request: partial(FileStore, request.getfixturevalue("tmp_path") / "root"),
     "memory": lambda request: MemoryStore,
     "postgresql": make_postgres,
-    "s3": make_objects,
+    "s3": partial(make_objects, "s3_url"),
+    "azure": partial(make_objects, "azure_url"),
 }
-_SERVERS = ("postgresql", "s3")
+_SERVERS = ("postgresql", "s3", "azure")
 EVERY_STORE = [pytest.param(name, marks=[pytest.mark.slow] if name in _SERVERS else []) for name in MAKERS]

@@ -112,7 +112,7 @@ def _start_s3(weed: Path, folder: Path) -> None:
     identity = {"name": "tests", "credentials": [keys], "actions": ["Admin", "Read", "Write", "List"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     parts = ("master", "volume", "filer", "s3")
-    ports = _free_ports(2 * len(parts))
+    ports = free_ports(2 * len(parts))
     options = ["-dir=data", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-filer", "-s3", "-s3.config=s3.json", "-volume.max=20"]
     options += ["-master.volumeSizeLimitMB=64", "-master.telemetry=false", "-s3.port.iceberg=0", "-s3.port.lance=0"]
     options += [f"-{part}.port={port}" for part, port in zip(parts, ports, strict=False)]
@@ -149,7 +149,7 @@ def _answers(port: int) -> bool:
     return True
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Below 50,000: the server adds 10,000 to some of them."""
     found: list[int] = []
     while len(found) < count:
@@ -167,6 +167,9 @@ class Relay:
         self._family = family
         self._address = address
         self._open: set[socket.socket] = set()
+        self._refuses = False
+        self.refused = 0
+        """How many connections were closed at once since it refuses them."""
         self._passes = threading.Event()
         self._passes.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -187,6 +190,11 @@ class Relay:
         self._listener.close()
         self.break_connections()
 
+    def refuse(self) -> None:
+        """Break the connections that are open, and close new ones, so that a test sees that somebody tries."""
+        self._refuses = True
+        self.break_connections()
+
     def start_again(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", self.port))
         self._start()
@@ -203,6 +211,10 @@ class Relay:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
+                if self._refuses:
+                    client.close()
+                    self.refused += 1
+                    continue
                 server = socket.socket(self._family)
                 server.connect(self._address)
                 self._open |= {client, server}

@@ -29,6 +29,7 @@ OPENINGS = {
         "store = Shared(sys.argv[1], lease_seconds=float(sys.argv[3]))"
     ),
 }
+OPENINGS["azure"] = OPENINGS["s3"]
 """How another process opens the store that its arguments name."""
 WORKER = """
 import sys
@@ -84,13 +85,19 @@ class Kind:
         self.made.append(names["Shared"](self.url, **tenant, **options))
         return self.made[-1]
 
+    def of_other_tenant(self) -> Any:
+        """A store in the same database or bucket, with another tenant or prefix."""
+        other = Kind(self.name, self.url if self.name == "postgresql" else f"{self.url}-other")
+        other.made = self.made
+        return other()
+
     def command(self, code: str) -> list[str]:
         return [sys.executable, "-c", code.replace("OPEN", OPENINGS[self.name]), self.url, self.tenant, str(LEASE)]
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) for name in ("postgresql", "s3")])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) for name in OPENINGS])
 def make(request: pytest.FixtureRequest) -> Iterator[Kind]:
-    fixture = {"postgresql": "postgres_server", "s3": "s3_url"}[request.param]
+    fixture = {"postgresql": "postgres_server", "s3": "s3_url", "azure": "azure_url"}[request.param]
     kind = Kind(request.param, request.getfixturevalue(fixture))
     yield kind
     for store in kind.made:
@@ -213,3 +220,25 @@ def test_an_output_of_several_parts_reads_back_in_ranges(make):
         assert reader.read(start, start + 70_000) == data[start : start + 70_000]
     assert bytes(reader.buffer()) == data
     assert make().read_shelf(shelf.session).open(id).buffer()[-5:] == data[-5:]
+
+
+@pytest.mark.promise("nobody-elses")
+def test_another_tenant_finds_lists_counts_and_removes_nothing(make):
+    mine, theirs = make(), make.of_other_tenant()
+    limits = KeepLimits(7, 10_000)
+    shelf = mine.open_shelf(handles.new(), name="ann/notes", retention="keep", limits=limits)
+    id = stored(shelf, b"x" * 9_000)
+    shelf.close()
+    for call in (theirs.read_shelf, theirs.label, theirs.remove_shelf, theirs.empty_shelf):
+        with pytest.raises(UnknownHandle):
+            call(shelf.session)
+    assert theirs.shelves() == theirs.shelves(family="ann") == theirs.shelves(family="ann/notes") == []
+    other = theirs.open_shelf(handles.new(), name="ann/notes", retention="keep", limits=limits)
+    assert other.session != shelf.session
+    with pytest.raises(UnknownHandle):
+        other.open(id)
+    stored(other, b"y" * 9_000)  # the limit is each tenant's own
+    expired = theirs.expire(KeepLimits(0, 1))
+    assert (expired.sessions, len(expired.outputs)) == ([], 1)
+    assert [label.session for label in theirs.shelves()] == [other.session]
+    assert mine.read_shelf(shelf.session).open(id).size == 9_000

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -539,6 +540,26 @@ def test_what_does_not_fit_in_the_keep_limits_is_over_quota(store):
     other = shelf.create(handles.new())
     other.append(b"z" * 1500)
     other.commit()
+
+
+def test_each_family_has_its_own_limit_and_sessions_of_none_share_one(store):
+    limits = KeepLimits(7, 5000)
+
+    def keep(name: str) -> int:
+        """How much of 4,000 bytes could be kept."""
+        shelf = store.open_shelf(handles.new(), name=name, retention="keep", limits=limits)
+        writer = shelf.create(handles.new())
+        with suppress(StoreFull):
+            writer.append(b"x" * 4000)
+        writer.commit()
+        shelf.close()
+        return writer.size
+
+    assert (keep("ann/one"), keep("bob/one"), keep("")) == (4000, 4000, 4000)
+    assert max(keep("ann/two"), keep("bob/two"), keep("ann")) < 1000
+    kept = store.expire(limits)
+    assert kept.bytes == sum(kept.families.values())
+    assert len(kept.families) == 3
 
 
 def test_keep_limits_do_not_bind_a_session_that_is_not_kept(store):

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
-
 import anyio
 import pytest
-from store_servers import S3_BUCKET, S3_KEYS, Relay, require_package
+from store_servers import Relay
 from waiting import until
 
 from overspill import Session, handles, wording
 from overspill.errors import StoreAway
 from overspill.store.protocols import Store
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 BIG = "a line of text\n" * 5_000
 PATIENCE = 180  # of the test; each request has five or eight seconds, and some are tried three times
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(params=["postgresql", "s3"])
-def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Relay]]:
-    if request.param == "postgresql":
-        require_package("psycopg")
-        from overspill.store.postgres.store import PostgresStore  # noqa: PLC0415  # only where the package is
-
-        folder = parse_qs(urlsplit(request.getfixturevalue("postgres_server")).query)["host"][0]
-        relay = Relay(socket.AF_UNIX, f"{folder}/.s.PGSQL.5432")
-        url = f"postgresql://postgres@127.0.0.1:{relay.port}/postgres"
-        store: Store = PostgresStore(url, tenant=handles.new(), answer_seconds=5)
-    else:
-        require_package("obstore")
-        from overspill.store.objects.store import ObjectStore  # noqa: PLC0415  # only where the package is
-
-        relay = Relay(socket.AF_INET, ("127.0.0.1", request.getfixturevalue("s3_server")))
-        variables = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{relay.port}", "AWS_ALLOW_HTTP": "true", "AWS_TIMEOUT": "8 seconds"}
-        for name, value in {**S3_KEYS, **variables}.items():
-            monkeypatch.setenv(name, value)
-        store = ObjectStore(f"s3://{S3_BUCKET}/{handles.new()}")
-    yield store, relay
-    relay.pass_on()
-    store.close()
-    relay.stop()
 
 
 def is_stored(store: Store, handle: str) -> bool:

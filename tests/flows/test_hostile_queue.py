@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tool_workers import Workers, running_workers
+from tool_workers import Workers
 
 from overspill import handles
 from overspill.store.open import open_store
 from overspill.task_queue.address import parse_address
 from overspill.task_queue.payload import QueuedCall, encode_call
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def workers(tmp_path: Path, queue_url: str) -> Iterator[Workers]:
-    with running_workers(tmp_path, queue_url, str(tmp_path / "store")) as workers:
-        yield workers
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
 
 class Hostile:

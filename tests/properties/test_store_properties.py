@@ -90,7 +90,7 @@ def test_a_journal_gives_back_its_lines(backend, lines):
     st.integers(0, 500),
 )
 def test_keep_limits_hold_afterwards_and_spare_what_was_used_today(items, days, limit):
-    doomed = expired_items(items, sum(item.bytes for item in items), KeepLimits(days, limit), now=1e6)
+    doomed = expired_items(items, {"": sum(item.bytes for item in items)}, KeepLimits(days, limit), now=1e6)
     left = [item for item in items if item not in doomed]
     assert all(1e6 - item.used <= days * 86_400 for item in left)
     assert all(1e6 - item.used > min(days, 1) * 86_400 for item in doomed)

@@ -149,7 +149,7 @@ class Settings:
     keep_bytes: Annotated[
         Limit,
         Key(
-            "Above this many bytes, retention `keep` removes what was used longest ago, but nothing used in the last 24 hours.",
+            "Above this many bytes in a family, `keep` removes what was used longest ago, but nothing of the last 24 hours.",
             "owner",
         ),
     ] = 2_147_483_648

@@ -31,6 +31,10 @@ class HeldSession:
         self.holder: Shelf | None = None
 
     @property
+    def family(self) -> str:
+        return rules.family_of(self.name)
+
+    @property
     def label(self) -> ShelfLabel:
         return ShelfLabel(self.session, live=self.holder is not None, name=self.name, retention=self.retention)
 
@@ -41,9 +45,10 @@ class HeldSession:
     def items(self) -> list[KeptItem]:
         """What the keep limits may remove of it."""
         if self.holder is None:
-            return [KeptItem(self.session, "", max([self.used, *(each.used for each in self.outputs.values())]), self.size)]
+            used = max([self.used, *(each.used for each in self.outputs.values())])
+            return [KeptItem(self.session, "", used, self.size, self.family)]
         complete = [(id, output) for id, output in self.outputs.items() if output.complete]
-        return [KeptItem(self.session, id, output.used, len(output.data)) for id, output in complete]
+        return [KeptItem(self.session, id, output.used, len(output.data), self.family) for id, output in complete]
 
 
 class MemoryReader:

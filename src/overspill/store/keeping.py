@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 from overspill.errors import StoreError, StoreFull
 from overspill.store.protocols import Expired, KeepLimits
@@ -16,24 +16,26 @@ _REST_AFTER_SWEEP = 20  # times as long as it took, so that looking at all that 
 _MARGIN = 20  # A sweep for a new output frees a twentieth of the limit, so that the next outputs need none.
 
 
+class Expire(Protocol):
+    def __call__(self, limits: KeepLimits, *, family: str | None = None) -> Expired: ...
+
+
 class KeepGuard:
     """Holds the limits for the live sessions of one process. `expire` applies them to the whole store, and blocks.
 
     What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
     """
 
-    def __init__(
-        self, expire: Callable[[KeepLimits], Expired], *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0
-    ) -> None:
+    def __init__(self, expire: Expire, *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
         """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
         self._expire = expire
         self._sweep_seconds = sweep_seconds
         self._rest_seconds = rest_seconds
         self._applied: KeepLimits | None = None
         self._due = 0.0
-        self._kept_bytes = 0
-        self._granted = 0  # since the start, less what was given back
-        self._no_sweep_before = 0.0
+        self._kept_bytes: dict[str, int] = {}  # by family
+        self._granted: dict[str, int] = {}  # by family, since the start, less what was given back
+        self._no_sweep_before: dict[str, float] = {}
         self._live: dict[str, KeepLimits] = {}
         self._wake, self._stop = Event(), Event()
         self._sweeping = Lock()  # so that of many outputs over the limit, one sweeps for all
@@ -41,18 +43,20 @@ class KeepGuard:
         self._counting = Lock()
         self._membership = Lock()
 
-    def apply(self, limits: KeepLimits) -> None:
+    def apply(self, limits: KeepLimits, family: str | None = None) -> None:
         """Remove what is over the limits, and count from what is left. What is granted meanwhile may be counted twice, until
         the next time, but is never forgotten."""
         started = time.monotonic()
         with self._counting:
-            before = self._granted
-        left = self._expire(limits).bytes
+            before = dict(self._granted)
+        left = self._expire(limits, family=family).families
         with self._counting:
-            self._kept_bytes = left + self._granted - before
-        ended = time.monotonic()
-        self._applied = limits
-        self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
+            since = {each: granted - before.get(each, 0) for each, granted in self._granted.items()}
+            self._kept_bytes = {each: left.get(each, 0) + since.get(each, 0) for each in left.keys() | since.keys()}
+        if family is None:
+            ended = time.monotonic()
+            self._applied = limits
+            self._due = ended + max(self._rest_seconds, (ended - started) * _REST_AFTER_SWEEP)
 
     def apply_if_due(self, limits: KeepLimits) -> None:
         """Apply the limits unless these were applied a moment ago, so that sessions that open share one look at everything."""
@@ -77,46 +81,49 @@ class KeepGuard:
                 self._stop.set()
                 self._wake.set()
 
-    def take(self, limits: KeepLimits, wanted: int) -> int:
+    def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
         """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
         if self._applied is None:
             with self._sweeping:
                 if self._applied is None:
                     self.apply(limits)
-        if (granted := self._grant(limits, wanted, all_or_none=True)) == wanted:
+        if (granted := self._grant(family, limits, wanted, all_or_none=True)) == wanted:
             return granted
         with self._sweeping:
-            if not self._has_room(limits, wanted) and time.monotonic() >= self._no_sweep_before:
-                self._sweep(limits, wanted)
-            return self._grant(limits, wanted)
+            if not self._has_room(family, limits, wanted) and time.monotonic() >= self._no_sweep_before.get(family, 0.0):
+                self._sweep(family, limits, wanted)
+            return self._grant(family, limits, wanted)
 
-    def give_back(self, unused: int) -> None:
+    def give_back(self, family: str, unused: int) -> None:
         with self._counting:
-            self._kept_bytes -= unused
-            self._granted -= unused
+            self._note_granted(family, -unused)
 
-    def is_full(self, limits: KeepLimits) -> bool:
-        return self._kept_bytes >= limits.bytes
+    def is_full(self, family: str, limits: KeepLimits) -> bool:
+        return self._kept_bytes.get(family, 0) >= limits.bytes
 
-    def _has_room(self, limits: KeepLimits, wanted: int) -> bool:
-        return self._kept_bytes + wanted <= limits.bytes
+    def _has_room(self, family: str, limits: KeepLimits, wanted: int) -> bool:
+        return self._kept_bytes.get(family, 0) + wanted <= limits.bytes
 
-    def _grant(self, limits: KeepLimits, wanted: int, *, all_or_none: bool = False) -> int:
+    def _grant(self, family: str, limits: KeepLimits, wanted: int, *, all_or_none: bool = False) -> int:
         with self._counting:
-            if all_or_none and not self._has_room(limits, wanted):
+            if all_or_none and not self._has_room(family, limits, wanted):
                 return 0
-            granted = max(0, min(wanted, limits.bytes - self._kept_bytes))
-            self._kept_bytes += granted
-            self._granted += granted
+            granted = max(0, min(wanted, limits.bytes - self._kept_bytes.get(family, 0)))
+            self._note_granted(family, granted)
             return granted
 
-    def _sweep(self, limits: KeepLimits, wanted: int) -> None:
-        """Make room for `wanted` bytes, and some more."""
+    def _note_granted(self, family: str, granted: int) -> None:
+        """Called while counting."""
+        self._kept_bytes[family] = self._kept_bytes.get(family, 0) + granted
+        self._granted[family] = self._granted.get(family, 0) + granted
+
+    def _sweep(self, family: str, limits: KeepLimits, wanted: int) -> None:
+        """Make room for `wanted` bytes, and some more, without taking it from another family."""
         started = time.monotonic()
-        self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)))
-        if not self._has_room(limits, wanted):
+        self.apply(KeepLimits(limits.days, max(0, limits.bytes - wanted - limits.bytes // _MARGIN)), family)
+        if not self._has_room(family, limits, wanted):
             now = time.monotonic()
-            self._no_sweep_before = now + (now - started) * _REST_AFTER_SWEEP
+            self._no_sweep_before[family] = now + (now - started) * _REST_AFTER_SWEEP
 
     def _is_due(self, limits: KeepLimits) -> bool:
         return self._applied != limits or time.monotonic() >= self._due
@@ -137,33 +144,34 @@ class KeepGuard:
 
 
 class KeepQuota:
-    """The quota of a kept session: what the run may still write, and what may be kept in all."""
+    """The quota of a kept session: what the run may still write, and what its family may keep in all."""
 
-    def __init__(self, run: Quota, guard: KeepGuard, limits: KeepLimits) -> None:
+    def __init__(self, run: Quota, guard: KeepGuard, limits: KeepLimits, family: str) -> None:
         self._run = run
         self._guard = guard
         self._limits = limits
+        self._family = family
 
     def take(self, session: str, id: str, wanted: int) -> int:
         of_run = self._run.take(session, id, wanted)
         granted = 0
         try:
-            granted = self._guard.take(self._limits, of_run)
+            granted = self._guard.take(self._family, self._limits, of_run)
         finally:
             self._run.give_back(session, id, of_run - granted)
         return granted
 
     def give_back(self, session: str, id: str, unused: int) -> None:
         self._run.give_back(session, id, unused)
-        self._guard.give_back(unused)
+        self._guard.give_back(self._family, unused)
 
     def release(self, session: str, id: str | None = None) -> int:
         released = self._run.release(session, id)
-        self._guard.give_back(released)
+        self._guard.give_back(self._family, released)
         return released
 
     def exhausted_error(self, refused: int) -> StoreFull:
-        if not self._guard.is_full(self._limits):
+        if not self._guard.is_full(self._family, self._limits):
             return self._run.exhausted_error(refused)
         return StoreFull(
             f"The {self._limits.bytes:,} bytes that may be kept (keepBytes) are used up: {refused:,} bytes could not be stored. "

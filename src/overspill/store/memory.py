@@ -46,7 +46,7 @@ class MemoryStore:
             held.used = time.time()
             quota: OutputQuota = self._quota
             if limits and held.retention == "keep":
-                quota = KeepQuota(self._quota, self._guard, limits)
+                quota = KeepQuota(self._quota, self._guard, limits, held.family)
                 self._guard.join(held.session, limits)
             held.holder = shelf = LiveMemoryShelf(held, quota, self)
             return shelf
@@ -76,20 +76,18 @@ class MemoryStore:
                 self._remove_output(found, id)
             return len(complete)
 
-    def expire(self, limits: KeepLimits) -> Expired:
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         with self._mutex:
             kept = [found for found in self._sessions.values() if found.retention == "keep"]
             items = [item for found in kept for item in found.items()]
-            kept_bytes = sum(found.size for found in kept)
-            doomed = rules.expired_items(items, kept_bytes, limits, now=time.time())
+            kept_bytes: dict[str, int] = {}
+            for found in kept:
+                kept_bytes[found.family] = kept_bytes.get(found.family, 0) + found.size
+            doomed = rules.expired_items(items, kept_bytes, limits, now=time.time(), family=family)
             for item in doomed:
                 found = self._sessions[item.session]
                 self._remove_output(found, item.id) if item.id else self._remove(found)
-            return Expired(
-                sessions=[item.session for item in doomed if not item.id],
-                outputs=[item.id for item in doomed if item.id],
-                bytes=kept_bytes - sum(item.bytes for item in doomed),
-            )
+            return rules.describe_expired(doomed, kept_bytes)
 
     def free(self) -> int:
         return self._quota.left

@@ -37,6 +37,8 @@ class Expired(Struct, frozen=True):
     outputs: list[str]
     """Ids of outputs whose sessions are live."""
     bytes: int
+    families: dict[str, int] = {}
+    """The bytes that each family keeps now, by what the store calls it."""
 
 
 class Reader(Protocol):
@@ -152,9 +154,10 @@ class Store(Protocol):
         """Remove the complete outputs of a shelf and return how many. The session of a live shelf continues without them."""
         ...
 
-    def expire(self, limits: KeepLimits) -> Expired:
-        """Remove kept shelves that are closed, and outputs of live ones, if they were unused for so many days. Then, while there
-        are too many bytes, remove those unused longest, but nothing that was used in the last 24 hours."""
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        """Remove kept shelves that are closed, and outputs of live ones, if they were unused for so many days. Then, while a
+        family keeps too many bytes, remove those of it that were unused longest, but nothing that was used in the last 24 hours.
+        With `family`, as `Expired` calls it, bytes are saved only there."""
         ...
 
     def free(self) -> int | None:

@@ -97,8 +97,8 @@ class RecoveringStore:
     def empty_shelf(self, session: str) -> int:
         return 0 if session in self._waiting else self._store.empty_shelf(session)
 
-    def expire(self, limits: KeepLimits) -> Expired:
-        return self._store.expire(limits)
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        return self._store.expire(limits, family=family)
 
     def free(self) -> int | None:
         return self._store.free()

@@ -150,12 +150,12 @@ def test_a_run_is_removed_with_its_last_kept_session(store):
 def test_limits_by_age_remove_everything_too_old_and_by_size_the_oldest_until_the_rest_fits():
     old, older, young = KeptItem("a", "", 2 * DAY, 100), KeptItem("b", "1", 1 * DAY, 100), KeptItem("c", "", 3 * DAY, 100)
     now, items = 3.5 * DAY, [old, older, young]
-    assert expired_items(items, 300, KeepLimits(7, 300), now=now) == []
-    assert expired_items(items, 300, KeepLimits(7, 299), now=now) == [older]
-    assert expired_items(items, 300, KeepLimits(7, 150), now=now) == [older, old]
-    assert expired_items(items, 300, KeepLimits(7, 0), now=now) == [older, old]
-    assert expired_items(items, 300, KeepLimits(2, 300), now=now) == [older]
-    assert expired_items(items, 300, KeepLimits(0, 300), now=now) == [older, old, young]
+    assert expired_items(items, {"": 300}, KeepLimits(7, 300), now=now) == []
+    assert expired_items(items, {"": 300}, KeepLimits(7, 299), now=now) == [older]
+    assert expired_items(items, {"": 300}, KeepLimits(7, 150), now=now) == [older, old]
+    assert expired_items(items, {"": 300}, KeepLimits(7, 0), now=now) == [older, old]
+    assert expired_items(items, {"": 300}, KeepLimits(2, 300), now=now) == [older]
+    assert expired_items(items, {"": 300}, KeepLimits(0, 300), now=now) == [older, old, young]
 
 
 @pytest.mark.parametrize(
@@ -171,3 +171,13 @@ def test_limits_by_age_remove_everything_too_old_and_by_size_the_oldest_until_th
 def test_a_failure_says_what_happened_and_what_to_do(code, kind, reason):
     found = to_store_error("store x", OSError(code, os.strerror(code)))
     assert (type(found), str(found)) == (kind, f"Could not store x: {reason}")
+
+
+def test_what_one_family_keeps_removes_nothing_of_another():
+    now = 100 * DAY
+    ann, bob = (KeptItem(handles.new(), "", now - 3 * DAY, 200, family) for family in ("ann", "bob"))
+    kept = {"ann": 200, "bob": 900}
+    assert expired_items([ann, bob], kept, KeepLimits(7, 300), now=now) == [bob]
+    assert expired_items([ann, bob], kept, KeepLimits(7, 100), now=now, family="ann") == [ann]
+    assert {item.family for item in expired_items([ann, bob], kept, KeepLimits(7, 100), now=now)} == {"ann", "bob"}
+    assert {item.family for item in expired_items([ann, bob], kept, KeepLimits(2, 9_000), now=now)} == {"ann", "bob"}

@@ -168,7 +168,7 @@ def test_a_session_that_is_used_after_it_was_found_expired_stays(tmp_path: Path)
     shelf = store.open_shelf(handles.new(), retention="keep")
     live = shelf.directory.path
     age(live, 9)
-    assert store.expire(WEEK) == Expired([], [], store.expire(WEEK).bytes)
+    assert store.expire(WEEK) == Expired([], [], (left := store.expire(WEEK)).bytes, left.families)
     assert used.exists()
     store.close()
 
@@ -199,17 +199,17 @@ def test_what_is_granted_while_the_limits_are_applied_is_counted():
     limits = KeepLimits(7, 100)
     written: list[int] = []
 
-    def expire(_: KeepLimits) -> Expired:
+    def expire(limits: KeepLimits, *, family: str | None = None) -> Expired:
         measured = sum(written)
         if is_measured and not written:
-            written.append(guard.take(limits, 60))
-        return Expired([], [], measured)
+            written.append(guard.take("", limits, 60))
+        return Expired([], [], measured, {"": measured})
 
     is_measured, guard = False, KeepGuard(expire)
     guard.apply(limits)
     is_measured = True
     guard.apply(limits)
-    assert (written, guard.take(limits, 100)) == ([60], 40)
+    assert (written, guard.take("", limits, 100)) == ([60], 40)
 
 
 class MeasuredStore(MemoryStore):
@@ -217,9 +217,9 @@ class MeasuredStore(MemoryStore):
         self.measured = 0
         super().__init__()
 
-    def expire(self, limits: KeepLimits) -> Expired:
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         self.measured += 1
-        return super().expire(limits)
+        return super().expire(limits, family=family)
 
 
 def test_a_full_store_with_old_outputs_is_measured_once_for_many_new_ones():

@@ -113,16 +113,6 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     assert make().read_shelf(kept.session).open(id).read(0, 9) == b"kept"
 
 
-def test_another_prefix_finds_nothing(make, s3_url):
-    mine, theirs = make(), make(f"{s3_url}-other")
-    shelf = mine.open_shelf(handles.new(), name="same name", retention="keep")
-    stored(shelf, b"x")
-    for call in (theirs.read_shelf, theirs.label, theirs.remove_shelf, theirs.empty_shelf):
-        with pytest.raises(UnknownHandle):
-            call(shelf.session)
-    assert theirs.open_shelf(handles.new(), name="same name", retention="keep").session != shelf.session
-
-
 @pytest.mark.promise("nobody-elses")
 @pytest.mark.slow
 def test_a_service_that_is_away_is_said_to_be_without_secrets_and_works_again_later(make, s3_server, s3_url, monkeypatch):

@@ -14,9 +14,8 @@ import pytest
 from store_servers import Relay
 
 from overspill import handles
-from overspill.errors import BadRequest, SettingsError, StoreError, UnknownHandle
+from overspill.errors import BadRequest, SettingsError, StoreError
 from overspill.store.open import open_store
-from overspill.store.protocols import KeepLimits
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -71,25 +70,6 @@ def wait_until(holds) -> None:
     while not holds():
         assert time.monotonic() < deadline
         threading.Event().wait(0.02)
-
-
-def test_another_tenant_finds_nothing_counts_nothing_and_removes_nothing(make):
-    mine, theirs = make(), make(tenant=handles.new())
-    shelf = mine.open_shelf(handles.new(), name="shared name", retention="keep")
-    id = stored(shelf, b"x" * 1000)
-    shelf.close()
-    for call in (theirs.read_shelf, theirs.label, theirs.remove_shelf, theirs.empty_shelf):
-        with pytest.raises(UnknownHandle):
-            call(shelf.session)
-    other = theirs.open_shelf(handles.new(), name="shared name", retention="keep")
-    assert other.session != shelf.session
-    with pytest.raises(UnknownHandle):
-        other.open(id)
-    expired = theirs.expire(KeepLimits(0, 1))
-    assert (expired.sessions, expired.outputs) == ([], [])
-    assert expired.bytes < 500
-    assert [label.session for label in theirs.shelves()] == [other.session]
-    assert mine.read_shelf(shelf.session).open(id).size == 1000
 
 
 def suspend(store: PostgresStore, url: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from overspill.cli.grace import grace_option
 from overspill.cli.settings import store_option
 from overspill.cli.stderr import with_uvx
 from overspill.errors import MissingPackage
@@ -42,14 +43,7 @@ from overspill.settings import PRESETS
     help="When to list the retrieval tools: always, or from the first stored output on, which breaks prompt caches.",
 )
 @click.option("--list-outputs", is_flag=True, help="List stored outputs as resources.")
-@click.option(
-    "--grace",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long calls may take to end after SIGTERM or Ctrl-C.",
-)
+@grace_option(0.0)
 @click.option("--dry-run", is_flag=True, help="Pass everything on and report what would be stored.")
 @click.option("-q", "--quiet", is_flag=True, help="Write nothing to standard error.")
 @store_option

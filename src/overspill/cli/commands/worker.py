@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import click
 
+from overspill.cli.grace import grace_option
 from overspill.cli.settings import load_settings, settings_options
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform
@@ -33,14 +34,7 @@ from overspill.errors import MissingPackage, SettingsError
     show_default=True,
     help="How many calls run at the same time.",
 )
-@click.option(
-    "--grace",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long calls may take to end after SIGTERM or Ctrl-C.",
-)
+@grace_option(30.0)
 @click.option("--insecure", is_flag=True, help="Use a queue on another machine without TLS or without a password.")
 @settings_options
 def worker(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from overspill import handles
+from overspill.store import rules
 from overspill.store.files import layout
 from overspill.store.files.clearing import last_used
 from overspill.store.files.layout import PART, Directory
@@ -20,8 +21,8 @@ class KeptContent:
 
     def __init__(self, root: Directory, index: ShelfIndex) -> None:
         self.items: list[KeptItem] = []
-        self.bytes = 0
-        """The size of everything, including what cannot be removed."""
+        self.bytes: dict[str, int] = {}
+        """The size of everything that a family keeps, including what cannot be removed."""
         self.places: dict[str, Place] = {}
         self.outputs: dict[str, set[str]] = {}
         """The outputs of each live session, including those that are still being written."""
@@ -31,7 +32,8 @@ class KeptContent:
 
     def note_freed(self, freed: Mapping[str, int]) -> None:
         """So many bytes of these closed sessions are gone."""
-        self.bytes -= sum(freed.values())
+        for item in self.items:
+            self.bytes[item.family] -= 0 if item.id else freed.get(item.session, 0)
         self.items = [replace(item, bytes=item.bytes - freed.get(item.session, 0)) for item in self.items]
 
     def _add(self, visit: Visit) -> None:
@@ -39,15 +41,16 @@ class KeptContent:
             return
         place, files = visit.place, layout.measure_files(visit.directory)
         size = sum(size for size, _ in files.values())
-        self.bytes += size
+        family = rules.family_of(visit.opening.name)
+        self.bytes[family] = self.bytes.get(family, 0) + size
         self.places[place.session] = place
         if visit.label.live:
             self.outputs[place.session] = {name.removesuffix(PART) for name in files}
             self.items += [
-                KeptItem(place.session, name, used, size) for name, (size, used) in files.items() if handles.is_uuid(name)
+                KeptItem(place.session, name, used, size, family) for name, (size, used) in files.items() if handles.is_uuid(name)
             ]
         else:
-            self.items.append(KeptItem(place.session, "", last_used(files), size))
+            self.items.append(KeptItem(place.session, "", last_used(files), size, family))
             if any(name.endswith(PART) for name in files):
                 self.unfinished.append(place)
 

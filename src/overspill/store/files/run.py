@@ -11,6 +11,7 @@ import uuid
 from contextlib import ExitStack
 from threading import RLock
 
+from overspill.store import rules
 from overspill.store.files import clearing, layout, lock
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
@@ -48,9 +49,10 @@ class StoreRun:
             undo.callback(journal.close, durable=False)
             journal.append(Opening.now(session, name, retention).line)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, retention, limits if retention == "keep" else None)
+        quota = self._make_quota(session, name, limits if retention == "keep" else None)
+        return self._make_shelf(session, directory, hold, journal, retention, quota)
 
-    def reopen_shelf(self, session: str, directory: Directory, limits: KeepLimits | None) -> LiveFileShelf | None:
+    def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
         """Reopen a kept shelf, which stays in its place and stays kept. None while another process holds it. Raises
         FileNotFoundError if it was removed."""
         with ExitStack() as undo:
@@ -61,7 +63,7 @@ class StoreRun:
             undo.callback(hold.release)
             journal = Journal.reopen(directory)
             undo.pop_all()
-        return self._make_shelf(session, directory, hold, journal, "keep", limits)
+        return self._make_shelf(session, directory, hold, journal, "keep", self._make_quota(session, name, limits))
 
     def end_if_idle(self) -> None:
         """Called with the mutex held."""
@@ -84,6 +86,12 @@ class StoreRun:
                 for shelf in self._shelves:
                     last.callback(shelf.close)
 
+    def _make_quota(self, session: str, name: str, limits: KeepLimits | None) -> OutputQuota:
+        if limits is None:
+            return self.quota
+        self.guard.join(session, limits)
+        return KeepQuota(self.quota, self.guard, limits, rules.family_of(name))
+
     def _make_shelf(
         self,
         session: str,
@@ -91,12 +99,8 @@ class StoreRun:
         hold: lock.Lock,
         journal: Journal,
         retention: Retention,
-        limits: KeepLimits | None,
+        quota: OutputQuota,
     ) -> LiveFileShelf:
-        quota: OutputQuota = self.quota
-        if limits is not None:
-            quota = KeepQuota(self.quota, self.guard, limits)
-            self.guard.join(session, limits)
         shelf = LiveFileShelf(
             session,
             directory,

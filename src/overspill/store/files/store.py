@@ -123,12 +123,12 @@ class FileStore:
                 self._run.quota.release(session, id)
         return len(removed)
 
-    def expire(self, limits: KeepLimits) -> Expired:
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         with explain_failures(f"apply the keep limits in {self.root}"):
             if not self.root.exists():
                 return Expired([], [], 0)
             with self.place.open() as root:
-                return self._expire(root, limits)
+                return self._expire(root, limits, family)
 
     def check_writable(self) -> None:
         """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
@@ -176,7 +176,8 @@ class FileStore:
             return None
         try:
             with root.open_directory(place.run) as parent:
-                shelf = run.reopen_shelf(place.session, parent.open_directory(layout.session_directory(place.session)), limits)
+                directory = parent.open_directory(layout.session_directory(place.session))
+                shelf = run.reopen_shelf(place.session, directory, name, limits)
         except FileNotFoundError:  # another process has applied its keep limits
             return None
         if shelf is None:
@@ -195,12 +196,12 @@ class FileStore:
             raise found.refusals[0]
         return None
 
-    def _expire(self, root: Directory, limits: KeepLimits) -> Expired:
+    def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
         held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
         content = KeptContent(root, self._index)
         content.note_freed({place.session: clearing.remove_unfinished(root, place) for place in content.unfinished})
-        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time())
+        doomed = rules.expired_items(content.items, content.bytes, limits, now=time.time(), family=family)
         removed = [item for item in doomed if self._remove_item(root, content.places[item.session], item)]
         gone = {item.id for item in removed}
         for session, outputs in content.outputs.items():
@@ -208,11 +209,7 @@ class FileStore:
             for id in held.get(session, set()) - (outputs - gone):
                 if run and is_gone(root, content.places[session], id):
                     run.quota.release(session, id)
-        return Expired(
-            sessions=[item.session for item in removed if not item.id],
-            outputs=[item.id for item in removed if item.id],
-            bytes=content.bytes - sum(item.bytes for item in removed),
-        )
+        return rules.describe_expired(removed, content.bytes)
 
     def _remove_item(self, root: Directory, place: Place, item: KeptItem) -> bool:
         """False if it has been used since it was measured."""

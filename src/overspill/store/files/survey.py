@@ -107,10 +107,16 @@ class ShelfIndex:
 
     def survey(self, root: Directory, family: str = "", after: str = "", most: int | None = None) -> Survey:
         """In the order of the sessions."""
-        refusals = self.learn(root)
-        with self._mutex:
-            places = [self._places[session] for session in self._sessions.find(family, after)]
-        return self._label(root, places, refusals, most)
+        found = Survey([], self.learn(root))
+        while most is None or len(found.shelves) < most:
+            with self._mutex:
+                sessions = self._sessions.find(family, after, None if most is None else most - len(found.shelves))
+                places = [self._places[session] for session in sessions]
+            if not places:
+                break
+            self._label(root, places, found)
+            after = sessions[-1]
+        return found
 
     def find_named(self, root: Directory, name: str) -> Survey:
         """Only the sessions of that name, without finding out which others of the family are live."""
@@ -118,7 +124,7 @@ class ShelfIndex:
         with self._mutex:
             places = [self._places[session] for session in self._sessions.find(name)]
             named = [place for place in places if (opening := self._find_opening(place)) and opening.name == name]
-        return self._label(root, named, refusals)
+        return self._label(root, named, Survey([], refusals))
 
     def list_clearable_runs(self, root: Directory) -> list[str]:
         """Runs that contain something other than kept sessions, or nothing. They may be live."""
@@ -152,17 +158,14 @@ class ShelfIndex:
         except FileNotFoundError:
             raise unknown_session_error(place.session) from None
 
-    def _label(self, root: Directory, places: list[Place], refusals: list[StoreError], most: int | None = None) -> Survey:
-        shelves: list[tuple[Place, ShelfLabel]] = []
+    def _label(self, root: Directory, places: list[Place], found: Survey) -> Survey:
         for place in places:
-            if most is not None and len(shelves) >= most:
-                break
             try:
-                with _collect_refusals(refusals):
-                    shelves.append((place, self.read_label(root, place)))
+                with _collect_refusals(found.refusals):
+                    found.shelves.append((place, self.read_label(root, place)))
             except UnknownHandle:  # another process has removed it
                 self._forget_session(place)
-        return Survey(shelves, refusals)
+        return found
 
     def _read_run(self, run: Directory, refusals: list[StoreError]) -> RunContent:
         is_live = lock.is_held(run)  # before it is listed: what ends meanwhile may have begun a session before

@@ -12,6 +12,7 @@ from msgspec import Struct
 from overspill.store import rules
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket, Item
+from overspill.store.objects.families import map_families
 from overspill.store.objects.names import Names, parse_opening
 from overspill.store.objects.output import USED, Parts, folder
 from overspill.store.objects.run import Run
@@ -28,6 +29,7 @@ class KeptObjects:
         # The openings come first: a session that is not kept, and begins or ends meanwhile, is in neither list or in both.
         openings = list(bucket.list("openings/"))
         kept = {_session_of(item) for item in openings} - {_session_of(item) for item in bucket.list("temporary/")}
+        self._families = map_families(bucket)
         self._live = removal.list_live_sessions(bucket, run)
         self.unfinished: list[tuple[str, str]] = []
         """Outputs that nobody writes any more."""
@@ -41,8 +43,14 @@ class KeptObjects:
         for (session, id), items in groupby(bucket.list("data/"), key=_output_of):
             if session in kept:
                 self._add(session, id, list(items), sizes, used)
-        self.items += [KeptItem(each, "", used[each], sizes[each]) for each in kept if each not in self._live]
-        self.bytes = sum(sizes[session] for session in kept)
+        closed = (each for each in kept if each not in self._live)
+        self.items += [KeptItem(each, "", used[each], sizes[each], self._family_of(each)) for each in closed]
+        self.bytes: dict[str, int] = {}
+        for each in kept:
+            self.bytes[self._family_of(each)] = self.bytes.get(self._family_of(each), 0) + sizes[each]
+
+    def _family_of(self, session: str) -> str:
+        return self._families.get(session, "")
 
     def _add(self, session: str, id: str, items: list[Item], sizes: dict[str, int], used: dict[str, float]) -> None:
         parts = Parts.of(items)
@@ -55,7 +63,7 @@ class KeptObjects:
         sizes[session] += parts.size
         used[session] = max(used[session], parts.used)
         if is_live and parts.is_done:
-            self.items.append(KeptItem(session, id, parts.used, parts.size))
+            self.items.append(KeptItem(session, id, parts.used, parts.size, self._family_of(session)))
 
 
 class Measurement(Struct, frozen=True):
@@ -63,15 +71,15 @@ class Measurement(Struct, frozen=True):
 
     days: float
     limit: int
-    bytes: int
+    families: dict[str, int]
 
 
-def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: int) -> None:
+def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: dict[str, int]) -> None:
     bucket.put(_MEASURED, msgspec.json.encode(Measurement(limits.days, limits.bytes, kept_bytes)))
 
 
-def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> int | None:
-    """How many bytes were kept after limits as strict as these were applied. None if that was not done since."""
+def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dict[str, int] | None:
+    """How many bytes each family kept after limits as strict as these were applied. None if that was not done since."""
     found = bucket.find(_MEASURED)
     content = bucket.get(_MEASURED) if found is not None and found.modified >= since else None
     if content is None:
@@ -80,20 +88,16 @@ def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> int
         measured = msgspec.json.decode(content[0], type=Measurement)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return measured.bytes if measured.days <= limits.days and measured.limit <= limits.bytes else None
+    return measured.families if measured.days <= limits.days and measured.limit <= limits.bytes else None
 
 
-def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits) -> Expired:
+def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:
     content = KeptObjects(bucket, run)
     for session, id in content.unfinished:
         removal.delete_output(bucket, session, id)
-    doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now())
+    doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now(), family=family)
     removed = [item for item in doomed if _remove(bucket, names, run, item)]
-    return Expired(
-        sessions=[item.session for item in removed if not item.id],
-        outputs=[item.id for item in removed if item.id],
-        bytes=content.bytes - sum(item.bytes for item in removed),
-    )
+    return rules.describe_expired(removed, content.bytes)
 
 
 def _remove(bucket: Bucket, names: Names, run: Run, item: KeptItem) -> bool:

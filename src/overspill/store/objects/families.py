@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
+from overspill.store import rules
 from overspill.store.files.journal import Opening
 from overspill.store.listing import list_families
 from overspill.store.objects.bucket import Bucket
@@ -16,7 +17,8 @@ def family_keys(opening: Opening) -> list[str]:
     """If the name is a family's and the session's id, as most are, the key says all, and the whole name needs no object."""
     families = list_families(opening.name)
     if opening.name.rpartition("/")[2] != opening.session:
-        return [_folder(family) + opening.session for family in families]
+        whole = [f"{_folder(family)}{opening.session}.name" for family in families[:1]]
+        return whole + [_folder(family) + opening.session for family in families[1:]]
     return [f"{_folder(family)}{opening.session}.{opening.retention}" for family in families[1:]]
 
 
@@ -29,6 +31,23 @@ def list_family(bucket: Bucket, family: str, after: str = "") -> Iterator[tuple[
             yield session, Opening(session, f"{family}/{session}", retention)
         else:
             yield session, None
+
+
+def family_id(name: str) -> str:
+    """Whose limits a session of this name counts towards, as the keys spell it."""
+    family = rules.family_of(name)
+    return hashlib.sha256(family.encode()).hexdigest() if family else ""
+
+
+def map_families(bucket: Bucket) -> dict[str, str]:
+    """The family of each session that has one, as the keys spell it."""
+    found: dict[str, str] = {}
+    for item in bucket.list("families/"):
+        _, family, last = item.key.split("/")
+        session, _, kind = last.partition(".")
+        if kind != "name":
+            found[session] = family
+    return found
 
 
 def _folder(family: str) -> str:

@@ -18,7 +18,7 @@ from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.expiry import expire, note_measurement, read_measurement
-from overspill.store.objects.families import family_keys, list_family
+from overspill.store.objects.families import family_id, family_keys, list_family
 from overspill.store.objects.names import NameEntry, Names, parse_opening
 from overspill.store.objects.output import read_parts
 from overspill.store.objects.run import LEASE_SECONDS, REMOVE_AFTER_SECONDS, Run
@@ -49,6 +49,7 @@ class ObjectStore:
         self._remove_after_seconds = remove_after_seconds
         self._quota = Quota(run_bytes)
         self._guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        self._is_measured = False
         self._copies = LocalCopies()
         self._openings: dict[str, Opening] = {}
         self._run: Run | None = None
@@ -76,7 +77,7 @@ class ObjectStore:
             raise
         quota: OutputQuota = self._quota
         if limits and kind == "keep":
-            quota = KeepQuota(self._quota, self._guard, limits)
+            quota = KeepQuota(self._quota, self._guard, limits, family_id(name))
             self._guard.join(opened, limits)
         shelf = LiveObjectShelf(
             self._bucket,
@@ -131,18 +132,23 @@ class ObjectStore:
                 removed += 1
         return removed
 
-    def expire(self, limits: KeepLimits) -> Expired:
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         run = self._ensure_run()
-        expired = expire(self._bucket, self._names, run, limits)
-        note_measurement(self._bucket, limits, expired.bytes)
+        expired = expire(self._bucket, self._names, run, limits, family)
+        if family is None:
+            note_measurement(self._bucket, limits, expired.families)
         removal.empty_trash(self._bucket, run.now())
         self._release_gone()
         return expired
 
-    def _expire_if_due(self, limits: KeepLimits) -> Expired:
-        """Nothing is removed if another process has just applied the same limits, or stricter ones."""
+    def _expire_if_due(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        """The first time, nothing is removed if another process has just applied the same limits, or stricter ones. Later, what
+        this process has stored since would be missing in what the other has measured."""
+        is_first, self._is_measured = not self._is_measured, True
+        if not is_first or family is not None:
+            return self.expire(limits, family=family)
         measured = read_measurement(self._bucket, limits, since=self._ensure_run().now() - _SECONDS_BETWEEN_MEASUREMENTS)
-        return self.expire(limits) if measured is None else Expired([], [], measured)
+        return self.expire(limits) if measured is None else Expired([], [], sum(measured.values()), measured)
 
     def free(self) -> int:
         return self._quota.left

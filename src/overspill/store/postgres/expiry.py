@@ -14,24 +14,25 @@ _MOST_AT_ONCE = 10_000
 """Sessions and outputs that one call removes of each. The next one continues."""
 
 
-def expire(database: Database, key: Mapping[str, object], limits: KeepLimits) -> tuple[Expired, set[str]]:
+def expire(
+    database: Database, key: Mapping[str, object], limits: KeepLimits, family: str | None = None
+) -> tuple[Expired, set[str]]:
     """Also returns the live sessions that have lost outputs."""
     doing = f"apply the keep limits in {database.url}"
     database.rows(doing, sql.REMOVE_UNFINISHED, key)
-    [(now, kept_bytes)] = database.rows(doing, sql.KEPT_BYTES, key)
+    measured = database.rows(doing, sql.KEPT_BYTES, key)
+    if not measured:
+        return Expired([], [], 0), set()
+    now, kept_bytes = measured[0][0], {each: size for _, each, size in measured}
     # Only what is older than one of the limits can be removed, so that the rest need not be looked at.
-    age = min(limits.days * DAY, DAY) if kept_bytes > limits.bytes else limits.days * DAY
+    age = min(limits.days * DAY, DAY) if max(kept_bytes.values()) > limits.bytes else limits.days * DAY
     values = {**key, "unused": age, "most": _MOST_AT_ONCE}
-    items = [KeptItem(str(s), "", used, size) for s, used, size in database.rows(doing, sql.OLD_SESSIONS, values)]
-    items += [KeptItem(str(s), str(id), used, size) for s, id, used, size in database.rows(doing, sql.OLD_OUTPUTS, values)]
+    items = [KeptItem(str(s), "", used, size, f) for s, used, size, f in database.rows(doing, sql.OLD_SESSIONS, values)]
+    outputs = database.rows(doing, sql.OLD_OUTPUTS, values)
+    items += [KeptItem(str(s), str(id), used, size, f) for s, id, used, size, f in outputs]
     removed: list[KeptItem] = []
-    for item in rules.expired_items(items, kept_bytes, limits, now=now):
+    for item in rules.expired_items(items, kept_bytes, limits, now=now, family=family):
         statement = sql.EXPIRE_OUTPUT if item.id else sql.EXPIRE_SESSION
         if database.rows(doing, statement, {**values, "session": item.session, "id": item.id}):
             removed.append(item)
-    expired = Expired(
-        sessions=[item.session for item in removed if not item.id],
-        outputs=[item.id for item in removed if item.id],
-        bytes=kept_bytes - sum(item.bytes for item in removed),
-    )
-    return expired, {item.session for item in removed if item.id}
+    return rules.describe_expired(removed, kept_bytes), {item.session for item in removed if item.id}

@@ -69,14 +69,15 @@ REMOVE_UNFINISHED = f"""
 DELETE FROM {SCHEMA}.outputs o USING {SCHEMA}.sessions s WHERE s.session = o.session AND s.tenant = %(tenant)s
     AND NOT o.complete AND o.hold NOT IN (SELECT hold FROM {SCHEMA}.holds) AND NOT {_IS_LIVE}
 """
+_IS_KEPT = "s.tenant = %(tenant)s AND s.retention = 'keep'"
 KEPT_BYTES = f"""
-SELECT extract(epoch FROM now())::float8,
-    coalesce((SELECT sum(o.size) FROM {SCHEMA}.outputs o JOIN {SCHEMA}.sessions s USING (session)
-        WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND o.removed IS NULL), 0)::bigint
-    + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j JOIN {SCHEMA}.sessions s USING (session)
-        WHERE s.tenant = %(tenant)s AND s.retention = 'keep'), 0)::bigint
-    + coalesce((SELECT sum(length(s.opening)) FROM {SCHEMA}.sessions s
-        WHERE s.tenant = %(tenant)s AND s.retention = 'keep'), 0)::bigint
+SELECT extract(epoch FROM now())::float8, family, sum(size)::bigint FROM (
+    SELECT {FAMILY} AS family, o.size FROM {SCHEMA}.outputs o JOIN {SCHEMA}.sessions s USING (session)
+        WHERE {_IS_KEPT} AND o.removed IS NULL
+    UNION ALL SELECT {FAMILY}, length(j.lines) FROM {SCHEMA}.journal j JOIN {SCHEMA}.sessions s USING (session)
+        WHERE {_IS_KEPT}
+    UNION ALL SELECT {FAMILY}, length(s.opening) FROM {SCHEMA}.sessions s WHERE {_IS_KEPT}
+) AS kept GROUP BY family
 """
 _SESSION_USED = f"""greatest(s.used, (
     SELECT max(o.used) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL
@@ -84,14 +85,15 @@ _SESSION_USED = f"""greatest(s.used, (
 OLD_SESSIONS = f"""
 SELECT s.session, extract(epoch FROM {_SESSION_USED})::float8,
     coalesce((SELECT sum(o.size) FROM {SCHEMA}.outputs o WHERE o.session = s.session AND o.removed IS NULL), 0)::bigint
-    + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j WHERE j.session = s.session), 0)::bigint + length(s.opening)
+    + coalesce((SELECT sum(length(j.lines)) FROM {SCHEMA}.journal j WHERE j.session = s.session), 0)::bigint + length(s.opening),
+    {FAMILY}
 FROM {SCHEMA}.sessions s
 WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND s.used < now() - make_interval(secs => %(unused)s) AND NOT {_IS_LIVE}
     AND {_SESSION_USED} < now() - make_interval(secs => %(unused)s)
 ORDER BY s.used LIMIT %(most)s
 """
 OLD_OUTPUTS = f"""
-SELECT o.session, o.id, extract(epoch FROM o.used)::float8, o.size
+SELECT o.session, o.id, extract(epoch FROM o.used)::float8, o.size, {FAMILY}
 FROM {SCHEMA}.outputs o JOIN {SCHEMA}.sessions s USING (session)
 WHERE s.tenant = %(tenant)s AND s.retention = 'keep' AND o.complete AND o.removed IS NULL
     AND o.used < now() - make_interval(secs => %(unused)s) AND {_IS_LIVE}

@@ -84,7 +84,7 @@ class PostgresStore:
         )
         quota: OutputQuota = self._quota
         if limits and kind == "keep":
-            quota = KeepQuota(self._quota, self._guard, limits)
+            quota = KeepQuota(self._quota, self._guard, limits, rules.family_of(name))
             self._guard.join(opened, limits)
         shelf = LivePostgresShelf(
             self._database, self._copies, opened, run=run, hold=hold, retention=kind, quota=quota, ended=self._end_session
@@ -123,8 +123,8 @@ class PostgresStore:
             self._quota.release(session, str(id))
         return len(removed)
 
-    def expire(self, limits: KeepLimits) -> Expired:
-        expired, sessions = expire(self._database, self._key(), limits)
+    def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        expired, sessions = expire(self._database, self._key(), limits, family)
         self._emptied |= sessions
         self._release_gone()
         return expired
