@@ -11,7 +11,7 @@ from overspill.extraction.document import ModelMode, Policy
 from overspill.types import Size
 
 CONFIDENT = 0.4
-"""The engine's confidence from which on its passages mostly hold the answer: they do for 93 % of the development questions that
+"""At this confidence and above, the engine's passages mostly hold the answer: they do for 93 % of the development questions that
 reach it, as do 1 in 9 questions that have no answer."""
 
 _WHOLE = re.compile(

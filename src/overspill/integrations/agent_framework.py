@@ -37,8 +37,8 @@ _Next = Callable[[], Awaitable[None]]
 class OverspillMiddleware(AgentMiddleware):
     """One middleware serves all users: each `AgentSession` has a session of Overspill, and so has each run without one.
 
-    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know. `compact`: the share
-    of the window from which on old results are replaced by their names.
+    `session`: one to share, or its name. `budget`: the model's window, which the framework does not know. `compact`: once
+    the conversation fills this share of the window, old results are replaced by their names.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class OverspillMiddleware(AgentMiddleware):
     """One object serves all users: each thread has its own session, and so has each run without a thread.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, what LangChain knows of the model.
-    `compact`: the share of the window from which on old results are replaced by their names.
+    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
     """
 
     state_schema = OverspillState

@@ -20,8 +20,8 @@ GivenBudget: TypeAlias = ContextBudget | int
 
 
 class Options(Struct, frozen=True):
-    """`compact`: the share of the window from which on old results are replaced by their names, for adapters that see the
-    conversation. `notice`: whether the adapter shows the model a notice with each request."""
+    """`compact`: once the conversation fills this share of the window, old results are replaced by their names, in adapters
+    that see the conversation. `notice`: whether the adapter shows the model a notice with each request."""
 
     framework: str
     settings: Settings | None = None

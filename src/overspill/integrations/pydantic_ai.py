@@ -40,7 +40,7 @@ class Overspill(AbstractCapability[Any]):
     """One object serves all users: each conversation has its own session.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, what Pydantic AI knows of the model.
-    `compact`: the share of the window from which on old results are replaced by their names.
+    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class OverspillPlugin(Plugin):
     """One plugin serves all agents. An agent's session is that of its session manager; without one, the agent has its own.
 
     `session`: one to share, or its name. `budget`: the model's window; by default, the model's `context_window_limit`.
-    `compact`: the share of the window from which on old results are replaced by their names.
+    `compact`: once the conversation fills this share of the window, old results are replaced by their names.
     """
 
     name = "overspill"
