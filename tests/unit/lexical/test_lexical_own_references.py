@@ -58,3 +58,10 @@ def test_a_number_that_happens_to_be_a_key_is_not_followed():
     shown = ask({"people": rows}, "What is the age of Person N143?", 200)
     assert json.dumps(rows[142]) in shown
     assert json.dumps(rows[rows[142]["age"] - 1]) not in shown
+
+
+def test_a_column_with_the_name_of_another_tables_key_refers_to_it():
+    visits = [{"visitid": n, "memid": n % 4 + 1 if n < 1100 else n % 190 + 1, "slots": n % 3} for n in range(1000, 2000)]
+    tables = {"people": staff("memid", "recommendedby"), "visits": visits, "rooms": [{"roomid": n} for n in range(40)]}
+    visit = next(visit for visit in visits if visit["visitid"] == 1977)
+    assert json.dumps(tables["people"][visit["memid"] - 1]) in ask(tables, "Which mail belongs to visitid 1977?", 200)
