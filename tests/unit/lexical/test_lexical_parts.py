@@ -59,6 +59,19 @@ PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village 
             "Bob: I would rather stay at home and read.\n" * 4,
             "turns",
         ),
+        (
+            "[06.01.2024, 16:43:00] Ann: Shall we go to the lake before the rain comes?\n"
+            "[06.01.2024, 16:48:10] bob h.: I would rather stay at home and read the book you gave me.\n" * 4,
+            "turns",
+        ),
+        (
+            "1/6/24, 4:43 PM - Ann: Shall we go to the lake before the rain comes?\n"
+            "1/6/24, 4:48 PM - +44 20: I would rather stay at home and read the book you gave me.\n" * 4,
+            "turns",
+        ),
+        ("[06.01.2024, 16:43:00] started\n[06.01.2024, 16:43:01] stopped", "log"),
+        ("2026-01-01 10:00:00 INFO: the pool is up\n2026-01-01 10:00:01 WARN: the pool is full of work\n" * 9, "log"),
+        ("[-1.5e3, 0, 10]", "json"),
         ("Name: red oak of the hills\nColour: brown as the earth in autumn\nHeight: as tall as a house with a roof", "yaml"),
         (
             "Ann Low, 2010-01-05 02:02:\nDoes it run?\n\nBob Hay, 2010-01-05 05:37:\n> Does it run?\nIt does.\n\n" * 3,

@@ -13,7 +13,7 @@ from overspill.text import pieces
 
 _JSON = re.compile(
     rb"\s*+(?:\{\s*+(?:\"(?:[^\"\\]++|\\.)*+\"\s*+:|\})"
-    rb"|\[\s*+(?:[\[{\]\"]|(?:-?\d[\d.eE+-]*+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z))))"
+    rb"|\[\s*+(?:[\[{\]\"]|(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|true|false|null)\s*+(?:,|\][^\S\n]*+(?:[,\]\n]|\Z))))"
 )
 _NEXT_OBJECT = re.compile(rb"[}\]][^\S\n]*+\n\s*+[{\[]")
 _ESCAPED_LETTER = b"\\u"

@@ -14,6 +14,10 @@ _MAX_TURN_BYTES = 500
 """A longer turn is cut between sentences: a speech answers a question with a few of them."""
 _NICK = re.compile(r"(?:\W{0,2}(?:\d{4}-\d\d-\d\d[ T])?\d{1,2}:\d{2}(?::\d{2})?\W{0,3} ?)?<[^<>\s]{1,40}> ")
 """`[12:18] <nick> `, as chat clients write it."""
+_STAMPED = re.compile(
+    r"(?:\[?\d{1,4}[./-]\d{1,2}[./-]\d{1,4}, \d{1,2}:\d{2}(?::\d{2})?(?:[ \u202f][AaPp][Mm])?\]?(?: -)? )([^:\n]{1,40}): \S"
+)
+"""`[06.01.2024, 16:43:00] Ann: ` and `1/6/24, 4:43 PM - Ann: `, as phones export chats."""
 _SPEAKER = re.compile(r"([^\W\d_a-z][\w.'’#-]*+(?: [^\W\d_][\w.'’-]*+| \([^()\n]{1,40}\)){0,4}): \S")
 _MIN_TURNS_SHARE, _MAX_INDENTED_SHARE = 0.6, 0.05
 _MIN_SPEAKERS, _MIN_TURNS_PER_SPEAKER = 2, 3
@@ -26,7 +30,7 @@ def _are_turns(sample: Sample) -> bool:
     lines = sample.lines
     if sample.share(_NICK.match) > _MIN_TURNS_SHARE:
         return True
-    names = Counter(found[1] for line in lines if (found := _SPEAKER.match(line)))
+    names = Counter(found[1] for line in lines if (found := _STAMPED.match(line) or _SPEAKER.match(line)))
     return (
         sample.is_wordy
         and names.total() > _MIN_TURNS_SHARE * len(lines)

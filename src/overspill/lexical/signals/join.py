@@ -168,7 +168,7 @@ def _measure_fit(words: tuple[str, ...], relation: _Relation) -> int:
     is_key = words[-1] in read_lexicon("keys")
     if name and (words == name or (is_key and words[:-1] == name)):
         return 3
-    if words == key and (len(key) > 1 or key[0] not in read_lexicon("keys")):
+    if words == key and any(word not in read_lexicon("keys") for word in key):
         return 2
     return int(is_key and len(words) > 1 and bool(name) and words[-2] == name[-1])
 
