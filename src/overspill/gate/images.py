@@ -64,6 +64,13 @@ def store_images(text: str, of: Kept, store: StoreBlob) -> StoredImages:
     return stored
 
 
+def list_images(text: str, of: Kept) -> list[str]:
+    """The lines alone, about images that need not be stored: a pointer names them."""
+    images = [found for found in find_images(text) if found.pointer]
+    lines = [wording.image(found.image.description, f"{of.name}#{found.pointer}") for found in images[:MAX_IMAGES]]
+    return lines + [wording.more_images(len(images) - MAX_IMAGES)] * (len(images) > MAX_IMAGES)
+
+
 def find_images(text: str) -> list[FoundImage]:
     """Linear in the length of the text, and quick where there is none."""
     may_be_json = text[:_MAX_LEADING_BLANKS].lstrip().startswith(("{", "[", '"'))

@@ -13,7 +13,7 @@ from overspill.errors import StoreError
 from overspill.gate.blobs import describe_blob
 from overspill.gate.cards.draft import CardRoom, draft_cards, has_preview
 from overspill.gate.collect import field
-from overspill.gate.images import SealedKept, StoreBlob, StoredImages, store_images
+from overspill.gate.images import SealedKept, StoreBlob, StoredImages, list_images, store_images
 from overspill.settings import Settings
 from overspill.settings.keys import DEFAULT_STRATEGY
 from overspill.settings.presets import TOOL_STRATEGIES
@@ -80,6 +80,11 @@ class OutputText:
     def find_images(self, of: Kept, store: StoreBlob) -> StoredImages:
         whole = self._whole(_MAX_BYTES_WITH_IMAGES)
         return StoredImages([], []) if whole is None else store_images(whole, of, store)
+
+    def list_images(self, of: Kept) -> list[str]:
+        """A line about each image that a pointer names, as in JSON. Nothing is stored."""
+        whole = self._whole(_MAX_BYTES_WITH_IMAGES)
+        return [] if whole is None else list_images(whole, of)
 
     def _whole(self, max_bytes: int) -> str | None:
         if self.size.bytes > max_bytes:

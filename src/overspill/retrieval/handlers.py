@@ -199,7 +199,9 @@ class RetrievalTools:
         kept, settings = stored.kept, self._settings_of(stored.kept)
         match decide(kept.size, settings):
             case Keep():
-                message = wording.too_large(kept.size.bytes)
+                source = OutputText(stored.reader, kept.size)
+                images = await anyio.to_thread.run_sync(source.list_images, kept) if stored.shows_name else []
+                message = "\n".join((wording.too_large(kept.size.bytes), *images))
                 found = await self._gate.intents.answer(message, kept, settings, self._gate.room)
                 return Page(f"{found}\n\n{message}" if found else message, is_error=not found)
             case Cut(limit):

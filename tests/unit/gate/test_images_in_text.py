@@ -88,6 +88,17 @@ async def test_an_image_in_json_is_listed_stored_and_delivered(escaped: bool):
             assert shown.content[1]["type"] == "image"
 
 
+async def test_an_image_in_an_output_of_the_background_is_listed_when_it_is_asked_for():
+    async with Session() as session:
+        id = await session.start("screen", {}, lambda: json.dumps(SCREEN))
+        await session.invoke("wait_for_tool_output", {})
+        shown = await session.invoke("get_tool_output", {"id": id, "mode": "raw"})
+        (kept,) = session.kept()
+        assert shown.text.splitlines()[-1] == f"[image/png 1280×720, 21 KB: {kept.name}#/screenshot]"
+        image = await session.invoke("get_tool_output", {"id": f"{kept.name}#/screenshot", "mode": "raw"})
+        assert base64.b64decode(image.content[1]["data"]) == PNG
+
+
 @pytest.mark.promise("nothing-lost")
 async def test_exact_reading_still_gives_the_stored_text():
     text = json.dumps(SCREEN)
