@@ -20,7 +20,7 @@ from overspill.cli.terminal import has_color, on_terminal
 from overspill.text.lenient_json import dumps
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_JSON_TOKEN = re.compile(rb'("(?:[^"\\]+|\\.)*+")(:?)|\bnull\b')
+_JSON_TOKEN = re.compile(rb'("(?:[^"\\]++|\\.?)*+"?)(:?)|\bnull\b')
 
 
 def program() -> str:
