@@ -194,7 +194,7 @@ async def test_two_large_parallel_results_share_the_budget(driver: Driver, setti
     await driver.agent([read], script, settings=settings, budget=2_500).run("Read both.")
     sizes = sorted(len(text) for text in script.last.results.values())
     assert len(sizes) == 2
-    assert sizes[0] < 4_000 < 7_000 < sizes[1]
+    assert sizes[0] < 5_000 < 7_000 < sizes[1]  # one is whole, and the other is less than two thirds of it
 
 
 async def test_a_tool_that_raises_is_treated_as_the_bare_framework_does(driver: Driver, settings: Settings):

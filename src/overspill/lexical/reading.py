@@ -34,6 +34,7 @@ _CLOSED = {
         (b"pre", rb"(?i:</pre[^>]{0,20}>)"),
     )
 }
+_NEAR_BYTES = 1_000
 _OPENING_TAG_BYTES = 200
 """How far to look for the attributes of an element."""
 _FACTS = b"ld+json"
@@ -130,12 +131,20 @@ def _find_blocks(data: Text) -> Iterator[tuple[bytes, int, int]]:
         name = bytes(data[start + 1 : end]).lower()
         if start < reached or name in unclosed or _has_facts(data, name, end):
             continue
-        closing = next(search_pieces(_CLOSED[name], data, end, len(data)), None)
-        if closing is None:
+        closed = _find_closing(data, name, end)
+        if closed < 0:
             unclosed.add(name)
         else:
-            reached = closing.end()
+            reached = closed
             yield name, start, reached
+
+
+def _find_closing(data: Text, name: bytes, start: int) -> int:
+    """Where the element ends; -1 if it does not. Most end soon, and a page may have hundreds of thousands."""
+    if near := _CLOSED[name].search(data[start : start + _NEAR_BYTES]):
+        return start + near.end()
+    found = next(search_pieces(_CLOSED[name], data, start, len(data)), None)
+    return found.end() if found else -1
 
 
 def _has_facts(data: Text, name: bytes, start: int) -> bool:
