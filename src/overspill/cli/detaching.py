@@ -46,7 +46,7 @@ def _work(work: Callable[[Detachable], int], telling: int) -> int:
         nonlocal has_left
         has_left = True
         null = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # or whoever reads these streams to their end would wait for us
+        for stream in range(3):  # otherwise a program that reads these streams to their end would wait for us
             os.dup2(null, stream)
         os.write(telling, _LEFT)
         os.close(telling)

@@ -43,7 +43,7 @@ class Options(Struct, frozen=True):
 
     @property
     def session_settings(self) -> Settings:
-        """Those of the sessions, whoever opens them."""
+        """The settings of the sessions, whether the program opens them or the adapter does."""
         return self.session.settings if isinstance(self.session, Session | SyncSession) else self.settings or Settings()
 
     def find_key(self, conversation: str) -> str:

@@ -48,8 +48,8 @@ class JobsElsewhere:
         return ended, [job for job in jobs if not job.done]
 
     def list_jobs(self, here: Container[str]) -> list[Job]:
-        """The jobs that still run, and those that have ended and that nobody has read: as they were before if the store takes
-        longer than a turn may wait. Blocks for a moment, so the store is asked in a thread."""
+        """The jobs that are still running, and those that have ended but have not been read. If the store takes longer than a
+        turn may wait, this returns what it last said. Blocks for a moment, so the store is asked in a thread."""
         with self._mutex:
             if (looking := self._looking) is None:
                 looking = self._looking = Event()

@@ -73,13 +73,16 @@ def find_joined_rows(index: Index, query: Query, ranking: Ranking) -> list[int]:
     words = _WORD.findall(query.text.lower())
     steps = list(_find_steps(relations))
     steps += _guess_steps(index, relations, steps, words)
+    own: dict[int, list[_Step]] = {}
     wanted: list[int] = []
     passed: list[int] = []
     for anchor in anchors:
         start = next((number for number, relation in enumerate(relations) if relation.table is anchor.table), -1)
         if start < 0:
             continue
-        for step in _find_own_references(index, relations, start, words):
+        if start not in own:
+            own[start] = list(_find_own_references(index, relations, start, words))
+        for step in own[start]:
             wanted += _follow(index, relations, step, [anchor.record])
         paths = _find_paths(steps, start)
         goals = _find_goals(relations, start, words, paths, steps)
@@ -115,23 +118,22 @@ def _is_named_as_key(column: str) -> bool:
 def _find_own_references(index: Index, relations: list[_Relation], own: int, words: list[str]) -> Iterator[_Step]:
     """References to rows of the same table: the `manager_id` of an employee, the `components` of an item.
 
-    The question names the column or, if the values are words, which are hardly keys by chance, the table. A number may be
-    anything, so the column must have the name of a key, or rows that refer to nothing: the head of a company has no manager.
+    The question names the column or, for words, the table. Numbers need a key's name, or an end: a head has no manager.
     """
     relation = relations[own]
-    if relation.key < 0 or relation.table.last - relation.table.first > _MAX_KEYS:
+    is_named = find_column([" ".join(relation.name)], words) is not None
+    asked = {column for column, name in enumerate(relation.columns) if find_column([name], words) is not None}
+    columns = [column for column in range(len(relation.columns)) if column != relation.key and (is_named or column in asked)]
+    if relation.key < 0 or relation.table.last - relation.table.first > _MAX_KEYS or not columns:
         return
     rows = [cells for _, cells in read_rows(index, relation.table)]
     keys = {cells[relation.key] for cells in rows}
-    is_named = find_column([" ".join(relation.name)], words) is not None
-    for column, name in enumerate(relation.columns):
+    for column in columns:
         values = {value for cells in rows for value in _split(cells[column])}
-        if column == relation.key or len(values) < _MIN_KEYS or not values <= keys:
+        if len(values) < _MIN_KEYS or not values <= keys:
             continue
-        is_asked = find_column([name], words) is not None
-        is_number = all(map(str.isdigit, values))
-        has_end = _is_named_as_key(name) or any(cells[column] in _NEVER_KEYS for cells in rows)
-        if (is_asked and has_end) if is_number else (is_asked or is_named):
+        has_end = _is_named_as_key(relation.columns[column]) or any(cells[column] in _NEVER_KEYS for cells in rows)
+        if not all(map(str.isdigit, values)) or (column in asked and has_end):
             yield _Step(own, column, own, relation.key, is_reference=True)
 
 
