@@ -86,12 +86,15 @@ def test_a_file_of_another_user_is_not_replaced(place: Place, files: dict[str, P
         if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("pytest", "popen-")):
             parent.chmod(0o755)
     before = snapshot(place.root)
-    # What a command imports is imported first, because the other user may not be able to read it.
+    # What a command imports is imported first, because the other user may not be able to read it. At the end the process
+    # is root again, because what it may write then (such as measured coverage) goes to a folder of root's.
     code = (
         "import os, sys; from overspill.cli import main\n"
         "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill', '--print'])\n"
         "except SystemExit as end: assert not end.code\n"
-        f"os.seteuid({NOBODY}); main(['wrap', 'claude-code', '--hooks', '--command', 'overspill'])"
+        f"os.seteuid({NOBODY})\n"
+        "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill'])\n"
+        "finally: os.seteuid(0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
