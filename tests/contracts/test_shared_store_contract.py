@@ -120,7 +120,7 @@ def wait_until(holds: Callable[[], object]) -> None:
 
 def suspend(store, seen_by, session: str) -> None:
     """As if its process had been suspended: it renews its lease no more, until another worker takes it for dead."""
-    store._run._stop.set()
+    store._open.run.lease.stop_renewing()
     wait_until(lambda: not seen_by.label(session).live)
 
 

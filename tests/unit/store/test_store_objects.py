@@ -94,7 +94,7 @@ def test_a_closed_store_leaves_nothing_that_was_not_kept(make, s3_url):
     for retention in ("session", "process"):
         session = handles.new()
         stored(store.open_shelf(session, name=f"family/{session}", retention=retention), b"x")
-    for shelf in list(store._shelves.values()):
+    for shelf in list(store._open._shelves.values()):
         shelf.close()
     store.close()
     assert keys_below(s3_url, "") == []
@@ -105,7 +105,7 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     dead = make(lease_seconds=1)
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
     id = stored(kept, b"kept")
-    dead._run._stop.set()
+    dead._open.run.lease.stop_renewing()
     deadline = time.monotonic() + 60
     while gone.session in {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}:
         assert time.monotonic() < deadline
