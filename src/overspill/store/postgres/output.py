@@ -34,8 +34,7 @@ FIND = f"""
 SELECT size, complete, removed IS NOT NULL FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = %(id)s
 """
 READ = f"""
-SELECT substring(data FROM (greatest(%(start)s - start, 0) + 1)::int
-    FOR (least(%(end)s, start + length(data)) - greatest(%(start)s, start))::int)
+SELECT substring(data FROM (greatest(%(start)s - start, 0) + 1)::int FOR (%(end)s - greatest(%(start)s, start))::int)
 FROM {SCHEMA}.pieces
 WHERE session = %(session)s AND id = %(id)s AND start > %(start)s - {MAX_PIECE_BYTES} AND start < %(end)s
     AND start + length(data) > %(start)s
