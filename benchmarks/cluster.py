@@ -40,10 +40,17 @@ SMALL = os.urandom(20_000)
 PIECE = 1 << 20  # what a spool writes at a time
 RANGE = 65_536
 UPLOADS_AT_ONCE = 16
+EVENTS_AT_ONCE = 50
 
 
 def keep(shelf: Any, data: bytes) -> str:
-    """As the spool does."""
+    id, line = keep_bytes(shelf, data)
+    shelf.append_journal(line)
+    return id
+
+
+def keep_bytes(shelf: Any, data: bytes) -> tuple[str, bytes]:
+    """As the spool does. Returns the event for the journal too."""
     writer = shelf.create(id := handles.new())
     digest = hashlib.sha256()
     for start in range(0, len(data), PIECE):
@@ -51,8 +58,7 @@ def keep(shelf: Any, data: bytes) -> str:
         digest.update(piece)
         writer.append(piece)
     writer.commit()
-    shelf.append_journal(b'{"event":"kept","id":"%s","sha256":"%s"}\n' % (id.encode(), digest.hexdigest().encode()))
-    return id
+    return id, b'{"event":"kept","id":"%s","sha256":"%s"}\n' % (id.encode(), digest.hexdigest().encode())
 
 
 def compare(rounds: int, ours: Callable[[], object], theirs: Callable[[], object]) -> float:
@@ -111,9 +117,14 @@ class Growing:
 
 
 def fill_many_at_once(shelf: Any, count: int) -> None:
+    """The same objects as one by one, when the journal's have been put together."""
+
+    def fill(count: int) -> None:
+        lines = [keep_bytes(shelf, SMALL[:100])[1] for _ in range(count)]
+        shelf.append_journal(b"".join(lines))
+
     with ThreadPoolExecutor(UPLOADS_AT_ONCE) as pool:
-        for _ in pool.map(lambda _: keep(shelf, SMALL[:100]), range(count)):
-            pass
+        list(pool.map(fill, [min(EVENTS_AT_ONCE, count - start) for start in range(0, count, EVENTS_AT_ONCE)]))
 
 
 def fill_tables(url: str, shelf: Any, count: int) -> None:
