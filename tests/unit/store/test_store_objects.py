@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from store_servers import S3_KEYS, Relay
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import SettingsError, StoreError, UnknownHandle
@@ -106,11 +107,33 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
     id = stored(kept, b"kept")
     dead._open.run.lease.stop_renewing()
-    deadline = time.monotonic() + 60
-    while gone.session in {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}:
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.3)
+
+    def see() -> set[str]:
+        return {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}
+
+    wait_until(lambda: gone.session not in see())
     assert make().read_shelf(kept.session).open(id).read(0, 9) == b"kept"
+
+
+@pytest.mark.parametrize("what", ["commit", "append", "journal"])
+def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_acknowledged(make, s3_server, monkeypatch, what: str):
+    quick = make(lease_seconds=1)
+    relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
+    shelf = make(lease_seconds=1).open_shelf(handles.new(), name="contested", retention="keep")
+    writer = shelf.create(handles.new())
+    writer.append(b"half")
+    writes = {"commit": writer.commit, "append": lambda: writer.append(b"more"), "journal": lambda: shelf.append_journal(b"{}\n")}
+    relay.hang()
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(writes[what])
+        wait_until(lambda: not quick.label(shelf.session).live)
+        taken = quick.open_shelf(handles.new(), name="contested", retention="keep")
+        assert taken.session == shelf.session
+        taken.remove_unrecorded(set())
+        relay.pass_on()
+        with pytest.raises(StoreError, match="can no longer write"):
+            late.result(60)
 
 
 @pytest.mark.promise("nobody-elses")

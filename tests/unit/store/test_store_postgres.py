@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from store_servers import Relay
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError, StoreError
@@ -63,13 +62,6 @@ def stored(shelf, data: bytes) -> str:
     writer.append(data)
     writer.commit()
     return id
-
-
-def wait_until(holds) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.02)
 
 
 def suspend(store: PostgresStore, url: str) -> None:

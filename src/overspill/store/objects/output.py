@@ -91,6 +91,7 @@ class ObjectParts:
             raise
         if not is_new and not self._is_own(key, data):
             raise rules.already_exists_error(self._handle)
+        self._check()
 
     def _is_own(self, key: str, data: bytes | memoryview) -> bool:
         """Of an output that this writer began, nobody else writes a part."""

@@ -55,6 +55,7 @@ class HeldObjectPlace(ObjectPlace):
     def append_journal(self, lines: bytes) -> None:
         self._check_held()
         self._journal.append(lines)
+        self._check_held()
 
     def remove_outputs(self, stays: Callable[[str], bool]) -> int:
         self._check_held()
@@ -82,7 +83,11 @@ class HeldObjectPlace(ObjectPlace):
             self._names.release(self._name, self.hold, keep=retention == "keep")
 
     def _check_held(self) -> None:
-        """After the lease has run out, the service is asked once whether another process has taken the session."""
+        """After the lease has run out, the service is asked once whether another process has taken the session.
+
+        It cannot refuse a write for that reason, so this is called after each write too: what may have arrived too late is not
+        acknowledged.
+        """
         lapses = self._run.check_lease()
         if lapses != self._lapses:
             if not self._still_has_name():
