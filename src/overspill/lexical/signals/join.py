@@ -11,8 +11,7 @@ from overspill.lexical.cells import find_column, read_rows
 from overspill.lexical.index import Index
 from overspill.lexical.query import Query
 from overspill.lexical.rank import Ranking
-from overspill.lexical.signals.link import find_anchors
-from overspill.lexical.signals.relations import (
+from overspill.lexical.relations import (
     Relation,
     Step,
     last_parts,
@@ -23,6 +22,7 @@ from overspill.lexical.signals.relations import (
     read_relations,
     split_cell,
 )
+from overspill.lexical.signals.link import find_anchors
 from overspill.lexical.words import stem
 from overspill.text.patterns import compile_pattern, escape
 
