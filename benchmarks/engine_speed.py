@@ -113,6 +113,16 @@ def _html_table(random_: random.Random) -> Iterator[str]:
         yield f'<tr class="row"><td>{number}</td><td>{name}</td><td>{random_.randrange(10**6)}</td></tr>\n'
 
 
+def _html_scripts(random_: random.Random) -> Iterator[str]:
+    """A script after each row: hundreds of thousands in 100 MB."""
+    yield "<!doctype html><html><body><h1>Report</h1>"
+    number = 0
+    while True:
+        number += 1
+        words = " ".join(random_.choices(WORDS, k=6))
+        yield f'<div class="row"><p id="p{number}">{words} {number}</p><script>track({number}, "{words[:9]}")</script></div>\n'
+
+
 def _prose(random_: random.Random) -> Iterator[str]:
     yield ""
     for text in _docstrings():
@@ -128,12 +138,13 @@ def _code(random_: random.Random) -> Iterator[str]:
 
 KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
     "log": _log, "coloured log": _coloured, "json": _json, "csv": _csv, "html": _html, "html table": _html_table,
-    "prose": _prose, "code": _code,
+    "html scripts": _html_scripts, "prose": _prose, "code": _code,
 }  # fmt: skip
 NEEDLES = {
     "json": '{"id": 0, "name": "zanzibar-kestrel", "tags": []}, ',
     "csv": "0,zanzibar-kestrel,x,1,y\n",
     "html": "<div><p>The kestrel flew over zanzibar.</p></div>\n",
+    "html scripts": "<div><p>The kestrel flew over zanzibar.</p></div>\n",
     "html table": "<tr><td>0</td><td>zanzibar kestrel</td><td>1</td></tr>\n",
 }
 NEEDLE = "\n\n# The kestrel flew over zanzibar.\n\n"

@@ -14,7 +14,9 @@ def large_page(*rows: bytes) -> Index:
 
 
 @pytest.mark.parametrize("padding", [b"", b"x" * 5_000])
-@pytest.mark.parametrize("hidden", [b"<script>%b</script>", b"<!-- %b -->", b"<STYLE media=all>%b</STYLE >", b"<svg><p>%b</p></svg>"])
+@pytest.mark.parametrize(
+    "hidden", [b"<script>%b</script>", b"<!-- %b -->", b"<STYLE media=all>%b</STYLE >", b"<svg><p>%b</p></svg>"]
+)
 def test_what_a_reader_does_not_see_is_not_found(hidden: bytes, padding: bytes):
     assert select(large_page(hidden % (padding + b" zanzibar ")), "zanzibar").matched == 0
 
