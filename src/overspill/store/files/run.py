@@ -35,21 +35,26 @@ class StoreRun:
         atexit.register(self.end)
 
     @property
+    def name(self) -> str:
+        return self._directory.path.name
+
+    @property
     def usable(self) -> bool:
         """False after it has ended, in a forked child, and if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
-    def create_shelf(self, session: str, name: str, retention: Retention, limits: KeepLimits | None) -> LiveFileShelf:
+    def create_shelf(self, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
+        session, retention = wanted.session, wanted.retention
         with ExitStack() as undo:
             directory, hold = lock.make_held(self._directory, lambda: layout.session_directory(session))
             undo.enter_context(directory)
             undo.callback(hold.release)
-            undo.callback(clearing.remove_session, self._directory, session, directory)
+            undo.callback(clearing.remove_session, self._root, self._directory, session, directory)
             journal = Journal.create(directory)
             undo.callback(journal.close, durable=False)
-            journal.append(Opening.now(session, name, retention).line)
+            journal.append(wanted.line)
             undo.pop_all()
-        quota = self._make_quota(session, name, limits if retention == "keep" else None)
+        quota = self._make_quota(session, wanted.name, limits if retention == "keep" else None)
         return self._make_shelf(session, directory, hold, journal, retention, quota)
 
     def reopen_shelf(self, session: str, directory: Directory, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
@@ -119,7 +124,7 @@ class StoreRun:
         self._shelves.discard(shelf)
         self.guard.leave(shelf.session)
         if shelf.retention == "session":
-            clearing.remove_session(self._directory, shelf.session, shelf.directory)
+            clearing.remove_session(self._root, self._directory, shelf.session, shelf.directory)
             self.quota.release(shelf.session)
         if not self._over:
             self.end_if_idle()

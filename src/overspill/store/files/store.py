@@ -13,7 +13,9 @@ from overspill.store import rules
 from overspill.store.files import clearing, layout, lock
 from overspill.store.files.expiry import KeptContent, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
+from overspill.store.files.journal import Opening
 from overspill.store.files.layout import Directory, Root
+from overspill.store.files.naming import NamedShelves
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
 from overspill.store.files.survey import Place, ShelfIndex, unknown_session_error
@@ -37,8 +39,8 @@ class FileStore:
         max_wait_seconds: float = _MAX_WAIT_SECONDS,
     ) -> None:
         self._sweep_seconds = sweep_seconds
-        self._max_wait_seconds = max_wait_seconds
         self._index = ShelfIndex()
+        self._named = NamedShelves(self._index, max_wait_seconds)
         self._root = Root.at(root) if root else None
         self._run_bytes = run_bytes
         self._run: StoreRun | None = None
@@ -64,11 +66,8 @@ class FileStore:
         with self._mutex, explain_failures(f"open a session in {self.root}"), self.place.make() as root:
             run = self._ensure_run(root, limits)
             try:
-                if not name or (rules.is_unique(name, session) and not self._index.knows(session)):
-                    return run.create_shelf(session, name, retention, limits)
-                self._index.learn(root)  # before others have to wait for us
-                with lock.hold_alone(root, within=self._max_wait_seconds):
-                    return self._reopen(root, name, run, limits) or run.create_shelf(session, name, retention, limits)
+                wanted = Opening.now(session, name, retention)
+                return self._named.open(root, run, wanted, limits) if name else run.create_shelf(wanted, limits)
             except BaseException:
                 run.end_if_idle()
                 raise
@@ -169,33 +168,6 @@ class FileStore:
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
 
-    def _reopen(self, root: Directory, name: str, run: StoreRun, limits: KeepLimits | None) -> LiveFileShelf | None:
-        """The kept session of that name, if there is one."""
-        place = self._find_by_name(root, name)
-        if place is None:
-            return None
-        try:
-            with root.open_directory(place.run) as parent:
-                directory = parent.open_directory(layout.session_directory(place.session))
-                shelf = run.reopen_shelf(place.session, directory, name, limits)
-        except FileNotFoundError:  # another process has applied its keep limits
-            return None
-        if shelf is None:
-            raise rules.name_in_use_error(name)
-        return shelf
-
-    def _find_by_name(self, root: Directory, name: str) -> Place | None:
-        found = self._index.find_named(root, name)
-        for place, label in found.shelves:
-            if label.retention == "keep":
-                return place
-            if label.live:
-                raise rules.name_in_use_error(name)
-        # A shelf that cannot be trusted may have this name. Opening a second one would look as if everything had been lost.
-        if found.refusals:
-            raise found.refusals[0]
-        return None
-
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
         held = {session: run.quota.outputs(session) for session in run.quota.sessions()} if run else {}
@@ -218,7 +190,7 @@ class FileStore:
     def _remove_place(self, root: Directory, place: Place, *, unused_since: float | None = None) -> bool:
         try:
             with root.open_directory(place.run) as run:
-                if not clearing.remove_free_session(run, place.session, unused_since=unused_since):
+                if not clearing.remove_free_session(root, run, place.session, unused_since=unused_since):
                     return False
         except FileNotFoundError:  # another process was faster
             pass

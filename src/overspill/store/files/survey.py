@@ -132,8 +132,13 @@ class ShelfIndex:
         runs = dict(self._runs)
         return [run for run in layout.list_runs(root, runs) if run not in runs or not _is_kept(runs[run].openings)]
 
-    def knows(self, session: str) -> bool:
-        return session in self._places
+    def list_openings(self, root: Directory) -> tuple[list[tuple[Place, Opening]], list[StoreError]]:
+        """How the journal of each session begins, and what cannot be trusted."""
+        refusals = self.learn(root)
+        with self._mutex:
+            runs = [(run, content.openings) for run, content in self._runs.items()]
+            found = [(Place(run, session), opening) for run, openings in runs for session, opening in openings.items() if opening]
+        return found, refusals
 
     def find(self, root: Directory, session: str) -> Place:
         known = self._places.get(session)
