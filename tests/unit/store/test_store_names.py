@@ -23,15 +23,19 @@ from overspill.store.files.store import FileStore
 from overspill.store.protocols import KeepLimits
 
 PATIENCE = 60
-touched = 0
+opened = 0
+listed: list[int] = []
+"""The inodes of the directories that were listed."""
 
 
-def count_touched(event: str, _: tuple[object, ...]) -> None:
-    global touched
-    touched += event in ("open", "os.listdir", "os.scandir")
+def note_looks(event: str, arguments: tuple[object, ...]) -> None:
+    global opened
+    opened += event == "open"
+    if event in ("os.listdir", "os.scandir") and isinstance(arguments[0], int):
+        listed.append(os.fstat(arguments[0]).st_ino)
 
 
-sys.addaudithook(count_touched)
+sys.addaudithook(note_looks)
 
 
 @pytest.fixture
@@ -67,13 +71,16 @@ def reopen(store: FileStore, name: str) -> str:
 @pytest.mark.parametrize("name", ["session 3", "a new one"])
 def test_opening_a_name_looks_at_no_other_session(tmp_path: Path, name: str):
     def cost(count: int) -> int:
+        root = tmp_path / str(count)
         for number in range(count):
-            keep(tmp_path / str(count), f"session {number}")
-        store = FileStore(tmp_path / str(count))
+            keep(root, f"session {number}")
+        store = FileStore(root)
         store.open_shelf(handles.new())
-        before = touched
+        before = opened
+        listed.clear()
         reopen(store, name)
-        spent = touched - before
+        assert root.stat().st_ino not in listed
+        spent = opened - before
         store.close()
         return spent
 
@@ -144,6 +151,17 @@ def test_a_wrong_hint_is_not_believed_and_put_right(store: FileStore, tmp_path: 
     hint_of(tmp_path, "notes").write_bytes(WRONG[wrong](tmp_path, session))
     assert reopen(store, "notes") == session
     assert place_of(tmp_path, "notes") == right
+
+
+def test_a_hint_leads_to_nothing_outside_the_store(tmp_path: Path):
+    session = keep(tmp_path / "root", "notes")
+    inside = tmp_path / "root" / place_of(tmp_path / "root", "notes")[0]
+    shutil.copytree(inside, tmp_path / "elsewhere")
+    hint_of(tmp_path / "root", "notes").write_bytes(hint("../elsewhere", session))
+    store = FileStore(tmp_path / "root")
+    shelf = store.open_shelf(handles.new(), name="notes", retention="keep")
+    assert shelf.directory.path.parent.resolve() == inside
+    store.close()
 
 
 IN_ITS_PLACE: dict[str, Callable[[Path, Path], object]] = {

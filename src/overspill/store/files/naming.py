@@ -114,21 +114,16 @@ def _create(entry: NameEntry, run: StoreRun, wanted: Opening, limits: KeepLimits
 
 
 def _reopen(root: Directory, place: Place, run: StoreRun, name: str, limits: KeepLimits | None) -> LiveFileShelf | None:
-    """None if there is no kept session of that name in that place. Raises NameInUse while another session has the name."""
+    """None if there is no kept session of that name in that place. Raises NameInUse while another process has it."""
     try:
         with ExitStack() as undo:
             with root.open_directory(place.run) as parent:
                 directory = undo.enter_context(parent.open_directory(layout.session_directory(place.session)))
             opening = read_opening(place.session, directory)
-            if opening is None or opening.name != name:
+            if opening is None or opening.name != name or opening.retention != "keep":
                 return None
-            if opening.retention == "keep":
-                undo.pop_all()
-                shelf = run.reopen_shelf(place.session, directory, name, limits)
-            elif lock.is_held(directory):
-                shelf = None
-            else:
-                return None
+            undo.pop_all()
+        shelf = run.reopen_shelf(place.session, directory, name, limits)
     except FileNotFoundError:  # another process has applied its keep limits
         return None
     if shelf is None:
