@@ -55,7 +55,7 @@ def keep(root: Path, name: str) -> str:
 
 
 def folder_of(root: Path) -> Path:
-    return root / layout.names_directory()
+    return root / layout.hints_directory()
 
 
 def hint_of(root: Path, name: str) -> Path:
@@ -223,8 +223,8 @@ def test_an_emptied_name_is_new_and_leaves_nothing_if_its_session_cannot_begin(s
 OPEN_AND_STOP = """
 import os, signal, sys, time
 from pathlib import Path
-from overspill.store.files import layout, names
-with layout.Root(Path(sys.argv[1])).open() as root, names.open_folder(root) as folder:
+from overspill.store.files import hints, layout, names
+with layout.Root(Path(sys.argv[1])).open() as root, hints.open_folder(root) as folder:
     with names.hold(root, folder, "notes", time.monotonic() + 60):
         print("held", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -172,8 +172,8 @@ def list_lock_directories(root: Directory) -> list[str]:
     return [name for name in root.names() if _LOCK_DIRECTORY.fullmatch(name) and _is_private_directory(root, name)]
 
 
-def names_directory() -> str:
-    return f"overspill-names-{os.geteuid()}"
+def hints_directory() -> str:
+    return f"overspill-hints-{os.geteuid()}"
 
 
 def is_run(name: str) -> bool:

@@ -133,15 +133,21 @@ def _wait_for(root: Directory, name: str, deadline: float) -> Generator[Director
 
 def lock_before(fd: int, deadline: float, root: Directory) -> None:
     """Lock a file by which names are assigned. Raises StoreError at the deadline, since its holder may be stopped."""
-    pause = 0.001
+    if not try_lock_within(fd, deadline - time.monotonic()):
+        raise StoreError(
+            f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
+            "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
+        )
+
+
+def try_lock_within(fd: int, seconds: float) -> bool:
+    deadline, pause = time.monotonic() + seconds, 0.001
     while not try_lock(fd):
-        if time.monotonic() > deadline:
-            raise StoreError(
-                f"Could not open a named session in {root.path}: another process has been opening one there for too long. "
-                "If that process is stopped, continue or end it. A session without a name can be opened meanwhile."
-            )
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(pause)
         pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+    return True
 
 
 def _lock_unless_held(fd: int) -> bool:

@@ -1,27 +1,26 @@
-"""Find the session of a name without looking at the others: one small file for each name, in a folder that only this user enters.
+"""Find the session of a name without looking at the others: one small file for each name, in the folder of hints.
 
 What such a file says is a hint, which is checked against the session itself. It is written before its session is made and removed
 after it, so a process that dies in between leaves a hint that leads nowhere, and never a session that nobody finds. If a hint is
-wrong, the sessions are listed. Removing the whole folder does no harm: the next process that opens a name makes it again.
+wrong, the sessions are listed.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import re
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 
 import msgspec
 
 from overspill import handles
 from overspill.errors import StoreError
-from overspill.store.files import layout, lock
+from overspill.store.files import hints, layout, lock
 from overspill.store.files.journal import Opening
 from overspill.store.files.layout import Directory
+from overspill.store.files.sizes import SIZES
 from overspill.store.files.survey import Place
 
 _MAX_HINT_BYTES = 256  # more than the longest one has
@@ -46,28 +45,12 @@ class NameEntry:
         if place == self.place:
             return
         self.place = None  # in case that half of it is written
-        os.ftruncate(self._fd, 0)
-        if os.pwrite(self._fd, data := msgspec.json.encode(place), 0) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        hints.rewrite(self._fd, msgspec.json.encode(place))
         self.place = place
 
     def remove(self) -> None:
         with suppress(FileNotFoundError):
             self._folder.remove_file(self._file)
-
-
-@contextmanager
-def open_folder(root: Directory, *, makes: bool = False) -> Generator[Directory | None]:
-    """None if there is none, or if another user has something in its place: in /tmp, everyone may take any name."""
-    name = layout.names_directory()
-    with ExitStack() as opened:
-        folder: Directory | None = None
-        if makes:
-            with suppress(FileExistsError):
-                folder = root.make_directory(name)
-        if folder is None and layout.is_ours(root, name):
-            folder = root.open_directory(name)
-        yield None if folder is None else opened.enter_context(folder)
 
 
 def is_whole(folder: Directory) -> bool:
@@ -98,19 +81,19 @@ def hold(root: Directory, folder: Directory, name: str, deadline: float) -> Gene
     """Raises StoreError at the deadline, and FileNotFoundError if the folder was removed."""
     file = _file_of(name)
     while True:
-        fd, is_made = _open_or_make(folder, file)
+        fd, is_made = hints.open_or_make(folder, file)
         try:
             lock.lock_before(fd, deadline, root)
             if lock.is_there(folder, fd, file):
                 yield NameEntry(folder, file, fd, is_made=is_made)
                 return
         finally:
-            _unlock(fd)
+            hints.unlock(fd)
 
 
 def forget(root: Directory, name: str, place: Place) -> None:
     """Remove the hint to a session that was removed, and the folder with the last one. If that fails, it leads nowhere."""
-    with suppress(OSError, StoreError), open_folder(root) as folder:
+    with suppress(OSError, StoreError), hints.open_folder(root) as folder:
         if folder is None:
             return
         with _open_now(folder, name, makes=False) as entry:
@@ -120,15 +103,16 @@ def forget(root: Directory, name: str, place: Place) -> None:
 
 
 def remove_folder_if_empty(root: Directory) -> None:
-    with suppress(OSError, StoreError), open_folder(root) as folder:
+    with suppress(OSError, StoreError), hints.open_folder(root) as folder:
         if folder is None:
             return
         with os.scandir(folder.fd) as found:
             if any(_HINT.fullmatch(each.name) for each in found):
                 return
         # Another process may make a hint meanwhile. Then the folder stays, and the next process that needs it fills it again.
-        with suppress(FileNotFoundError):
-            folder.remove_file(_IS_WHOLE)
+        for file in (_IS_WHOLE, SIZES):
+            with suppress(FileNotFoundError):
+                folder.remove_file(file)
         root.remove_directory(folder.path.name)
 
 
@@ -136,30 +120,8 @@ def remove_folder_if_empty(root: Directory) -> None:
 def _open_now(folder: Directory, name: str, *, makes: bool) -> Generator[NameEntry | None]:
     """None if there is none, or while another process has it."""
     file = _file_of(name)
-    try:
-        fd, is_made = _open_or_make(folder, file) if makes else (folder.open_file(file, os.O_RDWR), False)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        is_held = lock.try_lock(fd) and lock.is_there(folder, fd, file)
-        yield NameEntry(folder, file, fd, is_made=is_made) if is_held else None
-    finally:
-        _unlock(fd)
-
-
-def _open_or_make(folder: Directory, file: str) -> tuple[int, bool]:
-    """The file, and whether it was made now."""
-    while True:
-        with suppress(FileNotFoundError):
-            return folder.open_file(file, os.O_RDWR), False
-        with suppress(FileExistsError):
-            return folder.make_file(file), True
-
-
-def _unlock(fd: int) -> None:
-    fcntl.flock(fd, fcntl.LOCK_UN)  # a forked child may have it open too
-    os.close(fd)
+    with hints.hold(folder, file, makes=makes) as held:
+        yield NameEntry(folder, file, held[0], is_made=held[1]) if held else None
 
 
 def _file_of(name: str) -> str:

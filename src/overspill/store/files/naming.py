@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 from overspill.store import rules
-from overspill.store.files import layout, lock, names
+from overspill.store.files import hints, layout, lock, names
 from overspill.store.files.journal import Opening, read_opening
 from overspill.store.files.layout import Directory
 from overspill.store.files.names import NameEntry
@@ -26,7 +26,7 @@ class NamedShelves:
     def open(self, root: Directory, run: StoreRun, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
         try:
             while True:
-                with names.open_folder(root, makes=True) as folder:
+                with hints.open_folder(root, makes=True) as folder:
                     if folder is None:
                         shelf = self._open_by_listing(root, run, wanted, limits)
                     else:
@@ -58,7 +58,7 @@ class NamedShelves:
         """Where another user keeps us from having hints. None if not any more."""
         if not _is_unique(wanted):
             self._index.learn(root)  # before others have to wait for us
-            with lock.hold_alone(root, within=self._max_wait_seconds), names.open_folder(root) as folder:
+            with lock.hold_alone(root, within=self._max_wait_seconds), hints.open_folder(root) as folder:
                 if folder is not None:
                     return None
                 place = self._find(root, wanted.name)

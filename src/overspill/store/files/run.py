@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from threading import RLock
 
 from overspill.store import rules
-from overspill.store.files import clearing, layout, lock
+from overspill.store.files import clearing, layout, lock, sizes
 from overspill.store.files.journal import Journal, Opening
 from overspill.store.files.layout import Directory, Root
 from overspill.store.files.shelf import LiveFileShelf
@@ -87,9 +87,14 @@ class StoreRun:
                 last.callback(self._directory.close)
                 last.callback(self._lock.release)
                 if not self._lock.inherited:
+                    last.callback(self._note_written)
                     last.callback(clearing.clear_run, self._root, self._directory)
                 for shelf in self._shelves:
                     last.callback(shelf.close)
+
+    def _note_written(self) -> None:
+        if changes := self.guard.finish():
+            sizes.add(self._root, changes)
 
     def _make_quota(self, session: str, name: str, limits: KeepLimits | None) -> OutputQuota:
         if limits is None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 
+from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.files import clearing, layout, lock
+from overspill.store.files import clearing, layout, lock, sizes
 from overspill.store.files.expiry import KeptContent, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Opening
@@ -18,12 +20,14 @@ from overspill.store.files.layout import Directory, Root
 from overspill.store.files.naming import NamedShelves
 from overspill.store.files.run import StoreRun
 from overspill.store.files.shelf import FileShelf, LiveFileShelf
-from overspill.store.files.survey import Place, ShelfIndex, unknown_session_error
+from overspill.store.files.survey import Place, ShelfIndex, has_many, unknown_session_error
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
 from overspill.store.rules import KeptItem
 
+MAX_MEASURED_FIRST = 200
+"""Runs and sessions in a store that a session waits for when it opens. Larger stores are measured in the background."""
 _MAX_WAIT_SECONDS = 30.0  # for a process that assigns a name, which takes it a fraction of a second
 
 
@@ -155,18 +159,52 @@ class FileStore:
                 self._run = None
 
     def _ensure_run(self, root: Directory, limits: KeepLimits | None) -> StoreRun:
-        """This process's run, after the limits were applied. The first call starts it and removes what dead runs left."""
-        if self._run is not None and self._run.usable:
+        """This process's run. The first call starts it. In a small store, the limits are applied and what dead runs left is
+        removed before a session opens; in a large one, soon afterwards, in a thread."""
+        run = self._run
+        if run is not None and run.usable:
+            if limits and run.guard.is_due(limits) and not has_many(root, MAX_MEASURED_FIRST):
+                run.guard.apply(limits)
+            return run
+        guard = KeepGuard(self._tidy, sweep_seconds=self._sweep_seconds)
+        if has_many(root, MAX_MEASURED_FIRST):
+            self._begin_in_large_store(root, guard, limits)
+        else:
             if limits:
-                self._run.guard.apply_if_due(limits)
-            return self._run
-        guard = KeepGuard(self.expire, sweep_seconds=self._sweep_seconds)
-        if limits:
-            guard.apply(limits)
-        for name in self._index.list_clearable_runs(root):
-            clearing.clear_dead_run(root, name)
+                guard.apply(limits)
+            self._clear_dead_runs(root)
         self._run = StoreRun(self.place, run_bytes=self._run_bytes, mutex=self._mutex, guard=guard)
         return self._run
+
+    def _begin_in_large_store(self, root: Directory, guard: KeepGuard, limits: KeepLimits | None) -> None:
+        measured = sizes.recall(root)
+        is_recent = measured is not None and measured.age < self._sweep_seconds
+        if limits is None:
+            if not is_recent:
+                Thread(target=self._clear_soon, name="overspill-clear-runs", daemon=True).start()
+            return
+        if measured is not None:
+            applied = limits if measured.limits.is_as_strict_as(limits) else measured.limits
+            guard.recall(applied, measured.families, due_seconds=self._sweep_seconds - measured.age)
+        if measured is None or measured.age > rules.DAY:
+            guard.apply_before_end(limits)
+
+    def _tidy(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
+        """Apply the limits, and note for later processes what is left."""
+        left = self.expire(limits, family=family)
+        with suppress(OSError, StoreError), self.place.open() as root:
+            self._clear_dead_runs(root)
+            if family is None and has_many(root, MAX_MEASURED_FIRST):
+                sizes.note(root, limits, left.families)
+        return left
+
+    def _clear_soon(self) -> None:
+        with suppress(OSError, StoreError), self.place.open() as root:  # the next process tries again
+            self._clear_dead_runs(root)
+
+    def _clear_dead_runs(self, root: Directory) -> None:
+        for name in self._index.list_clearable_runs(root):
+            clearing.clear_dead_run(root, name)
 
     def _expire(self, root: Directory, limits: KeepLimits, family: str | None) -> Expired:
         run = self._run
