@@ -77,11 +77,15 @@ class KeepGuard:
         """For a process that ends. Returns how many bytes more than when it was last measured each family has from it."""
         if self._overdue is not None:
             with suppress(StoreError, OSError), self._sweeping:
-                if self._overdue is not None:  # a thread may have done it meanwhile
-                    self.apply(self._overdue)
+                self._apply_overdue()
         with self._counting:
             changes = {each: granted - self._measured_at.get(each, 0) for each, granted in self._granted.items()}
         return {each: change for each, change in changes.items() if change}
+
+    def _apply_overdue(self) -> None:
+        """Called while nobody else sweeps. A thread may have applied them meanwhile."""
+        if self._overdue is not None:
+            self.apply(self._overdue)
 
     def is_due(self, limits: KeepLimits) -> bool:
         return self._applied != limits or time.monotonic() >= self._due
