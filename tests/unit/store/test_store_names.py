@@ -87,6 +87,17 @@ def test_opening_a_name_looks_at_no_other_session(tmp_path: Path, name: str):
     assert cost(5) == cost(30)
 
 
+def test_reading_labelling_and_removing_a_session_of_this_process_lists_no_others(store: FileStore, tmp_path: Path):
+    shelf = store.open_shelf(handles.new(), name="notes", retention="keep")
+    keep(tmp_path, "others")
+    listed.clear()
+    store.read_shelf(shelf.session).close()
+    assert store.label(shelf.session).live
+    shelf.close()
+    store.remove_shelf(shelf.session)
+    assert tmp_path.stat().st_ino not in listed
+
+
 def test_a_store_without_the_folder_finds_every_name_and_has_it_again(store: FileStore, tmp_path: Path):
     sessions = {name: keep(tmp_path, name) for name in ("one", "two", "family/three")}
     shutil.rmtree(folder_of(tmp_path))
@@ -116,8 +127,9 @@ def test_only_the_owner_can_read_the_names(store: FileStore, tmp_path: Path):
 def test_a_folder_that_others_may_enter_is_refused_until_it_is_private(store: FileStore, tmp_path: Path):
     session = keep(tmp_path, "notes")
     folder_of(tmp_path).chmod(0o755)
-    with pytest.raises(StoreError, match=r"other users may enter it \(mode 0755\)"):
-        store.open_shelf(handles.new(), name="notes", retention="keep")
+    for fails in (lambda: reopen(store, "notes"), store.check_writable):
+        with pytest.raises(StoreError, match=r"other users may enter it \(mode 0755\)"):
+            fails()
     folder_of(tmp_path).chmod(0o700)
     assert reopen(store, "notes") == session
 

@@ -43,6 +43,9 @@ class StoreRun:
         """False after it has ended, in a forked child, and if its directory was removed."""
         return not self._over and not self._lock.inherited and os.fstat(self._directory.fd).st_nlink > 0
 
+    def has_session(self, session: str) -> bool:
+        return layout.has_session(self._directory, session)
+
     def create_shelf(self, wanted: Opening, limits: KeepLimits | None) -> LiveFileShelf:
         session, retention = wanted.session, wanted.retention
         with ExitStack() as undo:

@@ -12,7 +12,7 @@ from threading import RLock, Thread
 
 from overspill.errors import StoreError
 from overspill.store import rules
-from overspill.store.files import clearing, layout, lock, sizes
+from overspill.store.files import clearing, hints, layout, lock, sizes
 from overspill.store.files.expiry import KeptContent, is_gone, remove_output
 from overspill.store.files.failures import explain_failures
 from overspill.store.files.journal import Opening
@@ -81,7 +81,7 @@ class FileStore:
         with explain_failures(f"read session {session}"):
             if not self.root.exists():
                 raise unknown_session_error(session)
-            with self.place.open() as root, root.open_directory(self._index.find(root, session).run) as run:
+            with self.place.open() as root, root.open_directory(self._find(root, session).run) as run:
                 return FileShelf(session, run.open_directory(layout.session_directory(session)))
 
     def label(self, session: str) -> ShelfLabel:
@@ -90,7 +90,7 @@ class FileStore:
             if not self.root.exists():
                 raise unknown_session_error(session)
             with self.place.open() as root:
-                return self._index.read_label(root, self._index.find(root, session))
+                return self._index.read_label(root, self._find(root, session))
 
     def shelves(self, *, family: str = "", after: str = "", most: int | None = None) -> list[ShelfLabel]:
         with explain_failures(f"list {self.root}"):
@@ -105,7 +105,7 @@ class FileStore:
             if not self.root.exists():
                 raise unknown_session_error(session)
             with self.place.open() as root:
-                if not self._remove_place(root, self._index.find(root, session)):
+                if not self._remove_place(root, self._find(root, session)):
                     raise rules.still_live_error(session)
 
     def empty_shelf(self, session: str) -> int:
@@ -115,7 +115,7 @@ class FileStore:
                 raise unknown_session_error(session)
             with (
                 self.place.open() as root,
-                root.open_directory(self._index.find(root, session).run) as run,
+                root.open_directory(self._find(root, session).run) as run,
                 run.open_directory(layout.session_directory(session)) as directory,
             ):
                 removed = layout.list_outputs(directory)
@@ -135,7 +135,7 @@ class FileStore:
 
     def check_writable(self) -> None:
         """Raise StoreError if nothing can be written in the root, which exists. Leaves nothing behind."""
-        with explain_failures(f"write to {self.root}"), self.place.open() as root:
+        with explain_failures(f"write to {self.root}"), self.place.open() as root, hints.open_folder(root):
             directory, hold = lock.make_held(root, layout.new_lock_directory)
             with directory:
                 try:
@@ -157,6 +157,13 @@ class FileStore:
             if self._run:
                 self._run.end()
                 self._run = None
+
+    def _find(self, root: Directory, session: str) -> Place:
+        """Those of this process are found without listing the others."""
+        run = self._run
+        if run is not None and run.usable and run.has_session(session):
+            return Place(run.name, session)
+        return self._index.find(root, session)
 
     def _ensure_run(self, root: Directory, limits: KeepLimits | None) -> StoreRun:
         """This process's run. The first call starts it. In a small store, the limits are applied and what dead runs left is
