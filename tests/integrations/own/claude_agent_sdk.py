@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, ResultMessage, query
+from claude_agent_sdk import ClaudeAgentOptions, HookMatcher, ResultMessage, create_sdk_mcp_server, query
 
 from overspill import Session, Settings
 from overspill.errors import BadRequest
 from overspill.integrations.claude_agent_sdk import overspill_options
 from overspill.integrations.options import Options
 from tests.conformance.model_apis import serving
-from tests.integrations.drivers.claude_agent_sdk import ScriptedApi, make_environment
+from tests.integrations.drivers.claude_agent_sdk import ScriptedApi, make_environment, make_tool
 from tests.integrations.driving import Call, Scripted
-from tests.integrations.suite import LOG, NEEDLE, extract, find_name, settings
+from tests.integrations.suite import LOG, NEEDLE, extract, find_name, read_log, settings
 
 __all__ = ["settings"]
 
@@ -109,6 +110,30 @@ async def test_calls_of_two_users_with_the_same_id_are_nobodys(settings: Setting
     for user in ("ann", "bob"):
         await note({"tool_use_id": "call_1", "session_id": user}, "call_1", {})
     assert adapter._calls["call_1"] == ""
-    adapter._forget({"tool_use_id": "call_1"})  # one has ended, the other may still run
+    adapter._forget("call_1")  # one has ended, the other may still run
     await note({"tool_use_id": "call_1", "session_id": "eve"}, "call_1", {})
     assert adapter._calls["call_1"] == ""
+
+
+async def test_a_server_may_have_any_name(tmp_path: Path, settings: Settings):
+    """Claude Code changes it in the names of tools."""
+    servers = {"my tools.v2": create_sdk_mcp_server("my tools.v2", tools=[make_tool(read_log)])}
+    script = Scripted(
+        [Call("read_log")],
+        lambda request: extract(request, "the order that was refused"),
+        lambda request: request.results["c2"],
+    )
+    options = overspill_options(settings=settings, mcp_servers=servers, allowed_tools=["mcp__my_tools_v2"])
+    answer = await ask(script, tmp_path, options, tools=[])
+    assert NEEDLE in str(answer.result)
+
+
+def test_claude_code_asks_one_hook_about_a_call():
+    """Each costs a message in both directions."""
+    servers = {name: create_sdk_mcp_server(name, tools=[]) for name in ("tools", "my tools.v2")}
+    hooks = overspill_options(mcp_servers={**servers, "outside": {"command": "x"}})["hooks"]
+    ours = ("mcp__tools__add", "mcp__my_tools_v2__add", "mcp__overspill__tool_output")
+    others = ("Bash", "mcp__outside__add", "mcp__tools2__add", "my_mcp__tools__add")
+    for name in (*ours, *others):
+        asked = [event for event in ("PreToolUse", "PostToolUse") if re.search(hooks[event][0].matcher, name)]
+        assert asked == ["PreToolUse" if name in ours else "PostToolUse"]
