@@ -1,6 +1,8 @@
 """Waiting for what nobody here can signal."""
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 
@@ -10,3 +12,8 @@ async def until(holds: Callable[[], object], within: float = 30) -> None:
     with anyio.fail_after(within):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.01)
+
+
+def list_paths(place: Path) -> list[Path]:
+    """All that is below, also while others remove some of it, which `rglob` does not survive."""
+    return [Path(folder, name) for folder, folders, files in os.walk(place) for name in (*folders, *files)]
