@@ -1,6 +1,8 @@
 """Waiting for what nobody here can signal."""
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,3 +19,11 @@ async def until(holds: Callable[[], object], within: float = 30) -> None:
 def list_paths(place: Path) -> list[Path]:
     """All that is below, also while others remove some of it, which `rglob` does not survive."""
     return [Path(folder, name) for folder, folders, files in os.walk(place) for name in (*folders, *files)]
+
+
+def wait_until(holds: Callable[[], object], within: float = 60) -> None:
+    """The same without an event loop."""
+    deadline = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
