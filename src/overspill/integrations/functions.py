@@ -74,7 +74,7 @@ def _wrap(tool: Callable[..., Any], session: Session | SyncSession, run: Run, as
 
 def _ask(asking: Asking, name: str, signature: inspect.Signature) -> inspect.Signature:
     """The signature that frameworks make a schema of, with what the model is looking for if it is to say so."""
-    schema = {"type": "object", "properties": {key: {} for key in signature.parameters}, "required": []}
+    schema: dict[str, Any] = {"type": "object", "properties": {key: {} for key in signature.parameters}, "required": []}
     widened = asking.widen(name, schema)
     if widened is schema:
         return signature
