@@ -34,6 +34,10 @@ class Member(NamedTuple):
     end: int
     depth: int
 
+    @property
+    def is_short(self) -> bool:
+        return self.end - self.start <= _PIECE_BYTES
+
 
 def list_telling_lines(index: Index, ranking: Ranking, record: int) -> list[Span]:
     """The lines of a record that contain what was asked for, or its first line."""
@@ -57,7 +61,7 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
             number = bisect_right(members, position, key=lambda member: member.start) - 1
             member = members[number]
             key = _KEY.match(index.text, member.start)
-            place = (key is not None and end <= key.end(), member.end - member.start > _PIECE_BYTES, member.depth, number)
+            place = (key is not None and end <= key.end(), not member.is_short, member.depth, number)
             best[term] = min(place, best.get(term, place))
     met = {ranking.terms[term].key for term, (is_key, *_) in best.items() if not is_key}
     keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
@@ -68,7 +72,7 @@ def _list_telling_members(index: Index, ranking: Ranking, record: int, members: 
 
 def _list_naming(members: list[Member], keys: dict[int, list[str]]) -> list[int]:
     """The members that say which record this is: its first identifier and its names, or else the first member."""
-    short = {number: parts[-1] for number, parts in keys.items() if parts and members[number].end - members[number].start <= _PIECE_BYTES}
+    short = {number: parts[-1] for number, parts in keys.items() if parts and members[number].is_short}
     names = [number for number, last in short.items() if last.endswith(_NAMES)][:_MAX_NAMES]
     identifier = next(([number] for number, last in short.items() if last in _IDENTIFIERS), list[int]())
     return [*identifier, *names] or [0]
