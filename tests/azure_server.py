@@ -1,4 +1,4 @@
-"""A real server that speaks Azure's protocol, on loopback: Azurite, which comes from npm and not as a package of ours."""
+"""A real server that speaks Azure's protocol, on loopback: Azurite, which comes from npm."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 import http.client
-import shutil
+import os
 import subprocess
 import threading
 import time
@@ -16,6 +16,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from packages import AZURITE, Unavailable, npm_home
 from store_servers import free_ports, require_package
 
 CONTAINER = "overspill-tests"
@@ -29,11 +30,9 @@ _VERSION = "2021-12-02"
 def run_azure(folder: Path) -> Iterator[dict[str, str]]:
     """The variables that lead to the server."""
     require_package("obstore")
-    program = shutil.which("azurite-blob")
-    if program is None:
-        pytest.skip("needs azurite-blob in the PATH: npm install -g azurite")
+    program = _find_program()
     [port] = free_ports(1)
-    options = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence", "--silent", "--disableTelemetry"]
+    options = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--inMemoryPersistence", "--silent"]
     options.append("--skipApiVersionCheck")
     with (folder / "log").open("w") as log:
         process = subprocess.Popen([program, *options], cwd=folder, stdout=log, stderr=log)
@@ -53,6 +52,13 @@ def run_azure(folder: Path) -> Iterator[dict[str, str]]:
     finally:
         process.kill()
         process.wait(30)
+
+
+def _find_program() -> Path:
+    try:
+        return npm_home("azurite", AZURITE) / "node_modules" / ".bin" / "azurite-blob"
+    except Unavailable as reason:
+        pytest.fail(str(reason)) if os.environ.get("CI") else pytest.skip(str(reason))
 
 
 def _make_container(port: int) -> bool:

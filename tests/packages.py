@@ -24,6 +24,7 @@ NPM = {
 }
 INSPECTOR = {"node": NPM["node"], "@modelcontextprotocol/inspector": "2.12.0"}
 CODING_AGENTS = {"node": NPM["node"], "@anthropic-ai/claude-code": "2.1.325", "@google/gemini-cli": "0.61.0"}
+AZURITE = {"azurite": "3.33.0"}  # the last that does not bring 200 MB of packages that report to its maker
 MCPB = {"@anthropic-ai/mcpb": "2.1.2"}
 PYTHON = {
     "mcp-2.3": ("mcp==2.3.0", "mcp-server-git==2026.10.19", "mcp-server-fetch==2026.10.24", "mcp-server-time==2026.10.19"),

@@ -1,5 +1,7 @@
 """Waiting for what nobody here can signal."""
 
+import threading
+import time
 from collections.abc import Callable
 
 import anyio
@@ -10,3 +12,11 @@ async def until(holds: Callable[[], object], within: float = 30) -> None:
     with anyio.fail_after(within):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.01)
+
+
+def wait_until(holds: Callable[[], object], within: float = 60) -> None:
+    """The same without an event loop."""
+    deadline = time.monotonic() + within
+    while not holds():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)

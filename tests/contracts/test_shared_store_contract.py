@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import NameInUse, StoreError, UnknownHandle
@@ -111,16 +111,9 @@ def stored(shelf, data: bytes) -> str:
     return id
 
 
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.05)
-
-
 def suspend(store, seen_by, session: str) -> None:
     """As if its process had been suspended: it renews its lease no more, until another worker takes it for dead."""
-    store._run._stop.set()
+    store._open.run.lease.stop_renewing()
     wait_until(lambda: not seen_by.label(session).live)
 
 

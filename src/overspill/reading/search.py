@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from overspill.reading.pattern import Literal, Pattern
@@ -56,14 +57,15 @@ class Search:
     def _hits_in(self, start: int, end: int) -> Iterator[Hit]:
         text = self._prepare(self._buffer[start:end])
         at, size, reach, search = self.reached - start, end - start, self._reach, self._pattern.search
+        find_line_end = _line_end_finder(text)
         while at <= size and (match := search(text, at)):
             first, last = match
             if first == last and bytes(self._buffer[start + first - 1 : start + first + 1]) == b"\r\n":
                 at = first + 1  # there is no line between CR and LF
                 continue
             far = max(last, first + reach)
-            line_end = _LINE_END.search(text, last, far + 1)
-            stop = line_end.start() if line_end else size
+            line_end = find_line_end(last, far + 1)
+            stop = size if line_end < 0 else line_end
             shown = stop if stop <= first + reach else _between_characters(text, first + reach)
             at = stop + 1 if stop <= far else max(last, shown)
             yield Hit(start + first, start + shown, start + at)
@@ -82,6 +84,18 @@ class Search:
         if self._buffer[at] == _CR_BYTE:
             return at, at + 2 if at + 1 < size and self._buffer[at + 1] == _LF_BYTE else at + 1
         return at - 1 if at > start and self._buffer[at - 1] == _CR_BYTE else at, at + 1
+
+
+def _line_end_finder(text: bytes | memoryview) -> Callable[[int, int], int]:
+    """Takes a start and an end and returns the place of the first line end between them, or -1."""
+    if isinstance(text, bytes) and b"\r" not in text:  # the usual case, and the faster way
+        return partial(text.find, b"\n")
+
+    def find(start: int, end: int) -> int:
+        found = _LINE_END.search(text, start, end)
+        return found.start() if found else -1
+
+    return find
 
 
 def _line_end(buffer: memoryview, start: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,21 @@ NOBODY = 65534
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    return Place(tmp_path, monkeypatch, capsys)
+    return make_place(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture
 def files(place: Place) -> dict[str, Path]:
-    found = {"servers": place.root / ".claude.json", "hooks": place.root / ".claude" / "settings.json"}
+    return write_files(place.root)
+
+
+def make_place(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return Place(root, monkeypatch, capsys)
+
+
+def write_files(root: Path) -> dict[str, Path]:
+    found = {"servers": root / ".claude.json", "hooks": root / ".claude" / "settings.json"}
     found["hooks"].parent.mkdir()
     found["servers"].write_text(CLAUDE_CODE)
     found["hooks"].write_text(SETTINGS)
@@ -75,33 +84,34 @@ def test_without_hooks_a_file_that_is_read_only_is_not_replaced_either(place: Pl
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 @pytest.mark.parametrize("which", ["servers", "hooks"])
-def test_a_file_of_another_user_is_not_replaced(place: Place, files: dict[str, Path], which: str):
+def test_a_file_of_another_user_is_not_replaced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], which: str):
     """In a folder where the user could put another file in its place."""
-    for path in [place.root, *place.root.rglob("*")]:
-        os.chown(path, NOBODY, NOBODY)
-    place.root.chmod(0o777)
-    os.chown(files[which], 0, 0)
-    files[which].chmod(0o666)
-    for parent in place.root.parents:
-        if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("pytest", "popen-")):
-            parent.chmod(0o755)
-    before = snapshot(place.root)
-    # What a command imports is imported first, because the other user may not be able to read it. At the end the process
-    # is root again, because what it may write then (such as measured coverage) goes to a folder of root's.
-    code = (
-        "import os, sys; from overspill.cli import main\n"
-        "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill', '--print'])\n"
-        "except SystemExit as end: assert not end.code\n"
-        f"os.seteuid({NOBODY})\n"
-        "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill'])\n"
-        "finally: os.seteuid(0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert done.stderr == (
-        f"overspill: error: {files[which]} belongs to another user. Nothing was written. Run this as that user.\n"
-    )
-    assert snapshot(place.root) == before
+    # Not in a folder of pytest's: each run of it closes the folder that they are all in to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        place = make_place(Path(folder), monkeypatch, capsys)
+        files = write_files(place.root)
+        for path in [place.root, *place.root.rglob("*")]:
+            os.chown(path, NOBODY, NOBODY)
+        os.chown(files[which], 0, 0)
+        files[which].chmod(0o666)
+        before = snapshot(place.root)
+        # What a command imports is imported first, because the other user may not be able to read it. At the end the process
+        # is root again, because what it may write then (such as measured coverage) goes to a folder of root's.
+        code = (
+            "import os, sys; from overspill.cli import main\n"
+            "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill', '--print'])\n"
+            "except SystemExit as end: assert not end.code\n"
+            f"os.seteuid({NOBODY})\n"
+            "try: main(['wrap', 'claude-code', '--hooks', '--command', 'overspill'])\n"
+            "finally: os.seteuid(0)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        assert done.stderr == (
+            f"overspill: error: {files[which]} belongs to another user. Nothing was written. Run this as that user.\n"
+        )
+        assert snapshot(place.root) == before
+        monkeypatch.undo()  # to leave the folder before it is removed
 
 
 def test_links_stay_links_and_undo_is_byte_for_byte(place: Place, files: dict[str, Path]):

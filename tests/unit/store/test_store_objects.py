@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from store_servers import S3_KEYS, Relay
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import SettingsError, StoreError, UnknownHandle
@@ -94,7 +95,7 @@ def test_a_closed_store_leaves_nothing_that_was_not_kept(make, s3_url):
     for retention in ("session", "process"):
         session = handles.new()
         stored(store.open_shelf(session, name=f"family/{session}", retention=retention), b"x")
-    for shelf in list(store._shelves.values()):
+    for shelf in list(store._open._shelves.values()):
         shelf.close()
     store.close()
     assert keys_below(s3_url, "") == []
@@ -105,12 +106,34 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     dead = make(lease_seconds=1)
     gone, kept = (dead.open_shelf(handles.new(), retention=kind) for kind in ("process", "keep"))
     id = stored(kept, b"kept")
-    dead._run._stop.set()
-    deadline = time.monotonic() + 60
-    while gone.session in {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}:
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.3)
+    dead._open.run.lease.stop_renewing()
+
+    def see() -> set[str]:
+        return {label.session for label in make(lease_seconds=1, remove_after_seconds=4).shelves()}
+
+    wait_until(lambda: gone.session not in see())
     assert make().read_shelf(kept.session).open(id).read(0, 9) == b"kept"
+
+
+@pytest.mark.parametrize("what", ["commit", "append", "journal"])
+def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_acknowledged(make, s3_server, monkeypatch, what: str):
+    quick = make(lease_seconds=1)
+    relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
+    shelf = make(lease_seconds=1).open_shelf(handles.new(), name="contested", retention="keep")
+    writer = shelf.create(handles.new())
+    writer.append(b"half")
+    writes = {"commit": writer.commit, "append": lambda: writer.append(b"more"), "journal": lambda: shelf.append_journal(b"{}\n")}
+    relay.hang()
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(writes[what])
+        wait_until(lambda: not quick.label(shelf.session).live)
+        taken = quick.open_shelf(handles.new(), name="contested", retention="keep")
+        assert taken.session == shelf.session
+        taken.remove_unrecorded(set())
+        relay.pass_on()
+        with pytest.raises(StoreError, match="can no longer write"):
+            late.result(60)
 
 
 @pytest.mark.promise("nobody-elses")

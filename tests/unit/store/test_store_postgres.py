@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from store_servers import Relay
+from waiting import wait_until
 
 from overspill import handles
 from overspill.errors import BadRequest, SettingsError, StoreError
@@ -65,18 +64,10 @@ def stored(shelf, data: bytes) -> str:
     return id
 
 
-def wait_until(holds) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.02)
-
-
 def suspend(store: PostgresStore, url: str) -> None:
     """As if its process had been suspended for an hour: its lease ran out long ago, and it renews no more."""
-    run = store._run
-    assert run is not None
-    run._stop.set()
+    run = store._open.run
+    run.lease.stop_renewing()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("UPDATE overspill.runs SET until = now() - interval '1 hour' WHERE run = %s", [run.id])
 

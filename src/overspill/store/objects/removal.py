@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import groupby
+
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.families import family_keys
 from overspill.store.objects.names import parse_opening
 from overspill.store.objects.output import REMOVED, folder
-from overspill.store.objects.run import READABLE_AFTER_REMOVAL_SECONDS, Run
+from overspill.store.objects.run import Run
+from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
 
 
 def list_outputs(bucket: Bucket, session: str) -> list[str]:
     return list(dict.fromkeys(item.key.split("/")[2] for item in bucket.list(f"data/{session}/")))
+
+
+def find_outputs(bucket: Bucket, wanted: Mapping[str, set[str]]) -> set[tuple[str, str]]:
+    """Which of these outputs of each session are stored. A listing has a thousand objects, so it takes few requests."""
+    found: set[tuple[str, str]] = set()
+    for session, ids in wanted.items():
+        listed = bucket.list(f"data/{session}/", after=f"data/{session}/{min(ids)}")
+        for id, items in groupby(listed, key=lambda item: item.key.split("/")[2]):
+            if id in ids and not any(item.key.endswith(REMOVED) for item in items):
+                found.add((session, id))
+    return found
 
 
 def mark_removed(bucket: Bucket, session: str, id: str) -> bool:

@@ -6,22 +6,12 @@ matter.
 
 from __future__ import annotations
 
-import os
 import time
-import uuid
-from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Lock
 
-from overspill.errors import StoreError
 from overspill.store.objects.bucket import Bucket
+from overspill.store.shared.lease import Lease
 
-LEASE_SECONDS = 30.0
-"""After so long without a sign of life, others may take the sessions of a process."""
-REMOVE_AFTER_SECONDS = 600.0
-"""After so long without a sign of life, what a process did not mean to keep is removed."""
-READABLE_AFTER_REMOVAL_SECONDS = 300.0
-"""How long readers that are open can still read a removed output."""
-_RENEWALS = 3  # in the time of a lease
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former also counts while the machine is suspended
 
 
@@ -31,26 +21,18 @@ def _elapsed() -> float:
 
 class Run:
     def __init__(self, bucket: Bucket, lease_seconds: float) -> None:
-        self.id = str(uuid.uuid4())
-        self.pid = os.getpid()
+        self.lease = Lease(lease_seconds)
+        self.id = self.lease.id
         self.lapses = 0
         """How often the lease ran out before it was renewed: others may have taken sessions meanwhile."""
         self._bucket = bucket
-        self._lease_seconds = lease_seconds
         self._key = f"runs/{self.id}"
-        self._stop = Event()
         self._mutex = Lock()
-        self._is_over = False
         self._date = 0.0
         self._renewed = 0.0
         self._written = 0.0
         self._renew()
-        Thread(target=self._renew_until, args=(self._stop,), name="overspill-lease", daemon=True).start()
-
-    @property
-    def is_usable(self) -> bool:
-        """False after it has ended, and in a forked child."""
-        return not self._is_over and self.pid == os.getpid()
+        self.lease.start_renewing(self._renew_again)
 
     def now(self) -> float:
         """The time of the service, or up to a second later: its dates have no fractions."""
@@ -58,20 +40,20 @@ class Run:
 
     def is_alive(self, modified: float | None) -> bool:
         """Whether a process whose object has this date may still live. Both dates may be off by a second."""
-        return modified is not None and self.now() - modified <= self._lease_seconds + 2
+        return modified is not None and self.now() - modified <= self.lease.seconds + 2
 
     def check_lease(self) -> int:
         """Note whether the lease has run out, and return how often that has happened."""
         with self._mutex:
-            if _elapsed() - self._renewed > self._lease_seconds:
+            if _elapsed() - self._renewed > self.lease.seconds:
                 self.lapses += 1
                 self._renew()
             return self.lapses
 
-    def end(self) -> None:
-        self._is_over = True
-        self._stop.set()
-        self._bucket.delete([self._key])
+    def wait_for_renewal(self) -> None:
+        """After the lease has ended, one that is under way would write the object again when it has been removed."""
+        with self._mutex:
+            pass
 
     def _renew(self) -> None:
         """Called with the mutex held."""
@@ -82,10 +64,11 @@ class Run:
         self._date, self._written = (found.modified if found else time.time()), written
         self._renewed = started
 
-    def _renew_until(self, stop: Event) -> None:
-        while not stop.wait(self._lease_seconds / _RENEWALS):
-            # A service that is away is tried again next time; the sessions that use it report the failure.
-            with suppress(StoreError), self._mutex:
-                if _elapsed() - self._renewed > self._lease_seconds:
-                    self.lapses += 1
-                self._renew()
+    def _renew_again(self) -> bool:
+        with self._mutex:
+            if not self.lease.is_usable:
+                return False
+            if _elapsed() - self._renewed > self.lease.seconds:
+                self.lapses += 1
+            self._renew()
+            return True

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
 from functools import cache
-from threading import RLock
 from typing import Any
 
-from overspill.errors import BadRequest, StoreError, UnknownHandle
+from overspill.errors import BadRequest, UnknownHandle
 from overspill.store import rules
-from overspill.store.copies import LocalCopies
 from overspill.store.files.journal import Opening
-from overspill.store.keeping import HOUR, KeepGuard, KeepQuota
+from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.postgres import sql
 from overspill.store.postgres.database import ANSWER_SECONDS, Database, Fetch
 from overspill.store.postgres.expiry import expire
-from overspill.store.postgres.run import LEASE_SECONDS, REMOVE_AFTER_SECONDS, Run
-from overspill.store.postgres.shelf import LivePostgresShelf, PostgresShelf
+from overspill.store.postgres.place import HeldPostgresPlace, PostgresPlace
+from overspill.store.postgres.run import Run
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
-from overspill.store.quota import GIB, OutputQuota, Quota
+from overspill.store.quota import GIB
+from overspill.store.shared.lease import LEASE_SECONDS, REMOVE_AFTER_SECONDS
+from overspill.store.shared.open_sessions import OpenSessions
+from overspill.store.shared.shelf import LiveSharedShelf, SharedShelf
 from overspill.text import encoding
 
 _SECONDS_BETWEEN_MEASUREMENTS = 60.0  # of all that is kept, which takes longer the more there is
@@ -50,13 +49,9 @@ class PostgresStore:
         self._tenant = tenant
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        self._quota = Quota(run_bytes)
-        self._guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
-        self._copies = LocalCopies()
-        self._run: Run | None = None
-        self._shelves: dict[str, LivePostgresShelf] = {}
+        guard = KeepGuard(self.expire, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        self._open = OpenSessions(self._start_run, self._finish_run, guard=guard, run_bytes=run_bytes)
         self._emptied: set[str] = set()
-        self._mutex = RLock()
 
     @property
     def url(self) -> str:
@@ -64,10 +59,10 @@ class PostgresStore:
 
     def open_shelf(
         self, session: str, *, name: str = "", retention: Retention = "session", limits: KeepLimits | None = None
-    ) -> LivePostgresShelf:
+    ) -> LiveSharedShelf:
         rules.check_id(session)
         rules.check_name(name)
-        run = self._ensure_run()
+        run = self._open.run
         hold = str(uuid.uuid4())
         values = self._key(
             session=session,
@@ -82,20 +77,12 @@ class PostgresStore:
         opened, kind = self._database.transact(
             f"open a session in {self.url}", lambda fetch: _open(fetch, values, may_exist=may_exist)
         )
-        quota: OutputQuota = self._quota
-        if limits and kind == "keep":
-            quota = KeepQuota(self._quota, self._guard, limits, rules.family_of(name))
-            self._guard.join(opened, limits)
-        shelf = LivePostgresShelf(
-            self._database, self._copies, opened, run=run, hold=hold, retention=kind, quota=quota, ended=self._end_session
-        )
-        with self._mutex:
-            self._shelves[hold] = shelf
-        return shelf
+        place = HeldPostgresPlace(self._database, opened, hold)
+        return self._open.add(place, run.lease, kind, limits, rules.family_of(name))
 
-    def read_shelf(self, session: str) -> PostgresShelf:
+    def read_shelf(self, session: str) -> SharedShelf:
         self._check_exists(session)
-        return PostgresShelf(self._database, self._copies, session)
+        return self._open.read(PostgresPlace(self._database, session))
 
     def label(self, session: str) -> ShelfLabel:
         rules.check_id(session)
@@ -113,81 +100,45 @@ class PostgresStore:
         if not self._database.rows(f"remove session {session}", sql.REMOVE_SESSION, self._key(session=session)):
             self._check_exists(session)
             raise rules.still_live_error(session)
-        self._quota.release(session)
+        self._open.quota.release(session)
 
     def empty_shelf(self, session: str) -> int:
         self._check_exists(session)
         removed = self._database.rows(f"empty session {session}", sql.EMPTY, {"session": session})
         self._emptied.add(session)
         for (id,) in removed:
-            self._quota.release(session, str(id))
+            self._open.quota.release(session, str(id))
         return len(removed)
 
     def expire(self, limits: KeepLimits, *, family: str | None = None) -> Expired:
         expired, sessions = expire(self._database, self._key(), limits, family)
         self._emptied |= sessions
-        self._release_gone()
+        self._open.release_gone(self._find_stored)
         return expired
 
     def free(self) -> int:
-        return self._quota.left
+        return self._open.quota.left
 
     def close(self) -> None:
-        with self._mutex:
-            run, self._run = self._run, None
-            with ExitStack() as last:
-                last.callback(self._database.close)
-                last.callback(self._copies.clear)
-                if run is not None:
-                    atexit.unregister(self.close)
-                    last.callback(self._end_run, run)
-                for shelf in list(self._shelves.values()):
-                    last.callback(shelf.close)
+        try:
+            self._open.close()
+        finally:
+            self._database.close()
 
-    def _ensure_run(self) -> Run:
-        with self._mutex:
-            if self._run is None or not self._run.is_usable:
-                self._run = Run(self._database, self._lease_seconds, self._remove_after_seconds)
-                atexit.register(self.close)
-            return self._run
+    def _start_run(self) -> Run:
+        return Run(self._database, self._lease_seconds, self._remove_after_seconds)
 
-    def _end_run(self, run: Run) -> None:
-        # If the server is away, the end of the lease does the same later.
-        with suppress(StoreError):
-            run.end(lambda: self._finish(run))
-
-    def _finish(self, run: Run) -> None:
+    def _finish_run(self, run: Run) -> None:
         doing = f"close {self.url}"
         self._database.rows(doing, sql.REMOVE_OF_RUN, {"run": run.id})
         if self._emptied:
             emptied, self._emptied = list(self._emptied), set()
             self._database.rows(doing, sql.PURGE, {"sessions": emptied})
+        run.end()
 
-    def _end_session(self, shelf: LivePostgresShelf) -> None:
-        with self._mutex:
-            if self._shelves.pop(shelf.hold, None) is None:
-                return
-        self._guard.leave(shelf.session)
-        is_removed = shelf.retention == "session"
-        key = {"session": shelf.session, "hold": shelf.hold}
-        # If the server is away, the lease ends what cannot be ended now.
-        with suppress(StoreError):
-            self._database.rows(f"close session {shelf.session}", sql.REMOVE_OWN if is_removed else sql.RELEASE, key)
-        if is_removed:
-            self._quota.release(shelf.session)
-
-    def _release_gone(self) -> None:
-        """Including what another process has removed, which would otherwise be freed only in that process's quota."""
-        held = {session: self._quota.outputs(session) for session in self._quota.sessions()}
-        if not held:
-            return
+    def _find_stored(self, held: Mapping[str, object]) -> set[tuple[str, str]]:
         rows = self._database.rows(f"measure {self.url}", sql.STILL_STORED, {"sessions": list(held)})
-        stored = {(str(session), str(id)) for session, id in rows}
-        writing = {(shelf.session, id) for shelf in list(self._shelves.values()) for id in shelf.list_writing()}
-        for session, ids in held.items():
-            for id in ids:
-                if (session, id) not in stored and (session, id) not in writing:
-                    self._quota.release(session, id)
+        return {(str(session), str(id)) for session, id in rows}
 
     def _check_exists(self, session: str) -> None:
         rules.check_id(session)

@@ -1,0 +1,100 @@
+"""One session's objects: read by everyone, and written by the process that holds the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from overspill.errors import UnknownHandle
+from overspill.store.objects import removal
+from overspill.store.objects.bucket import Bucket
+from overspill.store.objects.journal import ObjectJournal, read_lines
+from overspill.store.objects.names import Names
+from overspill.store.objects.output import NOTHING_YET, USED, ObjectParts, ObjectSource, find_output, folder, read_parts
+from overspill.store.objects.run import Run
+from overspill.store.protocols import Retention
+from overspill.store.shared.lease import lost_session_error
+
+
+class ObjectPlace:
+    seconds_between_notes = 3_600.0
+
+    def __init__(self, bucket: Bucket, session: str) -> None:
+        self.session = session
+        self._bucket = bucket
+
+    def find(self, id: str) -> ObjectSource:
+        return find_output(self._bucket, self.session, id)
+
+    def note_read(self, id: str) -> None:
+        self._bucket.put(folder(self.session, id) + USED)
+
+    def read_journal(self) -> Iterator[bytes]:
+        opening = self._bucket.get(f"openings/{self.session}")
+        if opening is None:
+            raise UnknownHandle(f"session-{self.session}")
+        yield opening[0]
+        yield from read_lines(self._bucket, self.session)
+
+
+class HeldObjectPlace(ObjectPlace):
+    def __init__(self, bucket: Bucket, names: Names, session: str, name: str, hold: str, run: Run) -> None:
+        super().__init__(bucket, session)
+        self.hold = hold
+        self._names = names
+        self._name = name
+        self._run = run
+        self._lapses = run.lapses
+        self._journal = ObjectJournal(bucket, session, hold)
+
+    def expect(self, id: str) -> ObjectSource:
+        return ObjectSource(self._bucket, self.session, id, NOTHING_YET)
+
+    def create(self, id: str) -> ObjectParts:
+        return ObjectParts(self._bucket, self.session, id, self._check_held)
+
+    def append_journal(self, lines: bytes) -> None:
+        self._check_held()
+        self._journal.append(lines)
+        self._check_held()
+
+    def remove_outputs(self, stays: Callable[[str], bool]) -> int:
+        self._check_held()
+        removed = 0
+        for id in removal.list_outputs(self._bucket, self.session):
+            if not stays(id):
+                parts = read_parts(self._bucket, self.session, id)
+                removed += parts.size if parts and not parts.is_removed else 0
+                removal.delete_output(self._bucket, self.session, id)
+        return removed
+
+    def leave(self, retention: Retention) -> None:
+        mark = f"holds/{self.session}/{self.hold}/{self._run.id}"
+        if not self._still_has_name():
+            self._bucket.delete([mark])
+            return
+        if retention == "session":
+            removal.delete_session(self._bucket, self.session)
+            self._bucket.delete([f"temporary/{self._run.id}/{self.session}"])
+        else:
+            self._journal.close()
+            self._bucket.put(f"used/{self.session}")
+            self._bucket.delete([mark])
+        if self._name:
+            self._names.release(self._name, self.hold, keep=retention == "keep")
+
+    def _check_held(self) -> None:
+        """After the lease has run out, the service is asked once whether another process has taken the session.
+
+        It cannot refuse a write for that reason, so this is called after each write too: what may have arrived too late is not
+        acknowledged.
+        """
+        lapses = self._run.check_lease()
+        if lapses != self._lapses:
+            if not self._still_has_name():
+                raise lost_session_error(self.session)
+            self._lapses = lapses
+
+    def _still_has_name(self) -> bool:
+        """Also false if the session was removed."""
+        has_name = not self._name or self._names.is_held_by(self._name, self.hold)
+        return has_name and self._bucket.find(f"openings/{self.session}") is not None

@@ -1,0 +1,99 @@
+"""One session's rows: read by everyone, and written by the process that holds the session."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from overspill.errors import UnknownHandle
+from overspill.store.postgres import sql
+from overspill.store.postgres.database import Database
+from overspill.store.postgres.output import PostgresParts, PostgresSource, find_output
+from overspill.store.postgres.schema import SCHEMA
+from overspill.store.protocols import Retention
+from overspill.store.shared.lease import lost_session_error
+
+_JOURNAL_PAGE_ROWS = 1_000
+
+NOTE_READ = f"UPDATE {SCHEMA}.outputs SET used = now() WHERE session = %(session)s AND id = %(id)s AND removed IS NULL"
+APPEND_JOURNAL = f"""
+WITH held AS (
+    SELECT FROM {SCHEMA}.holds WHERE hold = %(hold)s FOR KEY SHARE
+), line AS (
+    INSERT INTO {SCHEMA}.journal (session, hold, nth, lines)
+    SELECT %(session)s::uuid, %(hold)s::uuid, %(nth)s, %(lines)s::bytea FROM held ON CONFLICT (session, hold, nth) DO NOTHING
+)
+SELECT EXISTS (SELECT FROM held)
+"""
+READ_OPENING = f"SELECT opening FROM {SCHEMA}.sessions WHERE session = %(session)s"
+READ_JOURNAL = f"""
+SELECT n, lines FROM {SCHEMA}.journal WHERE session = %(session)s AND n > %(after)s ORDER BY n LIMIT {_JOURNAL_PAGE_ROWS}
+"""
+LIST_OUTPUTS = f"""
+SELECT id, size FROM {SCHEMA}.outputs
+WHERE session = %(session)s AND removed IS NULL
+    AND (hold = %(hold)s OR hold NOT IN (SELECT hold FROM {SCHEMA}.holds JOIN {SCHEMA}.runs USING (run) WHERE until > now()))
+"""
+REMOVE_OUTPUTS = f"DELETE FROM {SCHEMA}.outputs WHERE session = %(session)s AND id = ANY(%(ids)s::uuid[])"
+
+
+class PostgresPlace:
+    seconds_between_notes = 60.0
+
+    def __init__(self, database: Database, session: str) -> None:
+        self.session = session
+        self._database = database
+
+    def find(self, id: str) -> PostgresSource:
+        return find_output(self._database, self.session, id)
+
+    def note_read(self, id: str) -> None:
+        self._database.rows("note a read", NOTE_READ, {"session": self.session, "id": id})
+
+    def read_journal(self) -> Iterator[bytes]:
+        doing = f"read the journal of session {self.session}"
+        opening = self._database.rows(doing, READ_OPENING, {"session": self.session})
+        if not opening:
+            raise UnknownHandle(f"session-{self.session}")
+        yield bytes(opening[0][0])
+        after = 0
+        while rows := self._database.rows(doing, READ_JOURNAL, {"session": self.session, "after": after}):
+            for _, lines in rows:
+                yield from (line + b"\n" for line in bytes(lines)[:-1].split(b"\n"))
+            if len(rows) < _JOURNAL_PAGE_ROWS:
+                return
+            after = rows[-1][0]
+
+
+class HeldPostgresPlace(PostgresPlace):
+    def __init__(self, database: Database, session: str, hold: str) -> None:
+        super().__init__(database, session)
+        self.hold = hold
+        self._key = {"session": session, "hold": hold}
+        self._nth = itertools.count()
+
+    def expect(self, id: str) -> PostgresSource:
+        return PostgresSource(self._database, self.session, id, None)
+
+    def create(self, id: str) -> PostgresParts:
+        return PostgresParts(self._database, self.session, id, self.hold)
+
+    def append_journal(self, lines: bytes) -> None:
+        # Numbered, so that a write that is repeated because the connection broke counts once.
+        values = {**self._key, "nth": next(self._nth), "lines": lines}
+        is_held = self._database.rows(f"write to the journal of session {self.session}", APPEND_JOURNAL, values)[0][0]
+        if not is_held:
+            raise lost_session_error(self.session)
+
+    def remove_outputs(self, stays: Callable[[str], bool]) -> int:
+        """What another live process is still writing stays too."""
+        doing = f"clear up session {self.session}"
+        found = {str(id): size for id, size in self._database.rows(doing, LIST_OUTPUTS, self._key)}
+        doomed = [id for id in found if not stays(id)]
+        if doomed:
+            self._database.rows(doing, REMOVE_OUTPUTS, {"session": self.session, "ids": doomed})
+        return sum(found[id] for id in doomed)
+
+    def leave(self, retention: Retention) -> None:
+        statement = sql.REMOVE_OWN if retention == "session" else sql.RELEASE
+        self._database.rows(f"close session {self.session}", statement, self._key)

@@ -1,0 +1,116 @@
+"""What one process has open in a store on a server: its lease, its sessions, and what they may still write."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable, Container, Mapping
+from contextlib import ExitStack, suppress
+from threading import RLock
+from typing import Generic, Protocol, TypeVar
+
+from overspill.errors import StoreError, UnknownHandle
+from overspill.store.copies import LocalCopies
+from overspill.store.keeping import KeepGuard, KeepQuota
+from overspill.store.protocols import KeepLimits, Retention
+from overspill.store.quota import OutputQuota, Quota
+from overspill.store.shared.lease import Lease
+from overspill.store.shared.shelf import HeldPlace, LiveSharedShelf, SessionPlace, SharedShelf
+
+
+class Run(Protocol):
+    """What this process is on the server."""
+
+    @property
+    def lease(self) -> Lease: ...
+
+
+R = TypeVar("R", bound=Run)
+
+
+class OpenSessions(Generic[R]):
+    """`start` makes this process known to the server, and `finish` removes what it did not mean to keep. If the server is away
+    when a session or the process ends, the end of the lease does the same later."""
+
+    def __init__(
+        self,
+        start: Callable[[], R],
+        finish: Callable[[R], None],
+        *,
+        guard: KeepGuard,
+        run_bytes: int,
+    ) -> None:
+        self.quota = Quota(run_bytes)
+        self._start = start
+        self._finish = finish
+        self._guard = guard
+        self._copies = LocalCopies()
+        self._run: R | None = None
+        self._shelves: dict[str, LiveSharedShelf] = {}
+        self._mutex = RLock()
+
+    @property
+    def run(self) -> R:
+        """Started by the first call, and again in a forked child, after `close`, and if this process was taken for dead."""
+        with self._mutex:
+            if self._run is None or not self._run.lease.is_usable:
+                self._run = self._start()
+                atexit.register(self.close)
+            return self._run
+
+    def read(self, place: SessionPlace) -> SharedShelf:
+        return SharedShelf(place, self._copies)
+
+    def add(
+        self, place: HeldPlace, lease: Lease, retention: Retention, limits: KeepLimits | None, family: str
+    ) -> LiveSharedShelf:
+        """`family` is whose limits the session counts towards."""
+        quota: OutputQuota = self.quota
+        if limits and retention == "keep":
+            quota = KeepQuota(self.quota, self._guard, limits, family)
+            self._guard.join(place.session, limits)
+        shelf = LiveSharedShelf(place, self._copies, lease=lease, retention=retention, quota=quota, ended=self._end)
+        with self._mutex:
+            self._shelves[shelf.hold] = shelf
+        return shelf
+
+    def release_gone(self, find_stored: Callable[[Mapping[str, set[str]]], Container[tuple[str, str]]]) -> None:
+        """Give back the bytes of outputs that are gone, including those that another process has removed. `find_stored` gets the
+        outputs of each session that count here and finds those of them that are stored."""
+        # In this order: an output that is begun after the first line is not looked at, and one that is completed after the
+        # second is stored.
+        held = {session: self.quota.outputs(session) for session in self.quota.sessions()}
+        for shelf in list(self._shelves.values()):
+            held.get(shelf.session, set()).difference_update(shelf.list_writing())
+        held = {session: ids for session, ids in held.items() if ids}
+        stored = find_stored(held) if held else ()
+        for session, ids in held.items():
+            for id in ids:
+                if (session, id) not in stored:
+                    self.quota.release(session, id)
+
+    def close(self) -> None:
+        with self._mutex:
+            run, self._run = self._run, None
+            with ExitStack() as last:
+                last.callback(self._copies.clear)
+                if run is not None:
+                    atexit.unregister(self.close)
+                    last.callback(self._end_run, run)
+                for shelf in list(self._shelves.values()):
+                    last.callback(shelf.close)
+
+    def _end_run(self, run: R) -> None:
+        if run.lease.is_usable:  # or else, in a forked child, it is the parent's
+            run.lease.end()
+            with suppress(StoreError):
+                self._finish(run)
+
+    def _end(self, shelf: LiveSharedShelf) -> None:
+        with self._mutex:
+            if self._shelves.pop(shelf.hold, None) is None:
+                return
+        self._guard.leave(shelf.session)
+        with suppress(StoreError, UnknownHandle):
+            shelf.leave()
+        if shelf.retention == "session":
+            self.quota.release(shelf.session)
