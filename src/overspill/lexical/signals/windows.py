@@ -36,20 +36,16 @@ def boost_windows(index: Index, query: Query, ranking: Ranking) -> Boost | None:
     best = ranking.best() if index.traits.is_running_text else []
     if not best or _measure_mean(index, best[:_SAMPLED_RECORDS]) > _STEP_BYTES:
         return None  # records of such a length are windows themselves
-    places = {record: place for place, record in enumerate(best)}
-    others = {record: place for place, record in enumerate(_rank_by_window(index, ranking))}
-    fused = {record: _fuse(places.get(record), others.get(record)) for record in {**places, **others}}
+    fused = {record: 1 / (WEIGHTS.fusion + place) for place, record in enumerate(best)}
+    for place, record in enumerate(_rank_by_window(index, ranking)):
+        fused[record] = fused.get(record, 0.0) + 1 / (WEIGHTS.fusion + place)
     order = sorted(fused, key=lambda record: (-fused[record], record))
-    values = sorted(ranking.scores.values(), reverse=True)
-    return Boost(rescored=dict(zip(order, chain(values, repeat(min(values, default=0.0))), strict=False)))
+    values = [ranking.scores[record] for record in best]
+    return Boost(rescored=dict(zip(order, chain(values, repeat(values[-1])), strict=False)))
 
 
 def _measure_mean(index: Index, records: list[int]) -> float:
     return sum(index.outline.ends[record] - index.outline.starts[record] for record in records) / len(records)
-
-
-def _fuse(*places: int | None) -> float:
-    return sum(1 / (WEIGHTS.fusion + place) for place in places if place is not None)
 
 
 def _rank_by_window(index: Index, ranking: Ranking) -> list[int]:
@@ -74,14 +70,14 @@ def _find_topic(index: Index, record: int) -> int:
 
 def _score_windows(index: Index, ranking: Ranking) -> list[tuple[float, Window]]:
     """The best windows by BM25, all words of the question being worth the same."""
-    steps: dict[Window, Counter[int]] = {}
+    steps: dict[Window, dict[int, int]] = {}
     for record, spots in ranking.hits.items():
         topic = _find_topic(index, record)
         for start, _, term in spots:
-            steps.setdefault((topic, start // _STEP_BYTES), Counter())[term] += 1
-    none = Counter[int]()
+            counts = steps.setdefault((topic, start // _STEP_BYTES), {})
+            counts[term] = counts.get(term, 0) + 1
     windows = {(topic, window) for topic, step in steps for window in (step - 1, step)}
-    held = {(topic, step): steps.get((topic, step), none) + steps.get((topic, step + 1), none) for topic, step in windows}
+    held = {(topic, step): _add(steps.get((topic, step)), steps.get((topic, step + 1))) for topic, step in windows}
     holding = Counter(term for counts in held.values() for term in counts)
     total = max(len(held), index.total_bytes // _STEP_BYTES)
     worth = [
@@ -95,3 +91,9 @@ def _score_windows(index: Index, ranking: Ranking) -> list[tuple[float, Window]]
         if len(counts) > 1  # with one word of the question, it says no more than the record that has the word
     ]
     return nsmallest(_MAX_WINDOWS, scores, key=lambda pair: (-pair[0], pair[1]))
+
+
+def _add(one: dict[int, int] | None, other: dict[int, int] | None) -> dict[int, int]:
+    if not one or not other:
+        return one or other or {}
+    return one | {term: times + one.get(term, 0) for term, times in other.items()}
