@@ -11,7 +11,8 @@ OTHERS = tuple(signal for signal in SIGNALS if signal is not boost_windows)
 
 
 def write_issue(number: int, question: str, reply: str) -> str:
-    return f"Issue {number} (closed)\nTitle: {question}\n\nann, 2020-08-13T17:50:\n{question}\n\nbo, 2020-08-14T09:10:\n{reply}\n\n\n"
+    heading = f"Issue {number} (closed)\nTitle: {question}\n\n"
+    return f"{heading}ann, 2020-08-13T17:50:\n{question}\n\nbo, 2020-08-14T09:10:\n{reply}\n\n\n"
 
 
 def list_issues() -> str:
