@@ -17,6 +17,7 @@ from overspill.cli.settings import lasting_store, load_settings, read_variable
 from overspill.cli.signals import run_until_signal
 from overspill.cli.stderr import inform, is_quiet, with_uvx
 from overspill.cli.tracing import find_observers
+from overspill.cli.unread_stderr import unread_stderr_allowed
 from overspill.errors import MissingPackage, SettingsError
 from overspill.mcp.client.config import ServerConfig, parse_host, read_servers, server_configs
 from overspill.mcp.client.launch import start_early
@@ -65,7 +66,7 @@ def start(given: Mapping[str, Any]) -> None:
         )
         await _load_serve()(given, settings, options, log, stop)
 
-    with nullcontext() if quiet else show_log():
+    with unread_stderr_allowed(), nullcontext() if quiet else show_log():
         anyio.run(run_until_signal, run)
 
 
@@ -79,7 +80,7 @@ def serve_outputs(family: str) -> None:
     async def run(stop: anyio.Event) -> None:
         await _load_serve()({"address": None}, settings, options, inform, stop)
 
-    with show_log():
+    with unread_stderr_allowed(), show_log():
         anyio.run(run_until_signal, run)
 
 

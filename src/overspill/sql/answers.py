@@ -17,6 +17,7 @@ from overspill.sql.library import QueryResult, Source, SqlLibrary
 from overspill.sql.protocol import Loaded, rename
 from overspill.store.protocols import Reader
 from overspill.text.encoding import decode
+from overspill.text.humanize import count_noun
 
 _UNKNOWN_COLUMN = re.compile(r'[Cc]olumn "([^"\n]{1,200})" not found')
 _AMBIGUOUS = frozenset(("", "NULL", "null"))
@@ -63,7 +64,7 @@ def describe_tables(name: str, found: Loaded) -> list[str]:
     for table in found.tables:
         columns = ", ".join(f"{column.name} {column.type}" for column in table.columns[:_MAX_COLUMNS_SHOWN])
         more = f", and {len(table.columns) - _MAX_COLUMNS_SHOWN:,} more" if len(table.columns) > _MAX_COLUMNS_SHOWN else ""
-        cards.append(f"{rename(table.name, name)}: {table.rows:,} rows ({columns}{more})")
+        cards.append(f"{rename(table.name, name)}: {count_noun(table.rows, 'row')} ({columns}{more})")
     return cards
 
 

@@ -18,6 +18,7 @@ from overspill.confined.worker import Processes, Worker
 from overspill.errors import BadRequest, MissingPackage, SessionClosed
 from overspill.sql.protocol import Database, Loaded, LoadRequest, QueryRequest, Result, rename
 from overspill.store.protocols import Reader
+from overspill.text.humanize import count_noun
 
 MAX_MEMORY_BYTES = 320 << 20
 """What DuckDB may use in each process, apart from the interpreter."""
@@ -231,7 +232,7 @@ def _describe_gaps(loaded: Mapping[str, Loaded]) -> list[str]:
         for table in found.tables:
             shown = rename(table.name, name)
             if table.bad_rows:
-                notes.append(f"{table.bad_rows:,} rows of {shown} could not be read and are missing.")
+                notes.append(f"Left out {count_noun(table.bad_rows, 'row')} of {shown} that could not be read.")
             if table.note:
                 notes.append(f"{shown}: {table.note}")
     return notes

@@ -345,11 +345,12 @@ def test_a_program_in_a_cache_is_never_written(place: Place, monkeypatch: pytest
 
 
 def test_a_client_without_a_file_hints_at_the_projects_file(place: Place):
+    next_step = "Add one there first, or name the file that has yours."
     missing = place.root / "config" / "Code" / "User" / "mcp.json" if sys.platform == "linux" else None
     result = place.overspill("wrap", "vscode")
     assert result.code == 2
     if missing:
-        assert result.err == f"overspill: error: VS Code has no servers: {missing} does not exist.\n"
+        assert result.err == f"overspill: error: VS Code has no servers: {missing} does not exist. {next_step}\n"
     Path(".vscode").mkdir()
     Path(".vscode/mcp.json").write_text("{}")
     assert place.overspill("wrap", "vscode").err.endswith(" This folder has its own servers in .vscode/mcp.json.\n")

@@ -107,7 +107,7 @@ def test_odd_names_and_rows_of_json_all_have_a_place() -> None:
     rows, notes = ask('SELECT "_row", a, "A_2", value FROM output', text, "ndjson")
     assert [row[0] for row in rows] == [1, 4, 5, 6]
     assert rows[0][1:3] == ["1", 2]
-    assert notes == ("1 rows of output could not be read and are missing.",)
+    assert notes == ("Left out 1 row of output that could not be read.",)
 
 
 @pytest.mark.slow

@@ -69,8 +69,11 @@ def find_installed() -> list[Target]:
 
 def _describe_missing(client: Client) -> str:
     project = Path(client.project_file)
-    hint = f" This folder has its own servers in {project}." if client.project_file and os.path.exists(project) else ""
-    return f"{client.title} has no servers: {client.file} does not exist.{hint}"
+    has_own = bool(client.project_file) and os.path.exists(project)
+    hint = (
+        f"This folder has its own servers in {project}." if has_own else "Add one there first, or name the file that has yours."
+    )
+    return f"{client.title} has no servers: {client.file} does not exist. {hint}"
 
 
 def _describe_unknown(given: str, known: dict[str, Client]) -> str:

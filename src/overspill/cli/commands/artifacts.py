@@ -33,10 +33,9 @@ def artifacts() -> None:
     ID is a name (out_…), an artifact id (art_…) or a handle (session-…/…), as the model sees it.
 
     \b
-    Examples:
-      overspill artifacts list
-      overspill artifacts show art_1794723579432_32b1d56230eff49ca01 --lines 1-40
-      overspill artifacts export art_1794723579432_32b1d56230eff49ca01 report.json
+    overspill artifacts list
+    overspill artifacts show out_3f7k9q --lines 1-40
+    overspill artifacts export out_3f7k9q report.json
     """
 
 

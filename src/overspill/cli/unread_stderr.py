@@ -1,0 +1,104 @@
+"""A standard error that may stay unread: a client that starts the proxy with a pipe and never reads it does not hold it up."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+import threading
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+_MAX_WAITING_BYTES = 1024 * 1024
+_FLUSH_SECONDS = 1.0  # for a reader that is merely slow, when the proxy ends
+_LEFT_OUT = "overspill: {count:,} bytes of messages are left out here, because nothing read them in time.\n"
+
+
+class _Relay(io.RawIOBase):
+    """Takes bytes without waiting, and writes them in a thread. What nothing reads is left out, and counted."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._left_out = 0
+        # A daemon: it may be writing to a full pipe when the proxy ends.
+        threading.Thread(target=self._write_all, name="overspill standard error", daemon=True).start()
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._target
+
+    def isatty(self) -> bool:
+        return os.isatty(self._target)
+
+    def write(self, data: object, /) -> int:
+        piece = bytes(memoryview(data))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        with self._changed:
+            if self._bytes + len(piece) > _MAX_WAITING_BYTES:
+                self._left_out += len(piece)
+            else:
+                self._append(piece)
+        return len(piece)
+
+    def wait_until_written(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._bytes, seconds)
+
+    def _append(self, piece: bytes) -> None:
+        self._waiting.append(piece)
+        self._bytes += len(piece)
+        self._changed.notify_all()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                piece = self._waiting.popleft()
+            with suppress(OSError):  # the reader is gone; nobody needs the rest
+                _write_whole(self._target, piece)
+            with self._changed:
+                self._bytes -= len(piece)
+                if self._left_out and not self._waiting:
+                    count, self._left_out = self._left_out, 0
+                    self._append(_LEFT_OUT.format(count=count).encode())
+                self._changed.notify_all()
+
+
+def _write_whole(target: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(target, rest) :]
+        except BlockingIOError:  # whoever shares it may have made it so
+            select.select((), (target,), ())
+
+
+@contextmanager
+def unread_stderr_allowed() -> Generator[None]:
+    """Meanwhile, writing to `sys.stderr` never waits for a reader."""
+    usual: TextIO | None = sys.stderr
+    try:
+        number = usual.fileno() if usual is not None else -1
+    except (OSError, ValueError):  # a stream without a descriptor does not wait for anyone
+        number = -1
+    if usual is None or number < 0:
+        yield
+        return
+    usual.flush()
+    relay = _Relay(number)
+    # Written through, so that a line is complete when it is relayed, and nothing stays behind.
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(relay, 1), encoding=usual.encoding, errors=usual.errors or "backslashreplace", write_through=True
+    )
+    try:
+        yield
+    finally:
+        sys.stderr = usual
+        relay.wait_until_written(_FLUSH_SECONDS)
