@@ -171,6 +171,26 @@ def test_who_lost_a_session_cannot_write_and_is_told(make):
     assert late.read_shelf(taken.session).open(id).read(0, 99) == b"mine now"
 
 
+@pytest.mark.promise("nothing-lost")
+def test_an_output_that_was_swept_while_its_writer_was_out_of_touch_is_not_acknowledged(make):
+    late, quick = make(lease_seconds=LEASE), make(lease_seconds=LEASE)
+    shelf = late.open_shelf(handles.new(), retention="keep")
+    writer = shelf.create(id := handles.new())
+    writer.append(b"first ")
+    suspend(late, quick, shelf.session)
+    quick.expire(KeepLimits(7, 1_000_000))
+    writer.append(b"second")
+    if make.name == "postgresql":  # nothing is swept there before its hold is gone
+        writer.commit()
+        assert quick.read_shelf(shelf.session).open(id).read(0, 99) == b"first second"
+    else:
+        with pytest.raises(StoreError, match=r"was removed while it was being written\. Call the tool again"):
+            writer.commit()
+        with pytest.raises(UnknownHandle):
+            quick.read_shelf(shelf.session).open(id)
+    assert shelf.open(stored(shelf, b"another")).read(0, 99) == b"another"
+
+
 def test_a_forked_child_leaves_its_parents_session_alone(make):
     done = subprocess.run(make.command(FORKING), capture_output=True, text=True, timeout=PATIENCE, check=True)
     *child, parent = done.stdout.splitlines()

@@ -20,6 +20,7 @@ pytest.importorskip("obstore")
 from overspill.store.objects import journal, removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.store import ObjectStore
+from overspill.store.protocols import KeepLimits
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -113,6 +114,20 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
 
     wait_until(lambda: gone.session not in see())
     assert make().read_shelf(kept.session).open(id).read(0, 9) == b"kept"
+
+
+def test_a_worker_that_comes_back_after_it_was_cleared_away_holds_its_kept_session_again(make):
+    late, other = make(lease_seconds=1), make(lease_seconds=1)
+    shelf = late.open_shelf(handles.new(), retention="keep")
+    late._open.run.lease.stop_renewing()
+    bucket = Bucket(late.url)
+    wait_until(lambda: make(lease_seconds=1, remove_after_seconds=5).shelves() and not list(bucket.list("holds/")))
+    writer = shelf.create(id := handles.new())
+    writer.append(b"so far")
+    assert other.label(shelf.session).live
+    other.expire(KeepLimits(7, 1_000_000))
+    writer.commit()
+    assert other.read_shelf(shelf.session).open(id).read(0, 99) == b"so far"
 
 
 @pytest.mark.parametrize("what", ["commit", "append", "journal"])

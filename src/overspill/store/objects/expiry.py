@@ -54,9 +54,9 @@ class KeptObjects:
 
     def _add(self, session: str, id: str, items: list[Item], sizes: dict[str, int], used: dict[str, float]) -> None:
         parts = Parts.of(items)
-        if parts.is_removed:
-            return
         is_live = session in self._live
+        if parts.is_removed and (parts.is_done or is_live):
+            return
         if not parts.is_done and not is_live:
             self.unfinished.append((session, id))
             return
@@ -94,7 +94,7 @@ def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dic
 def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:
     content = KeptObjects(bucket, run)
     for session, id in content.unfinished:
-        removal.delete_output(bucket, session, id)
+        removal.delete_unfinished(bucket, run, session, id)
     doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now(), family=family)
     removed = [item for item in doomed if _remove(bucket, names, run, item)]
     return rules.describe_expired(removed, content.bytes)

@@ -18,7 +18,7 @@ from overspill.store.objects.expiry import expire, note_measurement, read_measur
 from overspill.store.objects.families import family_id, family_keys, list_family
 from overspill.store.objects.names import NameEntry, Names, parse_opening
 from overspill.store.objects.output import read_parts
-from overspill.store.objects.place import HeldObjectPlace, ObjectPlace
+from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
@@ -158,7 +158,7 @@ class ObjectStore:
                 raise rules.already_exists_error(f"session-{opened}")
             for key in family_keys(opening):
                 self._bucket.put(key)
-        self._bucket.put(f"holds/{opened}/{hold}/{run.id}")
+        self._bucket.put(hold_key(opened, hold, run))
         return opening.retention if is_new else "keep"
 
     def _read_opening(self, session: str) -> Opening:
