@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from skewed_clock import skew_clock
 from waiting import wait_until
 
 from overspill import handles
@@ -134,13 +135,17 @@ def test_another_worker_reads_what_one_has_stored_and_follows_what_it_writes(mak
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make):
-    with subprocess.Popen(make.command(WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+@pytest.mark.parametrize("skew", [0, 60, -60])
+def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make, skew: int):
+    with subprocess.Popen(
+        make.command(skew_clock(skew) + WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
         assert worker.stdout is not None
         session, id, half = worker.stdout.readline().split()
         store = make(lease_seconds=LEASE)
         with pytest.raises(NameInUse):
             store.open_shelf(handles.new(), name="research", retention="keep")
+        assert store.expire(KeepLimits(1, 1_000_000)).outputs == []
         worker.send_signal(signal.SIGKILL)
         wait_until(lambda: not store.label(session).live)
     shelf = store.open_shelf(handles.new(), name="research", retention="keep")
