@@ -95,16 +95,20 @@ async def call_proxies(ledger: Ledger, proxies: list[Listening], folder: Path, d
                 whole = prefix
                 name, arguments = "wait", {"then": prefix, "file": str(file)}
                 asyncio.get_running_loop().call_later(seconds, file.touch)
+            reasons: list[str] = []
             for proxy in dice.sample(proxies, len(proxies)):
                 try:
                     answer = await http.post(proxy.url, **call(name, arguments))
                     answer.raise_for_status()
-                except httpx2.HTTPError:  # as a load balancer does
-                    ledger.seen["sent to the other proxy"] += 1
+                except httpx2.HTTPError as error:  # as a load balancer does
+                    reasons.append(str(error) or type(error).__name__)
                     continue
                 found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
                 ledger.note((found[-1] if found else answer.json())["result"]["content"][0]["text"], whole)
                 break
+            ledger.seen["sent to the other proxy"] += bool(reasons)
+            if len(reasons) == len(proxies):
+                ledger.seen[f"answered by no proxy: {reasons}"] += 1
 
 
 async def call_workers(ledger: Ledger, session: Session, folder: Path, dice: random.Random) -> None:
