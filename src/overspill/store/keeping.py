@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Protocol
@@ -26,9 +27,19 @@ class KeepGuard:
     What other processes keep is counted when the store is measured, so the limit may be exceeded by what they stored since.
     """
 
-    def __init__(self, expire: Expire, *, sweep_seconds: float = HOUR, rest_seconds: float = 0.0) -> None:
-        """`rest_seconds` pass at least between two times that a session which opens has the limits applied."""
+    def __init__(
+        self,
+        expire: Expire,
+        *,
+        sweep_seconds: float = HOUR,
+        rest_seconds: float = 0.0,
+        recall: Callable[[], Mapping[str, int] | None] = lambda: None,
+    ) -> None:
+        """`rest_seconds` pass at least between two times that a session which opens has the limits applied. `recall` tells what
+        each family kept when any process last measured it."""
         self._expire = expire
+        self._recall = recall
+        self._is_recalled = False
         self._sweep_seconds = sweep_seconds
         self._rest_seconds = rest_seconds
         self._applied: KeepLimits | None = None
@@ -82,8 +93,9 @@ class KeepGuard:
                 self._wake.set()
 
     def take(self, family: str, limits: KeepLimits, wanted: int) -> int:
-        """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured."""
-        if self._applied is None:
+        """As many of these bytes as the limit allows, after removing what may go. The first time, everything is measured, unless
+        it is known what was kept last time; then only bytes that would not have fitted wait for it."""
+        if self._applied is None and not self._recall_once():
             with self._sweeping:
                 if self._applied is None:
                     self.apply(limits)
@@ -100,6 +112,16 @@ class KeepGuard:
 
     def is_full(self, family: str, limits: KeepLimits) -> bool:
         return self._kept_bytes.get(family, 0) >= limits.bytes
+
+    def _recall_once(self) -> bool:
+        kept_bytes = None if self._is_recalled else self._recall()
+        if kept_bytes is not None:
+            with self._counting:
+                if self._applied is None and not self._is_recalled:
+                    families = kept_bytes.keys() | self._granted.keys()
+                    self._kept_bytes = {each: kept_bytes.get(each, 0) + self._granted.get(each, 0) for each in families}
+                    self._is_recalled = True
+        return self._is_recalled
 
     def _has_room(self, family: str, limits: KeepLimits, wanted: int) -> bool:
         return self._kept_bytes.get(family, 0) + wanted <= limits.bytes

@@ -12,7 +12,7 @@ from store_servers import S3_KEYS, Relay
 from waiting import wait_until
 
 from overspill import handles
-from overspill.errors import SettingsError, StoreError, UnknownHandle
+from overspill.errors import SettingsError, StoreError, StoreFull, UnknownHandle
 from overspill.store.open import open_store
 
 pytest.importorskip("obstore")
@@ -128,6 +128,24 @@ def test_a_worker_that_comes_back_after_it_was_cleared_away_holds_its_kept_sessi
     other.expire(KeepLimits(7, 1_000_000))
     writer.commit()
     assert other.read_shelf(shelf.session).open(id).read(0, 99) == b"so far"
+
+
+def test_the_first_output_of_a_worker_does_not_wait_until_all_that_is_kept_was_measured_again(make, s3_server, monkeypatch):
+    make().expire(KeepLimits(30, 1_000_000))  # which says how much is kept
+    relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
+    relay.hang_at(b"%2Fopenings%2F")  # a list of all sessions
+    with ThreadPoolExecutor(1) as pool:
+        # Stricter limits, so that all has to be measured again.
+        strict = make().open_shelf(handles.new(), name="b", retention="keep", limits=KeepLimits(7, 1_000))
+        first = pool.submit(stored, strict, b"small")
+        try:
+            assert strict.open(first.result(20)).read(0, 99) == b"small"
+            over = pool.submit(stored, strict, b"x" * 2_000)  # this waits, and is then over the limit
+        finally:
+            relay.pass_on()
+        with pytest.raises(StoreFull):
+            over.result(60)
 
 
 @pytest.mark.parametrize("what", ["commit", "append", "journal"])

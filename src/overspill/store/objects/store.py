@@ -14,7 +14,7 @@ from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import expire, note_measurement, read_measurement
+from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family
 from overspill.store.objects.names import NameEntry, Names, parse_opening
 from overspill.store.objects.output import read_parts
@@ -47,7 +47,12 @@ class ObjectStore:
         self._names = Names(self._bucket)
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        guard = KeepGuard(
+            self._expire_if_due,
+            sweep_seconds=sweep_seconds,
+            rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS,
+            recall=lambda: recall_measurement(self._bucket),
+        )
         self._open = OpenSessions(self._start_run, self._finish_run, guard=guard, run_bytes=run_bytes)
         self._is_measured = False
         self._openings: dict[str, Opening] = {}
