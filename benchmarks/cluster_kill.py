@@ -21,6 +21,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -163,6 +164,9 @@ async def check_jobs(ledger: Ledger, session: Session, proxy: Listening, stored:
 async def run(store_url: str, queue: str, folder: Path, calls: int, clients: int) -> None:
     options = ("--store", store_url, "--set", f"asyncTimeoutSecs={RACE}", "--set", "waitMaxSecs=20")
     proxies = [Listening(folder, *options) for _ in range(2)]
+    for proxy in proxies:  # or else a proxy waits until somebody reads what it says about each output
+        assert proxy.process.stderr is not None
+        threading.Thread(target=proxy.process.stderr.read, daemon=True).start()
     workers = Workers(folder, queue, store_url)
     for _ in range(2):
         workers.start(redelivery=10.0)
@@ -201,8 +205,9 @@ async def run(store_url: str, queue: str, folder: Path, calls: int, clients: int
     for session in sessions:
         await session.close()
     workers.end()
-    proxies[1].end()
-    proxies[0].process.communicate()
+    proxies[1].process.terminate()
+    for proxy in proxies:
+        proxy.process.wait(60)
     await asyncio.sleep(LEASE + 5)
     live = [label.session for label in store.shelves() if label.live]
     print(f"  leases left after their time: {len(live)}")
