@@ -38,7 +38,7 @@ def hang(file: str) -> str:
 async def slow(file: str) -> str:
     import anyio
     open(file, "w").close()
-    await anyio.sleep(0.5)
+    await anyio.sleep(2)
     return "slept"
 async def held(file: str) -> str:
     import anyio, os

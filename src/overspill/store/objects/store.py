@@ -47,13 +47,9 @@ class ObjectStore:
         self._names = Names(self._bucket)
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        guard = KeepGuard(
-            self._expire_if_due,
-            sweep_seconds=sweep_seconds,
-            rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS,
-            recall=lambda: recall_measurement(self._bucket),
-        )
-        self._open = OpenSessions(self._start_run, self._finish_run, guard=guard, run_bytes=run_bytes)
+        self._guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        self._open = OpenSessions(self._start_run, self._finish_run, guard=self._guard, run_bytes=run_bytes)
+        self._is_recalled = False
         self._is_measured = False
         self._openings: dict[str, Opening] = {}
 
@@ -76,6 +72,8 @@ class ObjectStore:
                 with suppress(StoreError):
                     self._names.release(name, hold, keep=opened != session)
             raise
+        if limits and kind == "keep":
+            self._recall_measurement(limits)
         place = HeldObjectPlace(self._bucket, self._names, opened, name, hold, run)
         return self._open.add(place, run.lease, kind, limits, family_id(name))
 
@@ -134,6 +132,14 @@ class ObjectStore:
             return self.expire(limits, family=family)
         measured = read_measurement(self._bucket, limits, since=self._open.run.now() - _SECONDS_BETWEEN_MEASUREMENTS)
         return self.expire(limits) if measured is None else Expired([], [], sum(measured.values()), measured)
+
+    def _recall_measurement(self, limits: KeepLimits) -> None:
+        """However old it is: the limits are due all the same, but the first output need not wait until they have been applied."""
+        if not self._is_recalled:
+            self._is_recalled = True
+            with suppress(StoreError):
+                if (kept_bytes := recall_measurement(self._bucket)) is not None:
+                    self._guard.recall(limits, kept_bytes, due_seconds=0)
 
     def free(self) -> int:
         return self._open.quota.left
