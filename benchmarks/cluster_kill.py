@@ -21,6 +21,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -95,16 +96,20 @@ async def call_proxies(ledger: Ledger, proxies: list[Listening], folder: Path, d
                 whole = prefix
                 name, arguments = "wait", {"then": prefix, "file": str(file)}
                 asyncio.get_running_loop().call_later(seconds, file.touch)
+            reasons: list[str] = []
             for proxy in dice.sample(proxies, len(proxies)):
                 try:
                     answer = await http.post(proxy.url, **call(name, arguments))
                     answer.raise_for_status()
-                except httpx2.HTTPError:  # as a load balancer does
-                    ledger.seen["sent to the other proxy"] += 1
+                except httpx2.HTTPError as error:  # as a load balancer does
+                    reasons.append(str(error) or type(error).__name__)
                     continue
                 found = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
                 ledger.note((found[-1] if found else answer.json())["result"]["content"][0]["text"], whole)
                 break
+            ledger.seen["sent to the other proxy"] += bool(reasons)
+            if len(reasons) == len(proxies):
+                ledger.seen[f"answered by no proxy: {reasons}"] += 1
 
 
 async def call_workers(ledger: Ledger, session: Session, folder: Path, dice: random.Random) -> None:
@@ -159,6 +164,9 @@ async def check_jobs(ledger: Ledger, session: Session, proxy: Listening, stored:
 async def run(store_url: str, queue: str, folder: Path, calls: int, clients: int) -> None:
     options = ("--store", store_url, "--set", f"asyncTimeoutSecs={RACE}", "--set", "waitMaxSecs=20")
     proxies = [Listening(folder, *options) for _ in range(2)]
+    for proxy in proxies:  # or else a proxy waits until somebody reads what it says about each output
+        assert proxy.process.stderr is not None
+        threading.Thread(target=proxy.process.stderr.read, daemon=True).start()
     workers = Workers(folder, queue, store_url)
     for _ in range(2):
         workers.start(redelivery=10.0)
@@ -197,8 +205,9 @@ async def run(store_url: str, queue: str, folder: Path, calls: int, clients: int
     for session in sessions:
         await session.close()
     workers.end()
-    proxies[1].end()
-    proxies[0].process.communicate()
+    proxies[1].process.terminate()
+    for proxy in proxies:
+        proxy.process.wait(60)
     await asyncio.sleep(LEASE + 5)
     live = [label.session for label in store.shelves() if label.live]
     print(f"  leases left after their time: {len(live)}")

@@ -170,6 +170,7 @@ class Relay:
         self._refuses = False
         self.refused = 0
         """How many connections were closed at once since it refuses them."""
+        self._hung_words = b""
         self._passes = threading.Event()
         self._passes.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -182,6 +183,12 @@ class Relay:
 
     def pass_on(self) -> None:
         self._passes.set()
+        self._hung_words = b""
+
+    def hang_at(self, words: bytes) -> None:
+        """Answer no request that has these words in it, and all others."""
+        self._hung_words = words
+        self._passes.clear()
 
     def stop(self) -> None:
         """Refuse new connections and break those that are open."""
@@ -224,9 +231,11 @@ class Relay:
     def _pump(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(1 << 16):
-                self._passes.wait()
+                if self._hung_words in data:
+                    self._passes.wait()
                 target.sendall(data)
-        self._passes.wait()
+        if not self._hung_words:
+            self._passes.wait()
         for each in (source, target):
             self._open.discard(each)
             with suppress(OSError):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from skewed_clock import skew_clock
 from waiting import wait_until
 
 from overspill import handles
@@ -134,13 +135,17 @@ def test_another_worker_reads_what_one_has_stored_and_follows_what_it_writes(mak
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make):
-    with subprocess.Popen(make.command(WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+@pytest.mark.parametrize("skew", [0, 60, -60])
+def test_a_killed_worker_loses_its_session_when_its_lease_ends_and_nothing_acknowledged(make, skew: int):
+    with subprocess.Popen(
+        make.command(skew_clock(skew) + WORKER), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
         assert worker.stdout is not None
         session, id, half = worker.stdout.readline().split()
         store = make(lease_seconds=LEASE)
         with pytest.raises(NameInUse):
             store.open_shelf(handles.new(), name="research", retention="keep")
+        assert store.expire(KeepLimits(1, 1_000_000)).outputs == []
         worker.send_signal(signal.SIGKILL)
         wait_until(lambda: not store.label(session).live)
     shelf = store.open_shelf(handles.new(), name="research", retention="keep")
@@ -169,6 +174,26 @@ def test_who_lost_a_session_cannot_write_and_is_told(make):
     assert quick.label(taken.session).live
     id = stored(taken, b"mine now")
     assert late.read_shelf(taken.session).open(id).read(0, 99) == b"mine now"
+
+
+@pytest.mark.promise("nothing-lost")
+def test_an_output_that_was_swept_while_its_writer_was_out_of_touch_is_not_acknowledged(make):
+    late, quick = make(lease_seconds=LEASE), make(lease_seconds=LEASE)
+    shelf = late.open_shelf(handles.new(), retention="keep")
+    writer = shelf.create(id := handles.new())
+    writer.append(b"first ")
+    suspend(late, quick, shelf.session)
+    quick.expire(KeepLimits(7, 1_000_000))
+    writer.append(b"second")
+    if make.name == "postgresql":  # nothing is swept there before its hold is gone
+        writer.commit()
+        assert quick.read_shelf(shelf.session).open(id).read(0, 99) == b"first second"
+    else:
+        with pytest.raises(StoreError, match=r"was removed while it was being written\. Call the tool again"):
+            writer.commit()
+        with pytest.raises(UnknownHandle):
+            quick.read_shelf(shelf.session).open(id)
+    assert shelf.open(stored(shelf, b"another")).read(0, 99) == b"another"
 
 
 def test_a_forked_child_leaves_its_parents_session_alone(make):

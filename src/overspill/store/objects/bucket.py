@@ -52,6 +52,8 @@ class Bucket:
         try:
             if "?" in url or "#" in url:
                 raise ValueError("it has parameters")
+            if "@" in url.partition("://")[2].partition("/")[0]:
+                raise ValueError("credentials come from the environment")
             self._objects: Any = from_url(url, retry_config=retry)
         except (exceptions.BaseError, ValueError) as error:
             raise SettingsError(

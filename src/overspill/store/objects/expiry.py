@@ -54,9 +54,9 @@ class KeptObjects:
 
     def _add(self, session: str, id: str, items: list[Item], sizes: dict[str, int], used: dict[str, float]) -> None:
         parts = Parts.of(items)
-        if parts.is_removed:
-            return
         is_live = session in self._live
+        if parts.is_removed and (parts.is_done or is_live):
+            return
         if not parts.is_done and not is_live:
             self.unfinished.append((session, id))
             return
@@ -81,20 +81,29 @@ def note_measurement(bucket: Bucket, limits: KeepLimits, kept_bytes: dict[str, i
 def read_measurement(bucket: Bucket, limits: KeepLimits, *, since: float) -> dict[str, int] | None:
     """How many bytes each family kept after limits as strict as these were applied. None if that was not done since."""
     found = bucket.find(_MEASURED)
-    content = bucket.get(_MEASURED) if found is not None and found.modified >= since else None
-    if content is None:
-        return None
+    measured = _read_last(bucket) if found is not None and found.modified >= since else None
+    is_enough = measured is not None and measured.days <= limits.days and measured.limit <= limits.bytes
+    return measured.families if measured is not None and is_enough else None
+
+
+def recall_measurement(bucket: Bucket) -> dict[str, int] | None:
+    """How many bytes each family kept when any limits were last applied, however long ago."""
+    measured = _read_last(bucket)
+    return measured.families if measured is not None else None
+
+
+def _read_last(bucket: Bucket) -> Measurement | None:
+    content = bucket.get(_MEASURED)
     try:
-        measured = msgspec.json.decode(content[0], type=Measurement)
+        return msgspec.json.decode(content[0], type=Measurement) if content else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return measured.families if measured.days <= limits.days and measured.limit <= limits.bytes else None
 
 
 def expire(bucket: Bucket, names: Names, run: Run, limits: KeepLimits, family: str | None = None) -> Expired:
     content = KeptObjects(bucket, run)
     for session, id in content.unfinished:
-        removal.delete_output(bucket, session, id)
+        removal.delete_unfinished(bucket, run, session, id)
     doomed = rules.expired_items(content.items, content.bytes, limits, now=run.now(), family=family)
     removed = [item for item in doomed if _remove(bucket, names, run, item)]
     return rules.describe_expired(removed, content.bytes)

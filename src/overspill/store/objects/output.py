@@ -58,31 +58,50 @@ def read_parts(bucket: Bucket, session: str, id: str) -> Parts | None:
 
 
 class ObjectParts:
-    """Written by one writer. `check` raises StoreError if another process has taken the session."""
+    """Written by one writer. `check` raises StoreError if another process has taken the session, and returns how often its lease
+    has run out: while it has, others may sweep away what is not complete."""
 
     max_bytes = sys.maxsize
 
-    def __init__(self, bucket: Bucket, session: str, id: str, check: Callable[[], None]) -> None:
+    def __init__(self, bucket: Bucket, session: str, id: str, check: Callable[[], int]) -> None:
         self._bucket = bucket
+        self._session = session
+        self._id = id
         self._folder = folder(session, id)
         self._handle = handles.handle(session, id)
         self._check = check
         self._starts: list[int] = []
+        self._lapses = 0
+        """When the first part was added."""
         self._is_uncertain = False
         """Whether a part may be stored although the service did not say so."""
 
     def add(self, start: int, data: memoryview) -> None:
+        lapses = self._check()
         self._create(self._folder + _name_part(start), data)
+        if not self._starts:
+            self._lapses = lapses
         self._starts.append(start)
 
     def complete(self, size: int) -> None:
+        self._check()
         self._create(self._folder + DONE, str(size).encode())
+        if self._starts and self._check() != self._lapses:
+            self._check_whole(size)
 
     def remove(self) -> None:
         self._bucket.delete([self._folder + _name_part(start) for start in self._starts])
 
+    def _check_whole(self, size: int) -> None:
+        """Who sweeps leaves its mark and then looks whether the output is complete. Here it is completed first, and then looked
+        for the mark, so that one of both sees the other."""
+        parts = read_parts(self._bucket, self._session, self._id)
+        if parts is None or parts.is_removed or parts.size != size:
+            self.remove()
+            self._bucket.delete([self._folder + DONE])
+            raise StoreError(f"{self._handle} was removed while it was being written. Call the tool again.")
+
     def _create(self, key: str, data: bytes | memoryview) -> None:
-        self._check()
         # If the answer to a request was lost, the library or the writer repeats it, and then finds its own object.
         try:
             is_new = self._bucket.create(key, data)

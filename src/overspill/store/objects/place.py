@@ -36,6 +36,10 @@ class ObjectPlace:
         yield from read_lines(self._bucket, self.session)
 
 
+def hold_key(session: str, hold: str, run: Run) -> str:
+    return f"holds/{session}/{hold}/{run.id}"
+
+
 class HeldObjectPlace(ObjectPlace):
     def __init__(self, bucket: Bucket, names: Names, session: str, name: str, hold: str, run: Run) -> None:
         super().__init__(bucket, session)
@@ -44,6 +48,7 @@ class HeldObjectPlace(ObjectPlace):
         self._name = name
         self._run = run
         self._lapses = run.lapses
+        self._mark = hold_key(session, hold, run)
         self._journal = ObjectJournal(bucket, session, hold)
 
     def expect(self, id: str) -> ObjectSource:
@@ -68,9 +73,8 @@ class HeldObjectPlace(ObjectPlace):
         return removed
 
     def leave(self, retention: Retention) -> None:
-        mark = f"holds/{self.session}/{self.hold}/{self._run.id}"
         if not self._still_has_name():
-            self._bucket.delete([mark])
+            self._bucket.delete([self._mark])
             return
         if retention == "session":
             removal.delete_session(self._bucket, self.session)
@@ -78,21 +82,23 @@ class HeldObjectPlace(ObjectPlace):
         else:
             self._journal.close()
             self._bucket.put(f"used/{self.session}")
-            self._bucket.delete([mark])
+            self._bucket.delete([self._mark])
         if self._name:
             self._names.release(self._name, self.hold, keep=retention == "keep")
 
-    def _check_held(self) -> None:
+    def _check_held(self) -> int:
         """After the lease has run out, the service is asked once whether another process has taken the session.
 
         It cannot refuse a write for that reason, so this is called after each write too: what may have arrived too late is not
-        acknowledged.
+        acknowledged. Returns how often the lease has run out.
         """
         lapses = self._run.check_lease()
         if lapses != self._lapses:
             if not self._still_has_name():
                 raise lost_session_error(self.session)
+            self._bucket.put(self._mark)  # others may have cleared it away
             self._lapses = lapses
+        return lapses
 
     def _still_has_name(self) -> bool:
         """Also false if the session was removed."""

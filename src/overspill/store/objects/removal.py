@@ -8,7 +8,7 @@ from itertools import groupby
 from overspill.store.objects.bucket import Bucket
 from overspill.store.objects.families import family_keys
 from overspill.store.objects.names import parse_opening
-from overspill.store.objects.output import REMOVED, folder
+from overspill.store.objects.output import REMOVED, folder, read_parts
 from overspill.store.objects.run import Run
 from overspill.store.shared.lease import READABLE_AFTER_REMOVAL_SECONDS
 
@@ -39,6 +39,19 @@ def delete_output(bucket: Bucket, session: str, id: str) -> None:
     keys = [item.key for item in bucket.list(folder(session, id))]
     bucket.delete([key for key in keys if not key.endswith(REMOVED)])
     bucket.delete([key for key in keys if key.endswith(REMOVED)])
+
+
+def delete_unfinished(bucket: Bucket, run: Run, session: str, id: str) -> None:
+    """Nothing of a session that is live again, and nothing that its writer has completed meanwhile, as `ObjectParts` tells."""
+    if list_live_sessions(bucket, run, session):
+        return
+    mark = folder(session, id) + REMOVED
+    bucket.create(mark)
+    parts = read_parts(bucket, session, id)
+    if parts is not None and parts.is_done:
+        bucket.delete([mark])
+    else:
+        delete_output(bucket, session, id)
 
 
 def delete_session(bucket: Bucket, session: str) -> None:

@@ -14,11 +14,11 @@ from overspill.store.files.journal import Opening
 from overspill.store.keeping import HOUR, KeepGuard
 from overspill.store.objects import removal
 from overspill.store.objects.bucket import Bucket
-from overspill.store.objects.expiry import expire, note_measurement, read_measurement
+from overspill.store.objects.expiry import expire, note_measurement, read_measurement, recall_measurement
 from overspill.store.objects.families import family_id, family_keys, list_family
 from overspill.store.objects.names import NameEntry, Names, parse_opening
 from overspill.store.objects.output import read_parts
-from overspill.store.objects.place import HeldObjectPlace, ObjectPlace
+from overspill.store.objects.place import HeldObjectPlace, ObjectPlace, hold_key
 from overspill.store.objects.run import Run
 from overspill.store.protocols import Expired, KeepLimits, Retention, ShelfLabel
 from overspill.store.quota import GIB
@@ -47,8 +47,9 @@ class ObjectStore:
         self._names = Names(self._bucket)
         self._lease_seconds = lease_seconds
         self._remove_after_seconds = remove_after_seconds
-        guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
-        self._open = OpenSessions(self._start_run, self._finish_run, guard=guard, run_bytes=run_bytes)
+        self._guard = KeepGuard(self._expire_if_due, sweep_seconds=sweep_seconds, rest_seconds=_SECONDS_BETWEEN_MEASUREMENTS)
+        self._open = OpenSessions(self._start_run, self._finish_run, guard=self._guard, run_bytes=run_bytes)
+        self._is_recalled = False
         self._is_measured = False
         self._openings: dict[str, Opening] = {}
 
@@ -71,6 +72,8 @@ class ObjectStore:
                 with suppress(StoreError):
                     self._names.release(name, hold, keep=opened != session)
             raise
+        if limits and kind == "keep":
+            self._recall_measurement(limits)
         place = HeldObjectPlace(self._bucket, self._names, opened, name, hold, run)
         return self._open.add(place, run.lease, kind, limits, family_id(name))
 
@@ -130,6 +133,14 @@ class ObjectStore:
         measured = read_measurement(self._bucket, limits, since=self._open.run.now() - _SECONDS_BETWEEN_MEASUREMENTS)
         return self.expire(limits) if measured is None else Expired([], [], sum(measured.values()), measured)
 
+    def _recall_measurement(self, limits: KeepLimits) -> None:
+        """However old it is: the limits are due all the same, but the first output need not wait until they have been applied."""
+        if not self._is_recalled:
+            self._is_recalled = True
+            with suppress(StoreError):
+                if (kept_bytes := recall_measurement(self._bucket)) is not None:
+                    self._guard.recall(limits, kept_bytes, due_seconds=0)
+
     def free(self) -> int:
         return self._open.quota.left
 
@@ -158,7 +169,7 @@ class ObjectStore:
                 raise rules.already_exists_error(f"session-{opened}")
             for key in family_keys(opening):
                 self._bucket.put(key)
-        self._bucket.put(f"holds/{opened}/{hold}/{run.id}")
+        self._bucket.put(hold_key(opened, hold, run))
         return opening.retention if is_new else "keep"
 
     def _read_opening(self, session: str) -> Opening:
