@@ -19,8 +19,10 @@ _PIECE_BYTES = 160
 _MAX_PIECES = 200
 _TOKEN = re.compile(rb"\"(?:[^\"\\]++|\\.)*+\"?|[{}\[\],]", re.DOTALL)
 _KEY = re.compile(rb"\s*+\"([^\"\\]{1,60})\"\s*+:")
-_NAMING = re.compile(rb"\s*+\"(?:\w*_)?(?i:name|title|id|identifier|key|slug|index|label)\"\s*+:")
-"""The member that says which record this is."""
+_NAMES = ("name", "title", "label")
+"""How the keys of members end that say what a record is called."""
+_IDENTIFIERS = frozenset({"id", "identifier", "key", "slug", "index"})
+_MAX_NAMES = 3
 
 Span = tuple[int, int]
 
@@ -31,6 +33,10 @@ class Member(NamedTuple):
     start: int
     end: int
     depth: int
+
+    @property
+    def is_short(self) -> bool:
+        return self.end - self.start <= _PIECE_BYTES
 
 
 def list_telling_lines(index: Index, ranking: Ranking, record: int) -> list[Span]:
@@ -45,24 +51,36 @@ def list_telling_lines(index: Index, ranking: Ranking, record: int) -> list[Span
 
 
 def _list_telling_members(index: Index, ranking: Ranking, record: int, members: list[Member]) -> list[Span]:
-    """For each term the shortest and outermost member that contains it, and the member that names the record."""
-    best: dict[int, tuple[bool, int, int]] = {}
-    for position, _, term in ranking.hits.get(record, []):
+    """For each term the shortest and outermost member that contains it, and the members that name the record.
+
+    A term that is a value is met by it: fields whose names also have it say nothing more about the question.
+    """
+    best: dict[int, tuple[bool, bool, int, int]] = {}
+    for position, end, term in ranking.hits.get(record, []):
         if ranking.terms[term].role != "wording":
             number = bisect_right(members, position, key=lambda member: member.start) - 1
             member = members[number]
-            place = (member.end - member.start > _PIECE_BYTES, member.depth, number)
+            key = _KEY.match(index.text, member.start)
+            place = (key is not None and end <= key.end(), not member.is_short, member.depth, number)
             best[term] = min(place, best.get(term, place))
-    outer = [number for number, member in enumerate(members) if member.depth == 1]
-    naming = next((number for number in outer if _NAMING.match(index.text, members[number].start)), 0)
-    asked = [number for number in outer if _is_asked(index.text, members[number].start, ranking.asked)]
-    held = {naming, *asked, *(number for _, _, number in best.values())}
+    met = {ranking.terms[term].key for term, (is_key, *_) in best.items() if not is_key}
+    keys = {number: _split_key(index.text, member) for number, member in enumerate(members) if member.depth == 1}
+    asked = [number for number, parts in keys.items() if any(stem(part) in ranking.asked - met for part in parts)]
+    held = {*_list_naming(members, keys), *asked, *(number for *_, number in best.values())}
     return join_spans([(members[number].start, members[number].end) for number in held])
 
 
-def _is_asked(text: Text, start: int, asked: frozenset[str]) -> bool:
-    key = _KEY.match(text, start)
-    return key is not None and any(stem(part) in asked for part in split_subwords(key[1].decode("utf-8", "replace")))
+def _list_naming(members: list[Member], keys: dict[int, list[str]]) -> list[int]:
+    """The members that say which record this is: its first identifier and its names, or else the first member."""
+    short = {number: parts[-1] for number, parts in keys.items() if parts and members[number].is_short}
+    names = [number for number, last in short.items() if last.endswith(_NAMES)][:_MAX_NAMES]
+    identifier = next(([number] for number, last in short.items() if last in _IDENTIFIERS), list[int]())
+    return [*identifier, *names] or [0]
+
+
+def _split_key(text: Text, member: Member) -> list[str]:
+    key = _KEY.match(text, member.start)
+    return split_subwords(key[1].decode("utf-8", "replace")) if key else []
 
 
 def split_members(text: Text, start: int, end: int) -> list[Member]:

@@ -70,6 +70,9 @@ class Weights(Struct, frozen=True):
     yes_or_no: float = 2.0
     """A passage that begins with yes or no, if the question asks for that, beside how rare such passages are."""
 
+    fusion: float = 10.0
+    """How slowly the place of a record stops counting where two rankings are fused: at this place, it counts half."""
+
     # Records that others lead to, as a share of the score of those.
     body: float = 0.95
     """What is below a matching heading: just after it."""

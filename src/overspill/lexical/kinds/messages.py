@@ -18,11 +18,18 @@ _SIGNED = re.compile(
 )
 """How an archive begins a message: `From a@b Mon Jan 5 02:02:00 2009`, or `Ann Lee, 2010-01-05 02:02:`."""
 _HEADER = re.compile(rb"(?:From|Date|Sent|To|Cc|Subject|Message-ID|In-Reply-To|References|Reply-To): \S", re.IGNORECASE)
-_THREAD = re.compile(rb"(?:Thread|Topic): \S")
+_THREAD = re.compile(
+    rb"(?:Thread|Topic|Title|Issue|Ticket|Bug|Discussion|Conversation|Merge request|Pull request)"
+    rb"(?::\s{1,8}\S| #?\d{1,10}\b[^\n.]{0,40}$)",
+    re.IGNORECASE,
+)
+"""How a thread begins: `Thread: Slow queries`, or `Issue 12 (closed)` and `Title: Slow queries`."""
 _QUOTED = re.compile(rb"[>|]")
 _MIN_MESSAGES = 3
 _MAX_MESSAGES_SHARE = 0.5
 """If more lines begin a message, these are the entries of a log."""
+_MAX_HEADING_BYTES = 400
+"""Of all lines at the beginning of a thread."""
 _MIN_HEADERS = 3
 """Lines of a header that follow each other begin a message."""
 
@@ -48,8 +55,13 @@ class _Archive:
         self.closed = -1
 
     def begin_thread(self, start: int, end: int) -> None:
-        self.end_paragraph()
-        self.thread = self.message = self.outline.label(start, end)
+        """Its number and its title may take a line each."""
+        labels = self.outline
+        if self.opened >= 0 and end - labels.label_starts[self.thread] <= _MAX_HEADING_BYTES:
+            labels.label_ends[self.thread] = end
+        else:
+            self.end_paragraph()
+            self.thread = self.message = labels.label(start, end)
         self.add_line(start, end)
 
     def begin_message(self, start: int, end: int) -> None:
@@ -72,7 +84,7 @@ class _Archive:
 def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedded: CutEmbedded) -> None:
     """What is quoted from another message is a record by itself."""
     archive = _Archive(text, outline)
-    was_quoted = is_header = False
+    was_quoted = is_header = is_heading = False
     for line_start, line_end in iterate_lines(text, start, end):
         line = text[line_start:line_end]
         continues_header = is_header and _HEADER.match(line) is not None
@@ -80,8 +92,10 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
         is_quoted = _QUOTED.match(line) is not None
         if is_blank(line) or is_blank(line.lstrip(b">| ")):
             archive.end_paragraph()
-        elif _THREAD.match(line):
+        elif (archive.opened < 0 or is_heading) and _THREAD.match(line):
             archive.begin_thread(line_start, line_end)
+            is_heading = True
+            continue
         elif _SIGNED.match(line) or (is_header and not continues_header):
             archive.begin_message(line_start, line_end)
         else:
@@ -89,6 +103,7 @@ def _cut_messages(text: Text, start: int, end: int, outline: Outline, cut_embedd
                 archive.end_paragraph()
             archive.add_line(line_start, line_end)
         was_quoted = is_quoted
+        is_heading = False
     archive.end_paragraph()
 
 

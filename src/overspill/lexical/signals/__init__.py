@@ -21,6 +21,7 @@ from overspill.lexical.signals.neighbours import boost_bodies, boost_neighbours
 from overspill.lexical.signals.order import asks_for_order, boost_ordered_rows
 from overspill.lexical.signals.section import boost_sections
 from overspill.lexical.signals.verdict import boost_yes_or_no
+from overspill.lexical.signals.windows import boost_windows
 
 
 def compares_rows(index: Index, query: Query) -> bool:
@@ -34,6 +35,7 @@ SIGNALS: tuple[Signal, ...] = (
     boost_related_words,
     boost_context,
     boost_sections,
+    boost_windows,
     boost_definitions,
     boost_yes_or_no,
     boost_counts,
