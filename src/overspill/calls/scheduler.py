@@ -62,6 +62,10 @@ class JobScheduler:
         await self._owner.open()
         self.clock.start(self._owner)
 
+    def start_work(self, work: Work) -> None:
+        """Something that is not a job. It must not raise."""
+        self._owner.start(work)
+
     async def run(self, job: Job, body: Body, seconds: float) -> None:
         """Start the job and wait at most that long. A cancelled caller cancels the job if it is not in the background yet."""
         self.check_open()

@@ -19,22 +19,22 @@ from overspill.calls.body import ToolBody
 from overspill.calls.elsewhere import RemoteTool
 from overspill.calls.invoke import Threads, Tool, invoke_tool
 from overspill.calls.job import Job, current
+from overspill.calls.ledger_writing import LedgerWriting
 from overspill.calls.scheduler import JobScheduler
 from overspill.errors import BadRequest, RefError, SessionClosed
+from overspill.gate.collect import CollectedResult
 from overspill.gate.gate import Gate
 from overspill.gate.intent import find_intent
 from overspill.gate.recorder import ReplyRecorder
 from overspill.gate.replies import ReplyDraft
 from overspill.reading import references
 from overspill.record.events import JobChanged, ReferenceUsed, ToolCalled, now_ms
-from overspill.record.ledger import Ledger, log_cut
+from overspill.record.ledger import Ledger
+from overspill.record.logs import log_cut
 from overspill.settings import Settings
 from overspill.store import meter
 from overspill.text import encoding
 from overspill.types import JobInfo, Reply, ToolCall
-
-_WRITE_AFTER = 0.2  # seconds
-_RETRY_WRITE_AFTER = 1.0  # seconds
 
 Errors: TypeAlias = Literal["answer", "raise"]
 Background: TypeAlias = bool | Literal["now"]
@@ -76,7 +76,7 @@ class CallService:
         self._notice = notice
         self._threads = Threads(gate.settings.max_running)
         self.stand_in: StandIn = _has_none
-        ledger.schedule_flush = self._write_soon
+        self._writing = LedgerWriting(ledger, self.jobs)
 
     async def call(
         self,
@@ -114,19 +114,29 @@ class CallService:
             raise
         if job.background:
             self._gate.intents.note(job.id, find_intent(self._gate, call, settings))
-            return self._record(call, written, self._running(job), started)
+            return self._record(call, written, await self._running(job), started)
         if job.kept is not None:
-            return self._record(call, written, await self.stand_in(job), started)
+            return self._record(call, written, await self._stand_in_for(job), started)
         # Break the cycle between the job and its result, so that both are freed without the garbage collector.
         collected, job.result = job.result or run.collect_unfinished(job), None
         try:
             if errors == "raise" and collected.error is not None:
                 self.refuse(call, wording.brief_error(collected.failure), is_raised=True)
                 raise collected.error
-            return self._record(call, written, await self._gate.deliver(call, collected, settings), started)
+            return self._record(call, written, await self._deliver(call, collected, settings), started)
         except BaseException:
             collected.discard()
             raise
+
+    async def _stand_in_for(self, job: Job) -> Reply:
+        await self.settle()
+        return await self.stand_in(job)
+
+    async def _deliver(self, call: ToolCall, collected: CollectedResult, settings: Settings) -> Reply:
+        reply = await self._gate.deliver(call, collected, settings)
+        if reply.kept is not None:
+            await self.settle()
+        return reply
 
     async def start(self, call: ToolCall, tool: Tool) -> Job:
         self.jobs.check_open()
@@ -135,7 +145,9 @@ class CallService:
         check_arguments(call.name, args)
         if _has_references(call, meter.encode_arguments(args), settings):
             args = await self._fill_references(call, settings, None)
-        return self.start_job(self._make_job(call, tool, settings), call, args, tool)
+        job = self.start_job(self._make_job(call, tool, settings), call, args, tool)
+        await self.settle()
+        return job
 
     def start_job(self, job: Job, call: ToolCall, args: Mapping[str, Any], tool: Tool) -> Job:
         """Start a call whose references are filled in."""
@@ -168,6 +180,7 @@ class CallService:
             await self.jobs.wait_any()
         for index, reply in replies.items():  # some may have become ready while the others ran
             replies[index] = reply if reply.job is None or reply.new else await deliver(reply.job) or reply
+        await self.settle()
         return [replies[index] for index in range(len(calls))]
 
     async def execute(self, execute: Callable[[ToolCall], Any], call: ToolCall, /, **args: Any) -> Any:
@@ -207,16 +220,9 @@ class CallService:
         )
         return reply
 
-    def _write_soon(self) -> None:
-        """Write calls together, a moment later: writing them one by one would cost more than anything else here."""
-        if self.jobs.accepting:
-            self.jobs.clock.set(self._ledger, _WRITE_AFTER, self._flush_ledger)
-        else:
-            self._ledger.flush()
-
-    def _flush_ledger(self) -> float | None:
-        self._ledger.flush()
-        return _RETRY_WRITE_AFTER if self._ledger.failure else None
+    async def settle(self) -> None:
+        """Wait until what was recorded is written, as far as that works: before somebody is told of a stored output or a job."""
+        await self._writing.settle()
 
     def refuse(self, call: ToolCall, why: str, *, is_raised: bool = False) -> Reply:
         """Answer a call that was not made, or whose failure is raised to the host."""
@@ -230,7 +236,8 @@ class CallService:
         job.is_elsewhere = is_elsewhere
         return job
 
-    def _running(self, job: Job) -> Reply:
+    async def _running(self, job: Job) -> Reply:
+        await self.settle()
         answer, fits = self._gate.reserve(
             [ReplyDraft((wording.running_message(job.artifact_id, job.tool, notice=self._notice),))]
         )

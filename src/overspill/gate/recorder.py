@@ -10,7 +10,8 @@ from overspill import handles
 from overspill.errors import StoreError
 from overspill.gate.collect import block_text, join_texts
 from overspill.record.events import MAX_REPLY_BYTES, RecordedReply, Shown, TextShown, now_ms
-from overspill.record.ledger import Ledger, logger
+from overspill.record.ledger import Ledger
+from overspill.record.logs import logger
 from overspill.store.protocols import Shelf
 from overspill.text import encoding
 from overspill.types import Block

@@ -27,10 +27,9 @@ from overspill.record.events import (
     ToolCalled,
     now_ms,
 )
+from overspill.record.logs import log_stored, logger
 from overspill.record.observers import Observers, tell
-from overspill.text.humanize import one_line
 from overspill.text.names import own_name
-from overspill.types import Kind, ToolCall, Truncation
 
 _MAX_DEFERRED_EVENTS = 256  # events of calls and retrievals that are written together
 MAX_UNWRITTEN_EVENTS = 4096
@@ -38,9 +37,6 @@ MAX_UNWRITTEN_EVENTS = 4096
 ReadLines: TypeAlias = Callable[[], Iterable[bytes]]
 _DEFERRABLE = frozenset({ToolCalled, OutputRetrieved, events.TextShown})
 _NEVER_DROPPED = frozenset({OutputStored, JobChanged, OutputExtracted})
-
-logger = logging.getLogger("overspill")
-logger.addHandler(logging.NullHandler())  # a program that configures no logging shows nothing
 
 
 class Ledger:
@@ -60,6 +56,10 @@ class Ledger:
         """Why the journal cannot be written at the moment."""
         self.stored_level = logging.WARNING  # as the documents have it
         self.schedule_flush: Callable[[], None] = lambda: None
+        self.is_off_loop = False
+        """Whether nothing is written where it is recorded, because that may take long: whoever tells of a stored output or a job
+        waits first until `settled` has reached what `recorded` was."""
+        self.recorded = self.settled = 0
         self._write = write
         self._read = read
         self._observers = observers
@@ -68,7 +68,9 @@ class Ledger:
         self._counted = 0
         self._dropped = 0
         self._drop_at = MAX_UNWRITTEN_EVENTS
+        self._in_flight = 0  # of those that wait, from the first, in the write that runs
         self._mutex = RLock()  # a session closes in a worker thread while a reply may still be recorded
+        self._writing = RLock()  # one write at a time, so that events stay in order. Taken before the other
 
     @property
     def counters(self) -> Counters:
@@ -81,57 +83,82 @@ class Ledger:
 
     def record(self, event: Entry) -> None:
         with self._mutex:
-            self._record(event)
+            is_due = self._add(event)
+        if is_due and self.is_off_loop:
+            self.schedule_flush()
+        elif is_due:
+            self.flush()
+            if self.failure:
+                self.schedule_flush()
         tell(self._observers, self.session, event)
 
-    def _record(self, event: Entry) -> None:
+    def _add(self, event: Entry) -> bool:
+        """Whether it should be written now."""
         self._waiting.append(event)
         count = len(self._waiting)
         if type(event) in _DEFERRABLE and (count < _MAX_DEFERRED_EVENTS or self.failure):
-            if count == 1:
+            if count == self._in_flight + 1:
                 self.schedule_flush()
             elif count >= self._drop_at:
                 self._drop_oldest()
-            return
+            return False
         if isinstance(event, OutputStored):
             log_stored(event, self.stored_level)
-        self.flush()
-        if self.failure:
-            self.schedule_flush()
+        self.recorded += 1
+        return True
 
     def flush(self) -> None:
-        with self._mutex:
-            if self._waiting:
-                self._flush()
+        """Write what waits. Blocks as long as the store does, but not those who record meanwhile."""
+        with self._writing:
+            with self._mutex:
+                if not self._waiting or self._in_flight:  # or the write itself records something
+                    return
+                _ = self.counters
+                waiting, dropped, recorded = list(self._waiting), self._dropped, self.recorded
+                self._in_flight = len(waiting)
+            failure = "it was interrupted."
+            try:
+                gap = [EventsDropped(now_ms(), dropped)] if dropped else []
+                self._write(events.encode_events([*gap, *waiting]))
+                failure = ""
+            except StoreError as error:
+                failure = str(error)
+            finally:
+                with self._mutex:
+                    self._in_flight, self.settled = 0, recorded
+                    self._note_written(len(waiting), dropped, failure)
 
-    def _flush(self) -> None:
-        _ = self.counters
-        gap = [EventsDropped(now_ms(), self._dropped)] if self._dropped else []
-        waiting = list(self._waiting)  # the write itself may add to it
-        try:
-            self._write(events.encode_events([*gap, *waiting]))
-        except StoreError as error:
+    def _note_written(self, count: int, dropped: int, failure: str) -> None:
+        if failure:
             if not self.failure:
-                logger.warning("Cannot write to the journal of session %s: %s It will be tried again.", self.session, error)
-            self.failure = str(error)
+                logger.warning("Cannot write to the journal of session %s: %s It will be tried again.", self.session, failure)
+            self.failure = failure
             self._drop_oldest()
             return
         if self.failure:
-            logger.warning("The journal of session %s can be written again; %d events were lost.", self.session, self._dropped)
-        del self._waiting[: len(waiting)]
-        self._counted, self._dropped, self.failure = self._counted - len(waiting), 0, ""
+            logger.warning("The journal of session %s can be written again; %d events were lost.", self.session, dropped)
+        del self._waiting[:count]
+        self._counted, self._dropped, self.failure = self._counted - count, self._dropped - dropped, ""
 
     def events(self) -> Iterator[Entry]:
         """All events since the session was first opened: those in the journal, and those that could not be written yet."""
         self.flush()
-        yield from events.decode_events(self._read())
-        yield from list(self._waiting)
+        return self.events_about("")
 
     def events_about(self, word: str) -> Iterator[Entry]:
         """The events that contain this word, such as an id, and perhaps a few others. Most lines are not decoded."""
+        with self._mutex:
+            unwritten = {events.encode_events([event]): event for event in self._waiting}
+
+        def read() -> Iterator[bytes]:
+            for line in self._read():
+                unwritten.pop(line, None)  # a thread has written it meanwhile
+                if written in line:
+                    yield line
+
         written = word.encode()
-        yield from events.decode_events(line for line in self._read() if written in line)
-        yield from list(self._waiting)
+        yield from events.decode_events(read())
+        yield from unwritten.values()
 
     def close(self) -> None:
         self.flush()
@@ -150,8 +177,8 @@ class Ledger:
         _ = self.counters
         excess = sum(type(event) not in _NEVER_DROPPED for event in self._waiting) - MAX_UNWRITTEN_EVENTS
         remaining: list[Entry] = []
-        for event in self._waiting:
-            if excess > 0 and type(event) not in _NEVER_DROPPED:
+        for index, event in enumerate(self._waiting):
+            if excess > 0 and type(event) not in _NEVER_DROPPED and index >= self._in_flight:
                 excess -= 1
                 self._dropped += 1
                 self._counters.add(EventsDropped(event.t, 1))
@@ -159,80 +186,6 @@ class Ledger:
                 remaining.append(event)
         self._waiting, self._counted = remaining, len(remaining)
         self._drop_at = max(MAX_UNWRITTEN_EVENTS, len(remaining)) + _MAX_DEFERRED_EVENTS
-
-
-def compose_name(tool: str, server: str, kind: Kind) -> str:
-    return f"{provider(server, kind)}/{own_name(tool, server)}"
-
-
-def provider(server: str, kind: Kind) -> str:
-    return f"{kind}:{server}" if server else kind
-
-
-def log_stored(event: OutputStored, level: int) -> None:
-    kept = event.kept
-    details = _labels(kept.tool, kept.server, event.kind) | {
-        "handle": kept.handle,
-        "reason": kept.reason,
-        "bytes": kept.size.bytes,
-        "lines": kept.size.lines,
-        "tokens": kept.size.tokens,
-        "tool_output": True,
-    }
-    level = logging.INFO if kept.reason == "requested" else level
-    logger.log(level, "Tool '%s' output stored for tool_output (%s).", one_line(kept.tool), kept.reason, extra=details)
-
-
-def log_cut(call: ToolCall, cut: Truncation) -> None:
-    """Log an output that was shortened and not stored."""
-    details = _labels(call.name, call.server, call.kind) | {
-        "strategy": cut.strategy_used,
-        "original_size": cut.original_size,
-        "truncated_size": cut.truncated_size,
-        "original_tokens": cut.original_tokens,
-        "truncated_tokens": cut.truncated_tokens,
-        "omitted_lines": cut.omitted_lines,
-        "omitted_chars": cut.omitted_chars,
-    }
-    shown = (one_line(call.name), cut.truncated_size, cut.original_size, cut.strategy_used)
-    logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
-
-
-_FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
-
-
-def log_extraction(event: OutputExtracted, handle: str) -> None:
-    details: dict[str, Any] = {
-        "tool": event.tool,
-        "handle": handle,
-        "mode": event.mode,
-        "strategy": event.strategy,
-        "fallback": event.fallback,
-        "status": event.status,
-        "model": event.model,
-        "chunks_searched": event.chunks_searched,
-        "chunks_total": event.chunks_total,
-        "latency": event.latency,
-    }
-    if event.status == "failed":
-        logger.warning("Tool '%s' could not extract from %s (mode %s).", event.tool, handle, event.mode, extra=details)
-        return
-    facts = (event.mode, event.strategy, event.chunks_searched, event.chunks_total)
-    how = "(mode %s, strategy %s, %d of %d chunks)."
-    if event.fallback:
-        by = _FALLBACKS[event.fallback]
-        logger.warning(f"Tool '%s' fell back to %s for %s {how}", event.tool, by, handle, *facts, extra=details)
-    else:
-        logger.info(f"Tool '%s' extracted from %s {how}", event.tool, handle, *facts, extra=details)
-
-
-def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
-    return {
-        "tool": one_line(compose_name(tool, server, kind)),
-        "tool_namespace": one_line(server),
-        "provider": one_line(provider(server, kind)),
-        "tool_kind": kind,
-    }
 
 
 def accounting(happened: Iterable[Entry], session: str) -> Iterator[dict[str, Any]]:

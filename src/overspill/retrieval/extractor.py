@@ -21,7 +21,8 @@ from overspill.models.opening import open_model
 from overspill.models.protocol import Model, ModelError, Request, Response
 from overspill.models.targets import Targets
 from overspill.record.events import Fallback, OutputExtracted, OutputInspected, Quote, now_ms
-from overspill.record.ledger import Ledger, log_extraction
+from overspill.record.ledger import Ledger
+from overspill.record.logs import log_extraction
 from overspill.retrieval.indexes import EngineIndexes
 from overspill.retrieval.output import StoredOutput
 from overspill.retrieval.views import TextView

@@ -11,7 +11,8 @@ from overspill.extraction import BUILTIN, Document
 from overspill.gate.passages import Passages
 from overspill.reading import Bound
 from overspill.record.events import OutputExtracted, Quote, now_ms
-from overspill.record.ledger import Ledger, log_extraction
+from overspill.record.ledger import Ledger
+from overspill.record.logs import log_extraction
 from overspill.retrieval.extracted import format_abstract
 from overspill.retrieval.extractor import ExtractionRequest, Extractor
 from overspill.retrieval.outputs import StoredOutputs

@@ -19,6 +19,7 @@ from overspill.retrieval.group import SessionGroup
 from overspill.session.parts import SessionParts, hold_shelf
 from overspill.settings import Settings
 from overspill.store.protocols import Store
+from overspill.store.waiting import is_on_server
 from overspill.task_queue.address import QueueAddress
 from overspill.task_queue.opening import open_queue
 from overspill.task_queue.remote import RemoteTools
@@ -34,12 +35,15 @@ class Opening(Struct, frozen=True):
     observers: Observers
     notice: bool
     jobs: QueueAddress | None = None
+    writes_off_loop: bool = True
+    """Whether the journal in a store on a server is written by a thread. Replies wait for it, but tools begin before it is."""
 
     async def open(self, id: str, name: str, family: str, budget: ContextBudget | None, *, is_shared: bool) -> SessionParts:
         """`id` is for a session without a name."""
         async with hold_shelf(self.store, self.settings, id, name) as shelf:
             ledger = Ledger(shelf.session, shelf.append_journal, shelf.journal, self.observers)
             ledger.stored_level = logging.WARNING if self.settings.follows_document else logging.INFO
+            ledger.is_off_loop = self.writes_off_loop and is_on_server(self.store.url)
             extractor = Extractor(self.settings, ledger, self.models, self.endpoints)
             group = SessionGroup(self.store, family, shelf.session if is_shared else "") if family else None
             parts = SessionParts(self.settings, shelf, ledger, extractor, budget, group, notice=self.notice)

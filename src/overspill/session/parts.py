@@ -21,7 +21,8 @@ from overspill.gate.gate import Gate
 from overspill.gate.recorder import ReplyRecorder
 from overspill.record import events
 from overspill.record.events import JobChanged, OutputStored
-from overspill.record.ledger import Ledger, logger
+from overspill.record.ledger import Ledger
+from overspill.record.logs import logger
 from overspill.retrieval.definitions import offered_tools
 from overspill.retrieval.delivery import Delivery
 from overspill.retrieval.elsewhere import JobsElsewhere
@@ -38,7 +39,7 @@ from overspill.store.spool import Spool
 from overspill.store.waiting import WaitingShelf, is_on_server
 from overspill.task_queue.remote import RemoteTools
 from overspill.text.tokens import ESTIMATE
-from overspill.types import Extraction, JobInfo, Kept, Output, ToolCall
+from overspill.types import Extraction, JobInfo, Kept, Output, Reply, ToolCall
 from overspill.wording import JobStatus
 
 
@@ -147,10 +148,17 @@ class SessionParts:
                 raise BadRequest(f"{name!r} cannot be stored: {collected.error}") from collected.error
             if collected.error is not None and not collected.broke_off:
                 raise collected.error
-            return await self.gate.keep(ToolCall("", name), collected, "requested")
+            kept = await self.gate.keep(ToolCall("", name), collected, "requested")
         except BaseException:
             collected.discard()
             raise
+        await self.calls.settle()
+        return kept
+
+    async def invoke(self, name: str, args: object, call: str) -> Reply:
+        reply = await self.retrieval.invoke(name, args, call)
+        await self.calls.settle()
+        return reply
 
     async def extract(self, handle: str, request: ExtractionRequest, progress: Progress | None) -> Extraction:
         # Shared and left open: the engine's index of it serves later questions, and reads from the same map.

@@ -203,7 +203,7 @@ class Session:
         require("id", id, str, "a string")
         given: object = {} if args is None else read_arguments(args)
         with self._offered.naming():
-            return await self._parts_here.retrieval.invoke(self._offered.strip_prefix(name), given, id)
+            return await self._parts_here.invoke(self._offered.strip_prefix(name), given, id)
 
     def owns(self, name: str) -> bool:
         return self._offered.owns(name)

@@ -39,7 +39,8 @@ Ending: TypeAlias = Literal["over", "busy", "handed over"]
 class CallRunner:
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
-        self._opening = Opening(settings, store, {}, {}, (), notice=True)
+        # That a tool runs is written before it does: otherwise, if this worker dies, another might run it again.
+        self._opening = Opening(settings, store, {}, {}, (), notice=True, writes_off_loop=False)
         self._threads = Threads(settings.max_running)
 
     async def run(

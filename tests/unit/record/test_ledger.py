@@ -18,7 +18,8 @@ from overspill.record.events import (
     TokensReported,
     ToolCalled,
 )
-from overspill.record.ledger import MAX_UNWRITTEN_EVENTS, Ledger, accounting, compose_name, provider
+from overspill.record.ledger import MAX_UNWRITTEN_EVENTS, Ledger, accounting
+from overspill.record.logs import compose_name, provider
 from overspill.types import Kept, Reason, Size
 
 SESSION = "01a1dd7b-0000-7000-8000-000000000001"

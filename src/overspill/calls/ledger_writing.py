@@ -1,0 +1,59 @@
+"""When a session's events are written: those about stored outputs and jobs before somebody is told of them, others together.
+
+A store on a server may take long to answer. Its journal is written by a thread, so that the event loop runs on meanwhile.
+"""
+
+from __future__ import annotations
+
+import anyio
+import anyio.to_thread
+
+from overspill.calls.scheduler import JobScheduler
+from overspill.record.ledger import Ledger
+
+_WRITE_AFTER = 0.2  # seconds
+_RETRY_AFTER = 1.0  # seconds
+
+
+class LedgerWriting:
+    def __init__(self, ledger: Ledger, jobs: JobScheduler) -> None:
+        self._ledger = ledger
+        self._jobs = jobs
+        self._is_due = False
+        self._turn = anyio.Lock()  # so that one thread writes, however many wait for it
+        ledger.schedule_flush = self._write_soon
+
+    async def settle(self) -> None:
+        """Wait until what was recorded is written, or could not be."""
+        wanted = self._ledger.recorded
+        if self._ledger.settled < wanted and self._ledger.is_off_loop:
+            async with self._turn:
+                if self._ledger.settled < wanted:
+                    await anyio.to_thread.run_sync(self._ledger.flush, abandon_on_cancel=True)
+
+    def _write_soon(self) -> None:
+        """Write calls together, a moment later: writing them one by one would cost more than anything else here."""
+        if self._jobs.accepting or self._ledger.is_off_loop:
+            self._write_in(_WRITE_AFTER)
+        else:
+            self._ledger.flush()
+
+    def _write_in(self, seconds: float) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._jobs.clock.set(self._ledger, seconds, self._write)
+
+    def _write(self) -> float | None:
+        if self._ledger.is_off_loop:
+            self._jobs.start_work(self._write_in_thread)
+            return None
+        self._is_due = False
+        self._ledger.flush()
+        return _RETRY_AFTER if self._ledger.failure else None
+
+    async def _write_in_thread(self) -> None:
+        self._is_due = False
+        async with self._turn:
+            await anyio.to_thread.run_sync(self._ledger.flush, abandon_on_cancel=True)
+        if self._ledger.failure:
+            self._write_in(_RETRY_AFTER)

@@ -1,0 +1,88 @@
+"""Log lines about outputs: what was stored, cut or extracted. Never what is in them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from overspill.record.events import OutputExtracted, OutputStored
+from overspill.text.humanize import one_line
+from overspill.text.names import own_name
+from overspill.types import Kind, ToolCall, Truncation
+
+logger = logging.getLogger("overspill")
+logger.addHandler(logging.NullHandler())  # a program that configures no logging shows nothing
+
+
+def compose_name(tool: str, server: str, kind: Kind) -> str:
+    return f"{provider(server, kind)}/{own_name(tool, server)}"
+
+
+def provider(server: str, kind: Kind) -> str:
+    return f"{kind}:{server}" if server else kind
+
+
+def log_stored(event: OutputStored, level: int) -> None:
+    kept = event.kept
+    details = _labels(kept.tool, kept.server, event.kind) | {
+        "handle": kept.handle,
+        "reason": kept.reason,
+        "bytes": kept.size.bytes,
+        "lines": kept.size.lines,
+        "tokens": kept.size.tokens,
+        "tool_output": True,
+    }
+    level = logging.INFO if kept.reason == "requested" else level
+    logger.log(level, "Tool '%s' output stored for tool_output (%s).", one_line(kept.tool), kept.reason, extra=details)
+
+
+def log_cut(call: ToolCall, cut: Truncation) -> None:
+    """Log an output that was shortened and not stored."""
+    details = _labels(call.name, call.server, call.kind) | {
+        "strategy": cut.strategy_used,
+        "original_size": cut.original_size,
+        "truncated_size": cut.truncated_size,
+        "original_tokens": cut.original_tokens,
+        "truncated_tokens": cut.truncated_tokens,
+        "omitted_lines": cut.omitted_lines,
+        "omitted_chars": cut.omitted_chars,
+    }
+    shown = (one_line(call.name), cut.truncated_size, cut.original_size, cut.strategy_used)
+    logger.warning("Tool '%s' output cut to %d of %d characters (%s).", *shown, extra=details)
+
+
+_FALLBACKS = {"builtin": "the built-in engine", "truncate": "truncation"}
+
+
+def log_extraction(event: OutputExtracted, handle: str) -> None:
+    details: dict[str, Any] = {
+        "tool": event.tool,
+        "handle": handle,
+        "mode": event.mode,
+        "strategy": event.strategy,
+        "fallback": event.fallback,
+        "status": event.status,
+        "model": event.model,
+        "chunks_searched": event.chunks_searched,
+        "chunks_total": event.chunks_total,
+        "latency": event.latency,
+    }
+    if event.status == "failed":
+        logger.warning("Tool '%s' could not extract from %s (mode %s).", event.tool, handle, event.mode, extra=details)
+        return
+    facts = (event.mode, event.strategy, event.chunks_searched, event.chunks_total)
+    how = "(mode %s, strategy %s, %d of %d chunks)."
+    if event.fallback:
+        by = _FALLBACKS[event.fallback]
+        logger.warning(f"Tool '%s' fell back to %s for %s {how}", event.tool, by, handle, *facts, extra=details)
+    else:
+        logger.info(f"Tool '%s' extracted from %s {how}", event.tool, handle, *facts, extra=details)
+
+
+def _labels(tool: str, server: str, kind: Kind) -> dict[str, Any]:
+    return {
+        "tool": one_line(compose_name(tool, server, kind)),
+        "tool_namespace": one_line(server),
+        "provider": one_line(provider(server, kind)),
+        "tool_kind": kind,
+    }
